@@ -1,0 +1,2 @@
+//! The `cheops` command.
+fn main() {}
