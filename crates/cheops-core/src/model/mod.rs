@@ -1,0 +1,17 @@
+//! The words of the model as types: who, when, what, and what came of it.
+
+mod clock;
+mod entry;
+mod ids;
+mod operation;
+mod reply;
+mod vector;
+
+pub use clock::{HybridClock, Stamp};
+pub use entry::{Body, Entry};
+pub use ids::{
+    Author, BlobId, EntryId, IdError, Incarnation, OperationId, OperationType, ResourceId, SiteId,
+};
+pub use operation::{Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use reply::{Outcome, Output, Reply, Status};
+pub use vector::Vector;

@@ -1,0 +1,134 @@
+//! Operations: one change each, immutable from the moment they are accepted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{BlobId, OperationId, OperationType, ResourceId, SiteId, Stamp};
+use crate::config::Config;
+
+/// One change to one resource, as its receiving site recorded it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Unique for ever; also names the receiving site.
+    pub id: OperationId,
+    /// What it changes.
+    pub resource: ResourceId,
+    /// When, by the receiving site's hybrid clock.
+    pub stamp: Stamp,
+    /// The resource's heads it was made on: with their own parents, its causal past.
+    pub parents: Vec<OperationId>,
+    /// Its type, by which the matrix decides.
+    pub kind: OperationType,
+    /// What to do at each site.
+    pub payload: Payload,
+    /// Whether it took the place of the list it was made on.
+    pub replaces: Replaces,
+    /// Where the resource lives and how it resolves, where this operation says so anew.
+    pub declares: Option<Arc<Declaration>>,
+}
+
+/// A place in the total order of operations: by stamp, then by site, which extends causality.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// The stamp decides first.
+    pub stamp: Stamp,
+    /// Equal stamps are told apart by the site's name (then incarnation and number).
+    pub id: OperationId,
+}
+
+impl Operation {
+    /// Its place in the total order.
+    pub fn position(&self) -> Position {
+        Position { stamp: self.stamp, id: self.id.clone() }
+    }
+}
+
+/// Whether an operation replaces its causal past. The receiving site decides this once, by the
+/// matrix entry against the last operation of the list as it saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Replaces {
+    /// It adds to what was there.
+    Nothing,
+    /// It rules out its whole causal past.
+    Past,
+    /// The same, by the operator's word (`force`), and it clears the resource's errors.
+    PastByForce,
+}
+
+impl Replaces {
+    /// Whether the causal past is ruled out.
+    pub fn past(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
+/// Where a resource lives and how its operations are resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declaration {
+    /// The sites that hold the resource.
+    pub sites: BTreeSet<SiteId>,
+    /// How conflicts are settled.
+    pub config: Config,
+}
+
+/// What to do at a site to carry out an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Payload {
+    /// Run a shell command.
+    Shell {
+        /// The command line, with `{name}` standing for the path of a file sent along.
+        command: String,
+        /// Files sent along.
+        files: Vec<FileRef>,
+    },
+    /// Send a request to a service of the site's own application instance.
+    Http {
+        /// Which service.
+        service: String,
+        /// `PUT`, `POST`, ...
+        method: String,
+        /// Path and query.
+        path: String,
+        /// Headers to send.
+        headers: Vec<Header>,
+        /// The body's content, where there is one.
+        body: Option<FileRef>,
+    },
+}
+
+impl Payload {
+    /// A shell command without files.
+    pub fn shell(command: impl Into<String>) -> Self {
+        Self::Shell { command: command.into(), files: Vec::new() }
+    }
+
+    /// One line that says what it does, for people.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Shell { command, .. } => command.clone(),
+            Self::Http { service, method, path, .. } => format!("{method} {service}{path}"),
+        }
+    }
+}
+
+/// One HTTP header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A file that travels with an operation; its content is stored once, by hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileRef {
+    /// The placeholder's name.
+    pub name: String,
+    /// The content.
+    pub blob: BlobId,
+    /// Its size in bytes.
+    pub size: u64,
+}

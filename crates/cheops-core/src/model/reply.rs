@@ -1,0 +1,137 @@
+//! Replies: what a site got when it ran, or did not run, an operation. Failure is data here.
+
+use serde::{Deserialize, Serialize};
+
+use super::{EntryId, OperationId, SiteId};
+
+/// What one site says of one operation. A later reply of the same site takes the place of an
+/// earlier one in what is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The entry's id; its author is the site that replies.
+    pub id: EntryId,
+    /// What it is about.
+    pub operation: OperationId,
+    /// What became of the operation there.
+    pub status: Status,
+    /// How the last run ended, where there was one.
+    pub outcome: Option<Outcome>,
+}
+
+impl Reply {
+    /// The site that replies.
+    pub fn site(&self) -> &SiteId {
+        &self.id.author.site
+    }
+}
+
+/// What became of an operation at one site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// It ran and succeeded.
+    Ok,
+    /// It ran and failed.
+    Ko,
+    /// It did not run here, since another operation took its place.
+    Superseded {
+        /// The winner, as this site saw it then.
+        by: OperationId,
+    },
+    /// The site stopped while it ran: it may or may not have happened.
+    InDoubt,
+    /// It failed whole and was run in smaller steps, of which some succeeded.
+    Partial {
+        /// Steps that succeeded.
+        done: u32,
+        /// Steps there were.
+        of: u32,
+    },
+}
+
+impl Status {
+    /// The word that the API and the command line show.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Ko => "KO",
+            Self::Superseded { .. } => "SUPERSEDED",
+            Self::InDoubt => "IN-DOUBT",
+            Self::Partial { .. } => "PARTIAL",
+        }
+    }
+}
+
+/// How one run of a command or request ended. Every ending is an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The command ended.
+    Exited {
+        /// Its exit code.
+        code: i32,
+        /// What it printed.
+        output: Output,
+    },
+    /// The service answered.
+    Answered {
+        /// The HTTP status.
+        status: u16,
+        /// The body.
+        output: Output,
+    },
+    /// It ran into its time limit and was ended.
+    TimedOut {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// A command that succeeded and printed this.
+    pub fn success(text: impl Into<String>) -> Self {
+        Self::Exited { code: 0, output: Output::whole(text) }
+    }
+
+    /// A command that failed with code 1 and printed this.
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self::Exited { code: 1, output: Output::whole(text) }
+    }
+
+    /// Whether what was asked for happened.
+    pub fn succeeded(&self) -> bool {
+        match self {
+            Self::Exited { code, .. } => *code == 0,
+            Self::Answered { status, .. } => (200..400).contains(status),
+            Self::TimedOut { .. } | Self::NotStarted { .. } => false,
+        }
+    }
+
+    /// What was printed or answered; empty if nothing was.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Exited { output, .. } | Self::Answered { output, .. } => &output.text,
+            Self::TimedOut { .. } => "",
+            Self::NotStarted { reason } => reason,
+        }
+    }
+}
+
+/// What a run printed, up to a limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// The text.
+    pub text: String,
+    /// Whether there was more than the limit.
+    pub truncated: bool,
+}
+
+impl Output {
+    /// All that was printed.
+    pub fn whole(text: impl Into<String>) -> Self {
+        Self { text: text.into(), truncated: false }
+    }
+}
