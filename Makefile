@@ -64,7 +64,7 @@ check-deps: ## licences, bans and sources of the dependencies, offline
 .PHONY: test-code
 test-code: ## unit and integration tests
 	$(call heading,tests)
-	if $(CARGO) nextest --version >/dev/null 2>&1; then \
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 	  $(CARGO) nextest run --workspace --locked --profile $(NEXTEST_PROFILE); \
 	else \
 	  $(CARGO) test --workspace --locked --lib --bins --tests --examples; \
