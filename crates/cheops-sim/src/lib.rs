@@ -1,1 +1,32 @@
-//! cheops-sim
+//! Many real engines in one thread, with virtual time, under every fault we can think of.
+//!
+//! [`World`] is the stage: sites with real engines, simulated disks, applications and a network.
+//! [`torture`] plays one seed on it: faults and checks, then peace and agreement. The same seed
+//! gives the same run, to the last bit, so that what a seed found can be looked at as often as
+//! needed.
+
+mod application;
+mod bugs;
+mod checks;
+mod disk;
+mod network;
+mod rng;
+mod site;
+mod sometimes;
+mod torture;
+mod trace;
+mod workload;
+mod world;
+
+pub use application::{Application, RanTwice, Value, fresh_run};
+pub use bugs::Bug;
+pub use checks::{Checks, Violation, when_quiet};
+pub use disk::Disk;
+pub use network::{CITIES, Network, Weather};
+pub use rng::Rng;
+pub use site::{Running, Site, command_at, command_of};
+pub use sometimes::{MUST_HAPPEN, Sometimes};
+pub use torture::{Report, torture};
+pub use trace::Trace;
+pub use workload::{FLAVOURS, Flavour, Subject};
+pub use world::{CrashPoint, Setup, Traffic, World, site_name};

@@ -1,10 +1,56 @@
 //! How the operations of a resource are resolved and repaired, as the operator says.
+//!
+//! A [`Config`] is plain data: it travels between sites with the operation that declares it.
+//! Operators write documents, in JSON or YAML, which [`Config::parse`] turns into configs,
+//! reporting everything that is wrong at once; [`Config::to_json`] writes one back. [`profiles()`]
+//! are ready-made configs, and [`Config::table`] spells out what a matrix means.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `lookup` | the questions `resolve`, `plan` and the engine ask |
+//! | `tree` | text to a tree of values that know their place |
+//! | `document` | that tree to entries, types and commands, key by key |
+//! | `assemble` | entries on top of a profile, to a config |
+//! | `check`, `circle` | contradictions, and what is worth a warning |
+//! | `problem`, `warning`, `place` | what is reported, and where |
 
-use std::collections::BTreeMap;
+mod assemble;
+mod canonical;
+mod check;
+mod circle;
+mod document;
+mod lookup;
+mod place;
+mod problem;
+mod profiles;
+mod spelling;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod warning;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::assemble::Parsed;
+pub use self::place::{LineColumn, Place};
+pub use self::problem::{ConfigErrors, Fault, Problem};
+pub use self::profiles::{Profile, profile, profiles};
+pub use self::table::{Meeting, Row, Sequence};
+pub use self::warning::{Doubt, Warning};
+
 use crate::model::OperationType;
+
+/// How many types a config may name.
+pub const MAX_TYPES: usize = 64;
+/// How many entries a matrix may have: every pair of [`MAX_TYPES`] types.
+pub const MAX_ENTRIES: usize = MAX_TYPES * MAX_TYPES;
+/// How long a command may be, in bytes.
+pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
+/// How long a document may be, in bytes.
+pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
 /// What to do with two operations, taken in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +67,23 @@ pub enum Rule {
     Ordered,
     /// The operator's own logic.
     Logic(String),
+}
+
+impl Rule {
+    /// The rule for the same two operations taken the other way round.
+    pub fn mirror(&self) -> Self {
+        match self {
+            Self::KeepOrder => Self::ReverseOrder,
+            Self::ReverseOrder => Self::KeepOrder,
+            Self::TakeOne | Self::TakeBoth | Self::Ordered | Self::Logic(_) => self.clone(),
+        }
+    }
+
+    /// Whether one of the two is the replacing kind and the other not: only then has
+    /// [`Concurrent`] a meaning.
+    fn has_order(&self) -> bool {
+        matches!(self, Self::KeepOrder | Self::ReverseOrder)
+    }
 }
 
 /// Who stays when a replacing operation and another one are concurrent.
@@ -40,6 +103,13 @@ pub struct Resolution {
     pub rule: Rule,
     /// What concurrency changes.
     pub concurrent: Concurrent,
+}
+
+impl Resolution {
+    /// The entry for the same two operations taken the other way round.
+    pub fn mirror(&self) -> Self {
+        Self { rule: self.rule.mirror(), concurrent: self.concurrent }
+    }
 }
 
 /// How operations of one type can be repaired.
@@ -73,4 +143,12 @@ pub struct Config {
     pub types: BTreeMap<OperationType, Handling>,
     /// Per resource.
     pub snapshots: Option<Snapshots>,
+}
+
+impl Config {
+    /// Every type the config speaks of, in order of name.
+    pub fn kinds(&self) -> BTreeSet<&OperationType> {
+        let paired = self.matrix.keys().flat_map(|(before, after)| [before, after]);
+        paired.chain(self.types.keys()).collect()
+    }
 }

@@ -1,1 +1,262 @@
-//! engine
+//! One site's state machine: `event → (new state, what to make durable, what to do)`.
+//!
+//! The engine never waits, reads a clock, or touches a disk or socket. It is told what happened
+//! and when ([`Event`], [`Now`]), and answers with a [`Reaction`]: records that must be durable
+//! before its effects may be had. So the whole of what sites do together can be run, with
+//! thousands of engines, in one thread under a simulator.
+//!
+//! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
+//! `resource` (one resource as this site knows it), `sync` (keeping sites in step), `run` (running
+//! the list), `links` (who is heard), `waiting` (users who wait), `recover` (from the log back to
+//! an engine), `view` (what readers see).
+
+mod context;
+mod durable;
+mod links;
+mod peer;
+mod ports;
+mod recover;
+mod resource;
+mod run;
+mod settings;
+mod submit;
+mod sync;
+mod timers;
+mod view;
+mod waiting;
+
+use std::collections::BTreeMap;
+
+pub use durable::{Log, Reaction, Record};
+pub use ports::{
+    Answer, Base, Declared, Echo, Effect, Event, Heartbeat, Job, JobId, Malformed, Message, Notice,
+    Now, Refusal, Submission, Task, Ticket, Update, Wait,
+};
+pub use settings::{Application, Settings};
+pub use view::{OperationView, Progress, ResourceView, SiteStatus, SiteView};
+
+use context::{Context, Turn};
+use links::Heard;
+use resource::Resource;
+use timers::Timer;
+
+use crate::model::{Author, Incarnation, OperationId, Outcome, ResourceId, SiteId, Vector};
+use crate::plan::Decision;
+
+/// One site's engine.
+#[derive(Debug)]
+pub struct Engine {
+    context: Context,
+    resources: BTreeMap<ResourceId, Resource>,
+}
+
+impl Engine {
+    /// Handles one event. The engine has moved on when this returns: if the reaction cannot be
+    /// committed, the engine must be dropped and recovered from the log.
+    pub fn handle(&mut self, now: Now, event: Event) -> Reaction {
+        let mut out = Reaction::default();
+        let (resources, mut turn) = self.turn(now, &mut out);
+        match event {
+            Event::Submitted(submission) => submit::submit(resources, submission, &mut turn),
+            Event::Heard { from, message } => hear(resources, &from, message, &mut turn),
+            Event::Ended { job, outcome } => ended(resources, job, outcome, &mut turn),
+            Event::Decided { resource, operation, decision } => {
+                decided(resources, &resource, &operation, decision, &mut turn);
+            }
+            Event::Ticked => {}
+        }
+        tick(resources, &mut turn);
+        out
+    }
+
+    /// When [`Event::Ticked`] is due at the latest.
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.context.timers.next()
+    }
+
+    /// Who this engine is, in this life of its disk.
+    pub fn me(&self) -> &Author {
+        &self.context.settings.me
+    }
+
+    fn turn<'a>(
+        &'a mut self,
+        now: Now,
+        out: &'a mut Reaction,
+    ) -> (&'a mut BTreeMap<ResourceId, Resource>, Turn<'a>) {
+        (&mut self.resources, Turn { now, context: &mut self.context, out })
+    }
+}
+
+type Resources = BTreeMap<ResourceId, Resource>;
+
+/// What follows from any change to a resource: replies, runs, messages, and less history.
+fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
+    resource.settle(turn);
+    resource.publish(turn);
+    resource.prune_if_possible(turn);
+    resource.review_peers(turn);
+}
+
+fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {
+    if turn.context.links.get(from).is_none() {
+        turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
+        return;
+    }
+    if let Some(effect) = turn.context.links.heard(from, turn.now.mono_ms) {
+        turn.effect(effect);
+        turn.context.timers.set(turn.now.mono_ms, Timer::Link(from.clone()));
+        link_is_back(from, turn);
+    }
+    match message {
+        Message::Heartbeat(beat) => {
+            note_life(resources, from, beat.incarnation, turn);
+            let me = turn.context.settings.me.site.clone();
+            let heard = turn.context.links.heartbeat(from, &me, &beat, turn.now.mono_ms);
+            if heard == Heard::Back {
+                link_is_back(from, turn);
+            }
+        }
+        Message::Update(update) => {
+            note_life(resources, from, update.incarnation, turn);
+            hear_update(resources, from, *update, turn);
+        }
+    }
+}
+
+/// Whatever that site is behind on can be talked about again.
+fn link_is_back(site: &SiteId, turn: &mut Turn<'_>) {
+    if let Some(link) = turn.context.links.get_mut(site) {
+        link.asking.clear();
+    }
+    sync::ask_next(site, turn);
+}
+
+/// Sees whether a site came back without its memory: then nothing it ever confirmed holds.
+fn note_life(
+    resources: &mut Resources,
+    from: &SiteId,
+    incarnation: Incarnation,
+    turn: &mut Turn<'_>,
+) {
+    let Some(link) = turn.context.links.get_mut(from) else { return };
+    let before = link.incarnation.replace(incarnation);
+    if before == Some(incarnation) {
+        return;
+    }
+    if before.is_some() {
+        turn.notify(Notice::SiteLostItsDisk(from.clone()));
+    }
+    for resource in resources.values_mut().filter(|resource| resource.peers.contains_key(from)) {
+        resource.peer_lost_memory(from, incarnation, turn);
+        resource.review_peers(turn);
+    }
+}
+
+fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &mut Turn<'_>) {
+    let id = update.resource.clone();
+    let names_us = names_us(&update, from, turn);
+    let resource = match resources.get_mut(&id) {
+        Some(resource) => resource,
+        None if !names_us => return hear_of_unknown(from, &update, turn),
+        None => resources.entry(id.clone()).or_insert_with(|| Resource::new(id)),
+    };
+    if !resource.declared.sites.contains(from) && !names_us {
+        turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
+        return;
+    }
+    resource.hear(from, update, turn);
+    follow_up(resource, turn);
+}
+
+/// Whether an update about a resource that is new here says that both sides hold it.
+fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
+    let declared_by_base = update.base.iter().filter_map(|base| base.declared.as_ref());
+    let declared = update.entries.iter().filter_map(|entry| match &entry.body {
+        crate::model::Body::Operation(operation) => operation.declares.as_ref(),
+        crate::model::Body::Reply(_) => None,
+    });
+    let me = &turn.context.settings.me.site;
+    declared_by_base
+        .map(|declared| &declared.sites)
+        .chain(declared.map(|declaration| &declaration.sites))
+        .any(|sites| sites.contains(me) && sites.contains(from))
+}
+
+/// Asked about a resource that is not known here: says so. This is how a site that lost its disk
+/// gets its resources back.
+fn hear_of_unknown(from: &SiteId, update: &Update, turn: &mut Turn<'_>) {
+    if !update.asks {
+        return;
+    }
+    let nothing = Update {
+        incarnation: turn.context.settings.me.incarnation,
+        resource: update.resource.clone(),
+        base: None,
+        entries: Vec::new(),
+        knows: Vector::default(),
+        you_may_have_run: Vector::default(),
+        asks: false,
+    };
+    turn.effect(Effect::Tell { to: from.clone(), message: Message::Update(Box::new(nothing)) });
+}
+
+fn ended(resources: &mut Resources, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
+    let Some(id) = turn.context.jobs.remove(&job) else { return };
+    if let Some(resource) = resources.get_mut(&id) {
+        resource.ended(job, outcome, turn);
+        follow_up(resource, turn);
+    }
+    while let Some(next) = turn.context.next_in_queue() {
+        if let Some(resource) = resources.get_mut(&next) {
+            follow_up(resource, turn);
+        }
+    }
+}
+
+fn decided(
+    resources: &mut Resources,
+    id: &ResourceId,
+    operation: &OperationId,
+    decision: Decision,
+    turn: &mut Turn<'_>,
+) {
+    if let Some(resource) = resources.get_mut(id) {
+        resource.decide(operation, decision, turn);
+        follow_up(resource, turn);
+    }
+}
+
+fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
+    let now_ms = turn.now.mono_ms;
+    while let Some((due_ms, timer)) = turn.context.timers.pop_due(now_ms) {
+        match timer {
+            Timer::Link(site) => {
+                let context = &mut *turn.context;
+                let beat =
+                    context.links.beat(&site, &context.settings, &mut context.timers, now_ms);
+                beat.into_iter().for_each(|effect| turn.effect(effect));
+            }
+            Timer::Confirm(id) => {
+                if let Some(resource) = resources.get_mut(&id) {
+                    resource.confirm(due_ms, turn);
+                }
+            }
+            Timer::Ask(id, site) => {
+                if let Some(resource) = resources.get_mut(&id) {
+                    resource.ask_if_due(&site, due_ms, turn);
+                }
+            }
+            Timer::AskNow(id, site) => {
+                if let Some(resource) = resources.get_mut(&id) {
+                    resource.ask(&site, turn);
+                }
+            }
+            Timer::GiveUp(ticket) => {
+                if let Some(effect) = turn.context.waiting.give_up(ticket) {
+                    turn.effect(effect);
+                }
+            }
+        }
+    }
+}

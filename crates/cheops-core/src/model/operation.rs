@@ -69,8 +69,8 @@ impl Replaces {
 pub struct Declaration {
     /// The sites that hold the resource.
     pub sites: BTreeSet<SiteId>,
-    /// How conflicts are settled.
-    pub config: Config,
+    /// How conflicts are settled, where this is said anew; the last word in total order holds.
+    pub config: Option<Arc<Config>>,
 }
 
 /// What to do at a site to carry out an operation.

@@ -1,0 +1,164 @@
+//! From what a document says, on top of the profile it starts from, to a config.
+
+use super::check::{command_fault, contradictions, index, too_many, warnings};
+use super::document::{self, Document, Entry, MATRIX, RESTORE, SNAPSHOT, TYPES, TypeEntry};
+use super::place::Place;
+use super::problem::{ConfigErrors, Fault, Problem};
+use super::warning::Warning;
+use super::{Concurrent, Config, Resolution, Snapshots, tree};
+use crate::model::OperationType;
+
+/// A config read from a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The config.
+    pub config: Config,
+    /// What is allowed in it but probably not meant.
+    pub warnings: Vec<Warning>,
+}
+
+impl Config {
+    /// Reads a document, in JSON or YAML.
+    ///
+    /// ```
+    /// use cheops_core::config::Config;
+    ///
+    /// let parsed = Config::parse(
+    ///     r#"{"ResolutionMatrix": [{"Before": "set", "After": "set", "Result": "take-one"}]}"#,
+    /// );
+    /// assert!(parsed.unwrap().warnings.is_empty());
+    ///
+    /// let errors = Config::parse("Profile: reddis").unwrap_err();
+    /// assert_eq!(
+    ///     errors.to_string(),
+    ///     "the config cannot be used: `Profile` (line 1, column 10): \
+    ///      unknown profile `reddis`; did you mean `redis`?"
+    /// );
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, in the order of the document.
+    pub fn parse(text: &str) -> Result<Parsed, ConfigErrors> {
+        let root = tree::read(text)?;
+        let (document, mut problems) = document::read(&root);
+        problems.extend(contradictions(&document.entries));
+        let entries = on_top_of_profile(&document);
+        let (config, half) = assemble(document, &entries);
+        problems.extend(half);
+        problems.extend(too_many(&config));
+        problems.sort_by_key(|problem| (problem.place.at.is_none(), problem.place.at));
+        ConfigErrors::from_all(problems)?;
+        let warnings = warnings(&config, &index(&entries));
+        Ok(Parsed { config, warnings })
+    }
+
+    /// Checks a config that was not read from a document, and says what is probably not meant.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn validate(&self) -> Result<Vec<Warning>, ConfigErrors> {
+        let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
+        let mut problems = contradictions(&entries);
+        problems.extend(bad_commands(self));
+        problems.extend(too_many(self));
+        ConfigErrors::from_all(problems)?;
+        Ok(warnings(self, &index(&entries)))
+    }
+}
+
+/// The entries of a config's matrix.
+fn entries(config: &Config, place: impl Fn(usize) -> Place) -> Vec<Entry> {
+    let entry = |(i, ((before, after), said)): (usize, (&(_, _), &Resolution))| Entry {
+        place: place(i),
+        before: Clone::clone(before),
+        after: Clone::clone(after),
+        rule: said.rule.clone(),
+        concurrent: (said.concurrent != Concurrent::default()).then_some(said.concurrent),
+    };
+    config.matrix.iter().enumerate().map(entry).collect()
+}
+
+/// The profile's entries that the document does not touch, then the document's. Who restates one
+/// direction of a pair restates the pair: the profile's other direction follows.
+fn on_top_of_profile(document: &Document) -> Vec<Entry> {
+    let said = index(&document.entries);
+    let base = document.profile.map(|profile| entries(&profile.config, |_| Place::path("Profile")));
+    let kept = base.into_iter().flatten().filter_map(|entry| {
+        if said.contains_key(&(&entry.before, &entry.after)) {
+            return None;
+        }
+        let restated = said.get(&(&entry.after, &entry.before)).map(|said| mirrored(said));
+        Some(restated.unwrap_or(entry))
+    });
+    kept.chain(document.entries.iter().cloned()).collect()
+}
+
+fn mirrored(entry: &Entry) -> Entry {
+    Entry {
+        place: entry.place.clone(),
+        before: entry.after.clone(),
+        after: entry.before.clone(),
+        rule: entry.rule.mirror(),
+        concurrent: entry.concurrent.filter(|_| entry.rule.has_order()),
+    }
+}
+
+/// The config, and what is missing in it.
+fn assemble(document: Document, entries: &[Entry]) -> (Config, Option<Problem>) {
+    let mut config = document.profile.map(|profile| profile.config.clone()).unwrap_or_default();
+    config.matrix = index(entries).values().map(|entry| resolution(entry)).collect();
+    document.types.into_iter().for_each(|said| describe(&mut config, said));
+    let base = config.snapshots.take().map(|both| (both.snapshot, both.restore)).unzip();
+    let half = match (document.snapshot.over(base.0), document.restore.over(base.1)) {
+        (Some(snapshot), Some(restore)) => {
+            config.snapshots = Some(Snapshots { snapshot, restore });
+            None
+        }
+        (None, None) => None,
+        (Some(_), None) => Some((SNAPSHOT, document.snapshot_at, RESTORE)),
+        (None, Some(_)) => Some((RESTORE, document.restore_at, SNAPSHOT)),
+    };
+    let half = half.map(|(present, at, missing)| Problem {
+        place: Place { at, ..Place::path(present) },
+        fault: Fault::HalfOfAPair { present, missing },
+    });
+    (config, half)
+}
+
+fn resolution(entry: &Entry) -> ((OperationType, OperationType), Resolution) {
+    let concurrent = entry.concurrent.unwrap_or_default();
+    let pair = (entry.before.clone(), entry.after.clone());
+    (pair, Resolution { rule: entry.rule.clone(), concurrent })
+}
+
+fn describe(config: &mut Config, said: TypeEntry) {
+    let handling = config.types.entry(said.kind).or_default();
+    handling.undo = said.undo.over(handling.undo.take());
+    handling.idempotent = said.idempotent.over(Some(handling.idempotent)).unwrap_or_default();
+    handling.check = said.check.over(handling.check.take());
+    handling.decompose = said.decompose.over(handling.decompose.take());
+}
+
+fn bad_commands(config: &Config) -> Vec<Problem> {
+    let of_types = config.types.iter().flat_map(|(kind, handling)| {
+        let place = Place::path(TYPES).key(kind.as_str(), None);
+        let commands = [
+            ("Undo", &handling.undo),
+            ("Check", &handling.check),
+            ("Decompose", &handling.decompose),
+        ];
+        commands.map(|(key, command)| (place.key(key, None), command.as_deref()))
+    });
+    let both = config.snapshots.as_ref();
+    let of_resource = [
+        (Place::path(SNAPSHOT), both.map(|both| both.snapshot.as_str())),
+        (Place::path(RESTORE), both.map(|both| both.restore.as_str())),
+    ];
+    let faults = of_types.chain(of_resource).filter_map(|(place, command)| {
+        let fault = command_fault(command?)?;
+        Some(Problem { place, fault })
+    });
+    faults.collect()
+}

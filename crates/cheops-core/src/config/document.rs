@@ -1,0 +1,279 @@
+//! The document an operator writes: from a tree of values to entries, types and commands.
+//!
+//! Reading goes on after a mistake, so that all of them are reported. What could not be read is
+//! left out of the result, which then is of no further use but to find more mistakes in.
+
+use super::check::command_fault;
+use super::place::{LineColumn, Place};
+use super::problem::{Fault, Problem};
+use super::profiles::{Profile, names, profile};
+use super::spelling::{self, CONCURRENTS, RESULTS, same_key};
+use super::tree::{Node, Value};
+use super::{Concurrent, MAX_ENTRIES, Rule};
+use crate::model::OperationType;
+
+pub(super) const MATRIX: &str = "ResolutionMatrix";
+pub(super) const TYPES: &str = "Types";
+pub(super) const SNAPSHOT: &str = "Snapshot";
+pub(super) const RESTORE: &str = "Restore";
+
+/// What a document says.
+#[derive(Default)]
+pub(super) struct Document {
+    pub(super) profile: Option<&'static Profile>,
+    pub(super) entries: Vec<Entry>,
+    pub(super) types: Vec<TypeEntry>,
+    pub(super) snapshot: Setting<String>,
+    pub(super) snapshot_at: Option<LineColumn>,
+    pub(super) restore: Setting<String>,
+    pub(super) restore_at: Option<LineColumn>,
+}
+
+/// One entry of the matrix.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    pub(super) before: OperationType,
+    pub(super) after: OperationType,
+    pub(super) rule: Rule,
+    pub(super) concurrent: Option<Concurrent>,
+}
+
+/// What is said of one type.
+pub(super) struct TypeEntry {
+    pub(super) kind: OperationType,
+    pub(super) undo: Setting<String>,
+    pub(super) idempotent: Setting<bool>,
+    pub(super) check: Setting<String>,
+    pub(super) decompose: Setting<String>,
+}
+
+/// A key that may be absent, so that a profile's word holds, or null, so that it does not.
+#[derive(Default)]
+pub(super) enum Setting<T> {
+    #[default]
+    Unsaid,
+    Off,
+    Is(T),
+}
+
+impl<T> Setting<T> {
+    /// What holds, given what held before.
+    pub(super) fn over(self, base: Option<T>) -> Option<T> {
+        match self {
+            Self::Unsaid => base,
+            Self::Off => None,
+            Self::Is(value) => Some(value),
+        }
+    }
+}
+
+/// Reads a document, and says what is wrong with it.
+pub(super) fn read(root: &Node) -> (Document, Vec<Problem>) {
+    let mut reader = Reader { problems: Vec::new() };
+    let document = reader.document(root).unwrap_or_default();
+    (document, reader.problems)
+}
+
+/// A value of an object, and its place.
+struct Field<'n> {
+    node: &'n Node,
+    place: Place,
+}
+
+struct Reader {
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn document(&mut self, root: &Node) -> Option<Document> {
+        let keys = [MATRIX, TYPES, SNAPSHOT, RESTORE, "Profile"];
+        let place = Place { path: String::new(), at: root.at };
+        let [matrix, types, snapshot, restore, profile] =
+            self.fields(&Field { node: root, place }, keys)?;
+        Some(Document {
+            profile: profile.and_then(|field| self.profile(&field)),
+            entries: matrix.map(|field| self.matrix(&field)).unwrap_or_default(),
+            types: types.map(|field| self.types(&field)).unwrap_or_default(),
+            snapshot_at: snapshot.as_ref().and_then(|field| field.node.at),
+            snapshot: self.command(snapshot),
+            restore_at: restore.as_ref().and_then(|field| field.node.at),
+            restore: self.command(restore),
+        })
+    }
+
+    fn profile(&mut self, field: &Field<'_>) -> Option<&'static Profile> {
+        let name = self.text(field)?;
+        let found = profile(name);
+        if found.is_none() {
+            self.report(&field.place, Fault::unknown("profile", name, &names()));
+        }
+        found
+    }
+
+    fn matrix(&mut self, field: &Field<'_>) -> Vec<Entry> {
+        let Value::List(nodes) = &field.node.value else {
+            self.wrong_kind(field, "a list of entries");
+            return Vec::new();
+        };
+        if nodes.len() > MAX_ENTRIES {
+            let fault = Fault::TooMany { what: "entries", found: nodes.len(), limit: MAX_ENTRIES };
+            self.report(&field.place, fault);
+        }
+        let nodes = nodes.iter().take(MAX_ENTRIES).enumerate();
+        nodes.filter_map(|(i, node)| self.entry(node, field.place.index(i, node.at))).collect()
+    }
+
+    fn entry(&mut self, node: &Node, place: Place) -> Option<Entry> {
+        let keys = ["Before", "After", "Result", "Concurrent"];
+        let field = Field { node, place };
+        let [before, after, result, concurrent] = self.fields(&field, keys)?;
+        let before = self.required("Before", before, &field.place, Self::kind);
+        let after = self.required("After", after, &field.place, Self::kind);
+        let rule = self.required("Result", result, &field.place, Self::rule);
+        let concurrent = concurrent.and_then(|field| self.concurrent(&field));
+        Some(Entry { before: before?, after: after?, rule: rule?, concurrent, place: field.place })
+    }
+
+    fn rule(&mut self, field: &Field<'_>) -> Option<Rule> {
+        let text = self.text(field)?;
+        let rule = spelling::rule(text);
+        if rule.is_none() {
+            self.report(&field.place, Fault::unknown("result", text, RESULTS));
+        }
+        rule
+    }
+
+    fn concurrent(&mut self, field: &Field<'_>) -> Option<Concurrent> {
+        let text = self.text(field)?;
+        let concurrent = spelling::concurrent(text);
+        if concurrent.is_none() {
+            self.report(&field.place, Fault::unknown("choice", text, CONCURRENTS));
+        }
+        concurrent
+    }
+
+    fn types(&mut self, field: &Field<'_>) -> Vec<TypeEntry> {
+        let Value::Map(pairs) = &field.node.value else {
+            self.wrong_kind(field, "an object with a key for each type");
+            return Vec::new();
+        };
+        let mut types = Vec::new();
+        for (key, node) in pairs {
+            let place = field.place.key(&key.text, key.at);
+            let kind = self.named(&key.text, &place);
+            types.extend(self.handling(kind, &Field { node, place }));
+        }
+        types
+    }
+
+    fn handling(&mut self, kind: Option<OperationType>, field: &Field<'_>) -> Option<TypeEntry> {
+        let keys = ["Undo", "Idempotent", "Check", "Decompose"];
+        let [undo, idempotent, check, decompose] = self.fields(field, keys)?;
+        let (undo, idempotent) = (self.command(undo), self.flag(idempotent));
+        let (check, decompose) = (self.command(check), self.command(decompose));
+        Some(TypeEntry { kind: kind?, undo, idempotent, check, decompose })
+    }
+
+    fn flag(&mut self, field: Option<Field<'_>>) -> Setting<bool> {
+        let Some(field) = field else { return Setting::Unsaid };
+        match field.node.value {
+            Value::Nothing => Setting::Off,
+            Value::Bool(flag) => Setting::Is(flag),
+            _ => {
+                self.wrong_kind(&field, "`true` or `false`");
+                Setting::Unsaid
+            }
+        }
+    }
+
+    fn command(&mut self, field: Option<Field<'_>>) -> Setting<String> {
+        let Some(field) = field else { return Setting::Unsaid };
+        if matches!(field.node.value, Value::Nothing) {
+            return Setting::Off;
+        }
+        let text = self.text(&field);
+        if let Some(fault) = text.and_then(command_fault) {
+            self.report(&field.place, fault);
+        }
+        // It is given, if wrong: nobody should be told to add it.
+        Setting::Is(text.unwrap_or_default().to_owned())
+    }
+
+    fn kind(&mut self, field: &Field<'_>) -> Option<OperationType> {
+        let text = self.text(field)?;
+        self.named(text, &field.place)
+    }
+
+    fn named(&mut self, text: &str, place: &Place) -> Option<OperationType> {
+        let kind = OperationType::new(text);
+        kind.map_err(|error| self.report(place, Fault::BadType(error))).ok()
+    }
+
+    fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
+        match &field.node.value {
+            Value::Text(text) => Some(text),
+            Value::Bool(_) | Value::Number(_) => {
+                self.wrong_kind(field, "text; put it in quotes");
+                None
+            }
+            Value::Nothing | Value::List(_) | Value::Map(_) => {
+                self.wrong_kind(field, "text");
+                None
+            }
+        }
+    }
+
+    /// Reads a field that must be there.
+    fn required<'n, T>(
+        &mut self,
+        key: &'static str,
+        field: Option<Field<'n>>,
+        place: &Place,
+        read: impl Fn(&mut Self, &Field<'n>) -> Option<T>,
+    ) -> Option<T> {
+        if field.is_none() {
+            self.report(place, Fault::Missing { key });
+        }
+        field.and_then(|field| read(self, &field))
+    }
+
+    /// The values of an object by its keys, in the order asked for. Keys that are none of these
+    /// are reported.
+    fn fields<'n, const N: usize>(
+        &mut self,
+        object: &Field<'n>,
+        keys: [&'static str; N],
+    ) -> Option<[Option<Field<'n>>; N]> {
+        let Value::Map(pairs) = &object.node.value else {
+            self.wrong_kind(object, "an object");
+            return None;
+        };
+        let mut fields = [const { None }; N];
+        let mut spelled = [""; N];
+        for (key, node) in pairs {
+            let Some(i) = keys.iter().position(|known| same_key(known, &key.text)) else {
+                let place = object.place.key(&key.text, key.at);
+                self.report(&place, Fault::unknown("key", &key.text, &keys));
+                continue;
+            };
+            if fields[i].is_some() {
+                let place = object.place.key(&key.text, key.at);
+                let (key, first) = (key.text.clone(), spelled[i].to_owned());
+                self.report(&place, Fault::Repeated { key, first });
+                continue;
+            }
+            spelled[i] = &key.text;
+            fields[i] = Some(Field { node, place: object.place.key(keys[i], node.at) });
+        }
+        Some(fields)
+    }
+
+    fn wrong_kind(&mut self, field: &Field<'_>, expected: &'static str) {
+        self.report(&field.place, Fault::wrong_kind(&field.node.value, expected));
+    }
+
+    fn report(&mut self, place: &Place, fault: Fault) {
+        self.problems.push(Problem { place: place.clone(), fault });
+    }
+}

@@ -1,0 +1,166 @@
+//! What the rest of the core asks a config, again and again: no answer allocates.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+
+use super::{Concurrent, Config, Handling, Resolution, Rule};
+use crate::model::OperationType;
+
+/// What holds for a pair that the matrix does not list.
+static UNLISTED: Resolution =
+    Resolution { rule: Rule::TakeBoth, concurrent: Concurrent::ReplaceWins };
+
+/// What holds for a type that the config does not describe.
+static UNKNOWN: Handling = Handling { undo: None, idempotent: false, check: None, decompose: None };
+
+impl Config {
+    /// The matrix entry for two operations, taken in order. A pair that is not listed is
+    /// `take-both`.
+    pub fn resolution(&self, first: &OperationType, second: &OperationType) -> &Resolution {
+        self.listed(first, second).unwrap_or(&UNLISTED)
+    }
+
+    /// The matrix entry for two operations, if there is one.
+    pub fn listed(&self, first: &OperationType, second: &OperationType) -> Option<&Resolution> {
+        self.matrix.get(&(first, second) as &dyn Pair)
+    }
+
+    /// Whether the type is of the replacing kind: what it leaves behind does not depend on what
+    /// was there. The matrix says so by a `take-one` with it on either side, a
+    /// `take-both-keep-order` with it before, or a `take-both-reverse-order` with it after.
+    pub fn overwrites(&self, kind: &OperationType) -> bool {
+        self.matrix.iter().any(|((before, after), resolution)| match resolution.rule {
+            Rule::TakeOne => before == kind || after == kind,
+            Rule::KeepOrder => before == kind,
+            Rule::ReverseOrder => after == kind,
+            Rule::TakeBoth | Rule::Ordered | Rule::Logic(_) => false,
+        })
+    }
+
+    /// Whether two operations give the same state in either order: both pairs are `take-both`,
+    /// by an entry, or by silence where neither type overwrites. (Table 5 of the report does not
+    /// list set/set, and yet two sets do not commute.)
+    pub fn commute(&self, a: &OperationType, b: &OperationType) -> bool {
+        let (ab, ba) = (self.listed(a, b), self.listed(b, a));
+        let both = [ab, ba].into_iter().flatten().all(|entry| entry.rule == Rule::TakeBoth);
+        let said = ab.is_some() || ba.is_some();
+        both && (said || !(self.overwrites(a) || self.overwrites(b)))
+    }
+
+    /// How operations of that type are repaired.
+    pub fn handling(&self, kind: &OperationType) -> &Handling {
+        self.types.get(kind).unwrap_or(&UNKNOWN)
+    }
+}
+
+/// A key of the matrix, owned or borrowed, so that a lookup need not build one.
+trait Pair {
+    fn key(&self) -> (&OperationType, &OperationType);
+}
+
+impl Pair for (OperationType, OperationType) {
+    fn key(&self) -> (&OperationType, &OperationType) {
+        (&self.0, &self.1)
+    }
+}
+
+impl Pair for (&OperationType, &OperationType) {
+    fn key(&self) -> (&OperationType, &OperationType) {
+        *self
+    }
+}
+
+impl<'a> Borrow<dyn Pair + 'a> for (OperationType, OperationType) {
+    fn borrow(&self) -> &(dyn Pair + 'a) {
+        self
+    }
+}
+
+// A map finds a borrowed key only if it is ordered as the owned one is: by both names in turn.
+impl Ord for dyn Pair + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for dyn Pair + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Pair + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for dyn Pair + '_ {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(text: &str) -> OperationType {
+        OperationType::new(text).unwrap()
+    }
+
+    fn config(entries: &[(&str, &str, Rule)]) -> Config {
+        let entry = |(before, after, rule): &(&str, &str, Rule)| {
+            let concurrent = Concurrent::ReplaceWins;
+            ((kind(before), kind(after)), Resolution { rule: rule.clone(), concurrent })
+        };
+        Config { matrix: entries.iter().map(entry).collect(), ..Config::default() }
+    }
+
+    /// Table 5 of the report, which leaves set/set out.
+    fn table_5() -> Config {
+        config(&[
+            ("set", "inc", Rule::KeepOrder),
+            ("inc", "set", Rule::ReverseOrder),
+            ("inc", "inc", Rule::TakeBoth),
+        ])
+    }
+
+    #[test]
+    fn every_listed_pair_is_found_and_the_others_are_take_both() {
+        let config = table_5();
+        for ((before, after), resolution) in &config.matrix {
+            assert_eq!(config.resolution(before, after), resolution);
+        }
+        assert_eq!(config.resolution(&kind("set"), &kind("set")), &UNLISTED);
+        assert_eq!(config.listed(&kind("set"), &kind("set")), None);
+        assert_eq!(config.resolution(&kind("a"), &kind("z")), &UNLISTED);
+    }
+
+    #[test]
+    fn a_type_overwrites_where_the_matrix_lets_it_replace() {
+        let config = table_5();
+        assert!(config.overwrites(&kind("set")));
+        assert!(!config.overwrites(&kind("inc")));
+        assert!(!config.overwrites(&kind("unknown")));
+    }
+
+    #[test]
+    fn two_replacing_types_commute_only_if_an_entry_says_so() {
+        let config = table_5();
+        let mut said = config.clone();
+        let take_both = UNLISTED.clone();
+        said.matrix.insert((kind("set"), kind("set")), take_both);
+        assert!(said.commute(&kind("set"), &kind("set")));
+        assert!(config.commute(&kind("inc"), &kind("inc")));
+        assert!(!config.commute(&kind("set"), &kind("inc")));
+        assert!(!config.commute(&kind("set"), &kind("set")));
+        assert!(!config.commute(&kind("set"), &kind("unknown")));
+        assert!(config.commute(&kind("inc"), &kind("unknown")));
+        assert!(
+            Config::default().commute(&kind("a"), &kind("b")),
+            "without a matrix all is take-both"
+        );
+    }
+
+    #[test]
+    fn a_type_without_a_word_on_it_has_no_commands_and_is_not_idempotent() {
+        assert_eq!(table_5().handling(&kind("set")), &Handling::default());
+    }
+}

@@ -1,0 +1,162 @@
+//! Ready-made configs for common applications.
+//!
+//! They hold what follows from the application's own operations. What depends on the resource
+//! (`Undo`, `Check`, `Snapshot`, `Restore`) is the operator's to add, in a document that starts
+//! with `Profile`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::{Concurrent, Config, Handling, Resolution, Rule};
+use crate::model::OperationType;
+
+/// A config that comes with Cheops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// Why its matrix is as it is.
+    pub why: &'static str,
+    /// The config.
+    pub config: Config,
+}
+
+/// All of them, in order of name.
+pub fn profiles() -> &'static [Profile] {
+    static PROFILES: LazyLock<Vec<Profile>> =
+        LazyLock::new(|| OUTLINES.iter().map(Outline::profile).collect());
+    &PROFILES
+}
+
+/// The one of that name.
+pub fn profile(name: &str) -> Option<&'static Profile> {
+    profiles().iter().find(|profile| profile.name == name)
+}
+
+pub(super) fn names() -> Vec<&'static str> {
+    profiles().iter().map(|profile| profile.name).collect()
+}
+
+/// A profile in short: each pair once, its mirror follows.
+struct Outline {
+    name: &'static str,
+    why: &'static str,
+    pairs: &'static [(&'static str, &'static str, Rule)],
+    types: &'static [(&'static str, Repeat)],
+}
+
+/// Whether a type's operations can be run twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    Idempotent,
+    Once,
+}
+
+use Repeat::{Idempotent, Once};
+use Rule::{KeepOrder, Ordered, TakeBoth, TakeOne};
+
+const OUTLINES: [Outline; 4] = [
+    Outline {
+        name: "file",
+        why: "`set` (`>`) writes the whole file, so it replaces what was there and wins over a \
+              concurrent `add` (`>>`); two appends do not commute, so they run in the total order \
+              everywhere.",
+        pairs: &[("set", "set", TakeOne), ("set", "add", KeepOrder), ("add", "add", Ordered)],
+        types: &[("set", Idempotent), ("add", Once)],
+    },
+    Outline {
+        name: "http",
+        why: "`put` gives the whole resource, so the last one wins and a concurrent `patch` \
+              yields; `delete` wins over everything concurrent, since what a user removed must not \
+              come back by accident, while a `put` made after it creates anew; `patch` and `post` \
+              may depend on what was there, so they run in the total order.",
+        pairs: &[
+            ("put", "put", TakeOne),
+            ("put", "patch", KeepOrder),
+            ("put", "post", Ordered),
+            ("delete", "delete", TakeOne),
+            ("delete", "put", KeepOrder),
+            ("delete", "patch", KeepOrder),
+            ("delete", "post", KeepOrder),
+            ("patch", "patch", Ordered),
+            ("patch", "post", Ordered),
+            ("post", "post", Ordered),
+        ],
+        types: &[("put", Idempotent), ("delete", Idempotent), ("patch", Once), ("post", Once)],
+    },
+    Outline {
+        name: "kubernetes",
+        why: "`apply` gives the whole definition whether or not the object exists, so the last one \
+              wins, also over `create` and `patch`; `delete` wins over everything concurrent, and \
+              what is made after it builds anew; `create` fails where the object exists and \
+              `patch` changes a part, so these run in the total order.",
+        pairs: &[
+            ("apply", "apply", TakeOne),
+            ("apply", "create", KeepOrder),
+            ("apply", "patch", KeepOrder),
+            ("delete", "delete", TakeOne),
+            ("delete", "apply", KeepOrder),
+            ("delete", "create", KeepOrder),
+            ("delete", "patch", KeepOrder),
+            ("create", "create", Ordered),
+            ("create", "patch", Ordered),
+            ("patch", "patch", Ordered),
+        ],
+        types: &[("apply", Idempotent), ("delete", Idempotent), ("create", Once), ("patch", Once)],
+    },
+    Outline {
+        name: "redis",
+        why: "`set` and `del` leave a value that does not depend on what was there, so they \
+              replace it and win over concurrent changes; increments (`inc`) commute with each \
+              other, and so do members added to a set (`sadd`) or removed from it (`srem`); adding \
+              and removing do not, so they run in the total order.",
+        pairs: &[
+            ("set", "set", TakeOne),
+            ("set", "del", TakeOne),
+            ("del", "del", TakeOne),
+            ("set", "inc", KeepOrder),
+            ("set", "sadd", KeepOrder),
+            ("set", "srem", KeepOrder),
+            ("del", "inc", KeepOrder),
+            ("del", "sadd", KeepOrder),
+            ("del", "srem", KeepOrder),
+            ("inc", "inc", TakeBoth),
+            ("sadd", "sadd", TakeBoth),
+            ("srem", "srem", TakeBoth),
+            ("sadd", "srem", Ordered),
+            // On one key, one of them fails: which one must not depend on the site.
+            ("inc", "sadd", Ordered),
+            ("inc", "srem", Ordered),
+        ],
+        types: &[
+            ("set", Idempotent),
+            ("del", Idempotent),
+            ("inc", Once),
+            ("sadd", Idempotent),
+            ("srem", Idempotent),
+        ],
+    },
+];
+
+impl Outline {
+    fn profile(&self) -> Profile {
+        let mut matrix = BTreeMap::new();
+        for (before, after, rule) in self.pairs {
+            let said = Resolution { rule: rule.clone(), concurrent: Concurrent::ReplaceWins };
+            matrix.insert((kind(after), kind(before)), said.mirror());
+            matrix.insert((kind(before), kind(after)), said);
+        }
+        let described = |(name, repeat): &(&str, Repeat)| {
+            let idempotent = *repeat == Idempotent;
+            (kind(name), Handling { idempotent, ..Handling::default() })
+        };
+        let types = self.types.iter().map(described).collect();
+        let config = Config { matrix, types, snapshots: None };
+        Profile { name: self.name, why: self.why, config }
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the names above are constants, and tested")]
+fn kind(name: &str) -> OperationType {
+    OperationType::new(name).expect("a name of this file")
+}

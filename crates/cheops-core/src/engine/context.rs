@@ -1,0 +1,95 @@
+//! What all resources of a site share while an event is handled.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::durable::{Reaction, Record};
+use super::links::Links;
+use super::ports::{Effect, JobId, Notice, Now};
+use super::settings::Settings;
+use super::timers::Timers;
+use super::waiting::Waiting;
+use crate::model::{EntryId, HybridClock, ResourceId};
+
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) settings: Settings,
+    pub(super) clock: HybridClock,
+    pub(super) links: Links,
+    pub(super) timers: Timers,
+    pub(super) waiting: Waiting,
+    /// Which resource each running job belongs to.
+    pub(super) jobs: BTreeMap<JobId, ResourceId>,
+    /// Resources with something to run, in the order they asked, while all places are taken.
+    queue: VecDeque<ResourceId>,
+    queued: BTreeSet<ResourceId>,
+    pub(super) written: u64,
+    pub(super) jobs_started: u64,
+}
+
+impl Context {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            links: Links::new(&settings),
+            settings,
+            clock: HybridClock::default(),
+            timers: Timers::default(),
+            waiting: Waiting::default(),
+            jobs: BTreeMap::new(),
+            queue: VecDeque::new(),
+            queued: BTreeSet::new(),
+            written: 0,
+            jobs_started: 0,
+        }
+    }
+
+    /// The id of the next entry this site writes.
+    pub(super) fn next_entry(&mut self) -> EntryId {
+        self.written += 1;
+        EntryId { author: self.settings.me.clone(), n: self.written }
+    }
+
+    /// A place to run a job in, if one is free; else the resource is called when one is.
+    pub(super) fn start_job(&mut self, resource: &ResourceId) -> Option<JobId> {
+        if self.jobs.len() >= self.settings.jobs_at_once {
+            if self.queued.insert(resource.clone()) {
+                self.queue.push_back(resource.clone());
+            }
+            return None;
+        }
+        self.jobs_started += 1;
+        let id = JobId(self.jobs_started);
+        self.jobs.insert(id, resource.clone());
+        Some(id)
+    }
+
+    /// The next resource that waits for a place, if one is free.
+    pub(super) fn next_in_queue(&mut self) -> Option<ResourceId> {
+        if self.jobs.len() >= self.settings.jobs_at_once {
+            return None;
+        }
+        let next = self.queue.pop_front()?;
+        self.queued.remove(&next);
+        Some(next)
+    }
+}
+
+/// The handling of one event: when, with what at hand, and what came of it so far.
+pub(super) struct Turn<'a> {
+    pub(super) now: Now,
+    pub(super) context: &'a mut Context,
+    pub(super) out: &'a mut Reaction,
+}
+
+impl Turn<'_> {
+    pub(super) fn record(&mut self, record: Record) {
+        self.out.record(record);
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.out.effect(effect);
+    }
+
+    pub(super) fn notify(&mut self, notice: Notice) {
+        self.out.effect(Effect::Notify(notice));
+    }
+}

@@ -1,0 +1,89 @@
+//! What an engine makes durable, and the only way from a decision to its effects.
+
+use serde::{Deserialize, Serialize};
+
+use super::ports::{Base, Effect};
+use crate::model::{Entry, Incarnation, ResourceId, SiteId, Vector};
+use crate::plan::{Ended, RunLog, Step};
+use std::sync::Arc;
+
+/// One fact of a site's log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Record {
+    /// An operation or reply, of this site or another.
+    Entry(ResourceId, Arc<Entry>),
+    /// A run is about to start.
+    Begun(ResourceId, Step),
+    /// A run came to its end.
+    Finished(ResourceId, Step, Ended),
+    /// What ran here, whole: takes the place of all `Begun` and `Finished` before it.
+    Ran(ResourceId, Box<RunLog>),
+    /// What another site is known to know of a resource, in which of its lives.
+    Knows(ResourceId, SiteId, Incarnation, Vector),
+    /// What an earlier life of another site may have known and run.
+    EarlierLife(ResourceId, SiteId, Vector),
+    /// Entries up to the base are no longer needed. The log may forget them now.
+    Pruned(ResourceId, Box<Base>),
+}
+
+impl Record {
+    /// The resource it is about.
+    pub fn resource(&self) -> &ResourceId {
+        match self {
+            Self::Entry(resource, _)
+            | Self::Begun(resource, _)
+            | Self::Finished(resource, ..)
+            | Self::Ran(resource, _)
+            | Self::Knows(resource, ..)
+            | Self::EarlierLife(resource, ..)
+            | Self::Pruned(resource, _) => resource,
+        }
+    }
+}
+
+/// Where records are kept. Whole batches, in order, all of one or none of it.
+pub trait Log {
+    /// Why a batch could not be made durable.
+    type Error;
+
+    /// Makes the records durable before it returns. After an error none of them may come back,
+    /// and the engine that made them must be recovered from the log.
+    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error>;
+}
+
+/// What an engine decided on one event. The effects can be had only by committing the batch.
+#[derive(Debug, Default)]
+#[must_use = "a decision that is not committed is lost, and the engine with it"]
+pub struct Reaction {
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+}
+
+impl Reaction {
+    pub(super) fn record(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Joins a later decision of the same engine, so that both are committed at once.
+    pub fn join(&mut self, later: Self) {
+        self.records.extend(later.records);
+        self.effects.extend(later.effects);
+    }
+
+    /// How many records wait to be made durable.
+    pub fn records(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Makes it durable, then hands out the effects. There is no other way to them.
+    pub fn commit<L: Log>(self, log: &mut L) -> Result<Vec<Effect>, L::Error> {
+        if !self.records.is_empty() {
+            log.append(&self.records)?;
+        }
+        Ok(self.effects)
+    }
+}

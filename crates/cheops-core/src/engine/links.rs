@@ -1,0 +1,173 @@
+//! Who is heard, how far away they are, and which resources they are behind on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ports::{Echo, Effect, Heartbeat, Message, Notice};
+use super::settings::Settings;
+use super::timers::{Timer, Timers};
+use crate::model::{Incarnation, ResourceId, SiteId};
+
+/// What this site knows of the way to another.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    /// When it was last heard; never, if `None`.
+    pub(super) heard_ms: Option<u64>,
+    /// Since when it counts as up or down.
+    pub(super) since_ms: u64,
+    /// Whether it counts as up.
+    pub(super) up: bool,
+    /// Which life of its disk was heard last.
+    pub(super) incarnation: Option<Incarnation>,
+    /// Smoothed round-trip time.
+    pub(super) round_trip_ms: Option<u64>,
+    /// How many resources it shares with this site.
+    pub(super) shared: usize,
+    /// Sites that it says it does not hear.
+    pub(super) does_not_hear: BTreeSet<SiteId>,
+    /// Resources of which it is not known to know everything.
+    pub(super) behind: BTreeSet<ResourceId>,
+    /// Those among them that it is being asked about.
+    pub(super) asking: BTreeSet<ResourceId>,
+    last_heartbeat: Option<Echo>,
+    last_heartbeat_at_ms: u64,
+    next_beat_ms: u64,
+}
+
+/// What hearing a site revealed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Nothing new.
+    AsBefore,
+    /// It can be talked to now, and could not be before.
+    Back,
+}
+
+impl Link {
+    /// Whether what is sent is likely to arrive: it is heard, and says that it hears us.
+    pub(super) fn usable(&self, me: &SiteId) -> bool {
+        self.up && !self.does_not_hear.contains(me)
+    }
+
+    fn interval_ms(&self, settings: &Settings) -> u64 {
+        if self.shared > 0 { settings.heartbeat_ms } else { settings.idle_heartbeat_ms }
+    }
+
+    /// The other side's interval is not known; a site it shares nothing with is heard rarely.
+    fn silence_allowed_ms(&self, settings: &Settings) -> u64 {
+        let spare = settings.down_after_ms.saturating_sub(settings.heartbeat_ms);
+        self.interval_ms(settings).saturating_add(spare)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Links(BTreeMap<SiteId, Link>);
+
+impl Links {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self(settings.peers.iter().map(|site| (site.clone(), Link::default())).collect())
+    }
+
+    pub(super) fn get(&self, site: &SiteId) -> Option<&Link> {
+        self.0.get(site)
+    }
+
+    pub(super) fn get_mut(&mut self, site: &SiteId) -> Option<&mut Link> {
+        self.0.get_mut(site)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SiteId, &Link)> {
+        self.0.iter()
+    }
+
+    pub(super) fn usable(&self, site: &SiteId, me: &SiteId) -> bool {
+        self.0.get(site).is_some_and(|link| link.usable(me))
+    }
+
+    /// Notes that a site was heard, whatever it said.
+    pub(super) fn heard(&mut self, from: &SiteId, now_ms: u64) -> Option<Effect> {
+        let link = self.0.get_mut(from)?;
+        link.heard_ms = Some(now_ms);
+        if link.up {
+            return None;
+        }
+        link.up = true;
+        link.since_ms = now_ms;
+        // It should learn at once that it is heard again.
+        link.next_beat_ms = now_ms;
+        Some(Effect::Notify(Notice::SiteUp(from.clone())))
+    }
+
+    /// Takes in a sign of life.
+    pub(super) fn heartbeat(
+        &mut self,
+        from: &SiteId,
+        me: &SiteId,
+        beat: &Heartbeat,
+        now_ms: u64,
+    ) -> Heard {
+        let Some(link) = self.0.get_mut(from) else { return Heard::AsBefore };
+        let could_talk = link.usable(me);
+        link.last_heartbeat = Some(Echo { sent_ms: beat.sent_ms, held_ms: 0 });
+        link.last_heartbeat_at_ms = now_ms;
+        link.does_not_hear = beat.unheard.iter().cloned().collect();
+        if let Some(echo) = beat.echo {
+            let sample = now_ms.saturating_sub(echo.sent_ms).saturating_sub(echo.held_ms);
+            link.round_trip_ms = Some(match link.round_trip_ms {
+                None => sample,
+                Some(smoothed) => (smoothed * 7 + sample) / 8,
+            });
+        }
+        if !could_talk && link.usable(me) { Heard::Back } else { Heard::AsBefore }
+    }
+
+    /// A timer for this link went off: says what it costs, and when to look again.
+    pub(super) fn beat(
+        &mut self,
+        site: &SiteId,
+        settings: &Settings,
+        timers: &mut Timers,
+        now_ms: u64,
+    ) -> Vec<Effect> {
+        let unheard = self.unheard();
+        let Some(link) = self.0.get_mut(site) else { return Vec::new() };
+        let mut effects = Vec::new();
+        let silence = link.heard_ms.map(|heard| now_ms.saturating_sub(heard));
+        if link.up && silence.is_none_or(|silence| silence > link.silence_allowed_ms(settings)) {
+            link.up = false;
+            link.since_ms = now_ms;
+            link.asking.clear();
+            effects.push(Effect::Notify(Notice::SiteDown(site.clone())));
+        }
+        if link.next_beat_ms <= now_ms {
+            link.next_beat_ms = now_ms + link.interval_ms(settings);
+            let echo = link.last_heartbeat.map(|echo| Echo {
+                held_ms: now_ms.saturating_sub(link.last_heartbeat_at_ms),
+                ..echo
+            });
+            let incarnation = settings.me.incarnation;
+            let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard };
+            effects
+                .push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
+        }
+        timers.set(link.next_beat_ms, Timer::Link(site.clone()));
+        effects
+    }
+
+    /// The sites that should be heard, since they share resources, and are not. Few by nature;
+    /// bounded all the same, since every sign of life carries it.
+    fn unheard(&self) -> Vec<SiteId> {
+        let missing = self.0.iter().filter(|(_, link)| link.shared > 0 && !link.up);
+        missing.take(64).map(|(site, _)| site.clone()).collect()
+    }
+
+    /// One more resource is shared with that site: look after the link more often from now on.
+    pub(super) fn share(&mut self, site: &SiteId, timers: &mut Timers, now_ms: u64) {
+        if let Some(link) = self.0.get_mut(site) {
+            link.shared += 1;
+            if link.shared == 1 {
+                link.next_beat_ms = now_ms;
+                timers.set(now_ms, Timer::Link(site.clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What another site of a resource knows of it, as far as this site can tell.
+
+use crate::model::{Incarnation, Vector};
+
+#[derive(Debug, Default)]
+pub(super) struct Peer {
+    /// In which life of its disk it said so.
+    pub(super) incarnation: Option<Incarnation>,
+    /// What it said it knows. Never more than it does.
+    pub(super) knows: Vector,
+    /// That, and what was sent to it since: no need to send it again unless it got lost.
+    pub(super) sent: Vector,
+    /// What it was last told that this site knows.
+    pub(super) told: Vector,
+    /// What an earlier life of it may have known, and so may have run.
+    pub(super) earlier_life: Vector,
+    /// Whether it just said what it knows, so that everything it lacks is on its way.
+    pub(super) catching_up: bool,
+    /// Whether it was asked what it knows and has not answered yet.
+    pub(super) asked: bool,
+    /// When to ask (again).
+    pub(super) ask_ms: Option<u64>,
+    /// What of `knows` is on this site's disk.
+    pub(super) recorded: Vector,
+}
+
+impl Peer {
+    /// Takes note of what it says it knows.
+    pub(super) fn says(&mut self, incarnation: Incarnation, knows: &Vector) {
+        self.incarnation = Some(incarnation);
+        self.knows.join(knows);
+        self.sent.join(knows);
+    }
+
+    /// It came back without its memory. What it may have run before stays on record.
+    pub(super) fn lost_its_memory(&mut self, incarnation: Incarnation, we_know: &Vector) {
+        if !self.sent.is_empty() || !self.knows.is_empty() {
+            self.earlier_life.join(we_know);
+        }
+        let earlier_life = std::mem::take(&mut self.earlier_life);
+        *self = Self { incarnation: Some(incarnation), earlier_life, ..Self::default() };
+    }
+}

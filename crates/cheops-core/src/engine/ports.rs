@@ -1,0 +1,385 @@
+//! What goes into an engine and what comes out: events, effects, and the messages between sites.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::model::{
+    Entry, Incarnation, OperationId, OperationType, Outcome, Payload, Position, Reply, ResourceId,
+    SiteId, Vector,
+};
+use crate::plan::{Decision, Divergence, SnapshotId};
+
+/// The time, as the caller reads it. The engine has no clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// A clock that only goes forward, for timers and round trips; its origin means nothing.
+    pub mono_ms: u64,
+    /// Milliseconds since the Unix epoch as this site believes; may be wrong by any amount.
+    pub wall_ms: u64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// A user handed in an operation.
+    Submitted(Submission),
+    /// Another site said something. Who it is has been proven by the transport.
+    Heard {
+        /// The speaker.
+        from: SiteId,
+        /// What it said.
+        message: Message,
+    },
+    /// A job asked for by [`Effect::Run`] came to its end.
+    Ended {
+        /// Which.
+        job: JobId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The operator settled an operation that was in doubt at this site.
+    Decided {
+        /// The resource.
+        resource: ResourceId,
+        /// The operation.
+        operation: OperationId,
+        /// What to make of it.
+        decision: Decision,
+    },
+    /// Time passed. Due at [`super::Engine::next_deadline`] at the latest; earlier does no harm.
+    Ticked,
+}
+
+/// The caller's name for a request it waits on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+/// An operation as a user hands it in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submission {
+    /// Where to send answers.
+    pub ticket: Ticket,
+    /// What to change.
+    pub resource: ResourceId,
+    /// Which sites hold it. Needed for a new resource; for a known one it must agree.
+    pub sites: Option<BTreeSet<SiteId>>,
+    /// How conflicts are settled, if this is to be said (anew).
+    pub config: Option<Arc<Config>>,
+    /// The operation's type.
+    pub kind: OperationType,
+    /// What to do.
+    pub payload: Payload,
+    /// Whether it is the operator's own resolution: it replaces everything before it.
+    pub force: bool,
+    /// Whose replies to wait for.
+    pub wait: Wait,
+    /// How long to wait.
+    pub timeout_ms: u64,
+}
+
+/// Whose replies a user waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wait {
+    /// Every site of the resource.
+    All,
+    /// The receiving site.
+    Local,
+    /// Nobody's: durable acceptance is enough.
+    Nothing,
+}
+
+/// Something to do. Handed out only after what it rests on is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// Send this to that site. It may get lost: the engine asks again.
+    Tell {
+        /// The listener.
+        to: SiteId,
+        /// What to say.
+        message: Message,
+    },
+    /// Run this, then hand in [`Event::Ended`].
+    Run(Job),
+    /// Tell a waiting user.
+    Answer {
+        /// Who.
+        ticket: Ticket,
+        /// What.
+        answer: Answer,
+    },
+    /// Tell whoever cares: hooks, logs, metrics.
+    Notify(Notice),
+}
+
+/// The name of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JobId(pub u64);
+
+/// One run at this site. One at a time per resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its name, new for every run.
+    pub id: JobId,
+    /// The resource.
+    pub resource: ResourceId,
+    /// What to run.
+    pub task: Task,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Task {
+    /// Carry out the operation.
+    Run(Arc<crate::model::Operation>),
+    /// One smaller step of an operation that failed whole.
+    RunPart {
+        /// The operation it is a part of.
+        operation: Arc<crate::model::Operation>,
+        /// The step.
+        command: String,
+    },
+    /// Ask the operator's program for smaller steps: one command a line.
+    Decompose {
+        /// The operation that failed.
+        operation: Arc<crate::model::Operation>,
+        /// The program.
+        command: String,
+    },
+    /// Take the operation back.
+    Undo {
+        /// Which.
+        operation: OperationId,
+        /// How.
+        command: String,
+    },
+    /// Find out whether the operation happened: exit 0 if it did.
+    Check {
+        /// Which.
+        operation: OperationId,
+        /// How.
+        command: String,
+    },
+    /// Save the resource's state: what it prints is kept at the site under this name.
+    Snapshot {
+        /// The name.
+        id: SnapshotId,
+        /// How.
+        command: String,
+    },
+    /// Bring back a saved state.
+    Restore {
+        /// Which.
+        id: SnapshotId,
+        /// How.
+        command: String,
+    },
+}
+
+/// What a waiting user hears.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The operation is on this site's disk under this id.
+    Accepted(OperationId),
+    /// A site replied.
+    Replied(Reply),
+    /// Everyone waited for has replied.
+    Done,
+    /// Time is up; these have not replied. The work goes on.
+    TimedOut {
+        /// Who is missing.
+        missing: Vec<SiteId>,
+    },
+    /// It was not accepted, and nothing happened.
+    Refused(Refusal),
+}
+
+/// Why an operation was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Refusal {
+    /// Nobody said yet where it lives.
+    #[error("resource `{0}` is not known here; a new resource needs its sites")]
+    UnknownResource(ResourceId),
+    /// This site does not hold it.
+    #[error("resource `{resource}` lives on {}, not on this site", names(.sites))]
+    NotHeldHere {
+        /// The resource.
+        resource: ResourceId,
+        /// Where it lives.
+        sites: BTreeSet<SiteId>,
+    },
+    /// The sites named are not those it lives on.
+    #[error("resource `{resource}` lives on {}, not on {}", names(.are), names(.asked))]
+    SitesDiffer {
+        /// The resource.
+        resource: ResourceId,
+        /// Where it lives.
+        are: BTreeSet<SiteId>,
+        /// What was asked for.
+        asked: BTreeSet<SiteId>,
+    },
+    /// A site that no one has heard of.
+    #[error("site `{0}` is not a site of this mesh")]
+    UnknownSite(SiteId),
+}
+
+fn names(sites: &BTreeSet<SiteId>) -> String {
+    sites.iter().map(|site| format!("`{site}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// News for hooks, logs and metrics. The engine itself never logs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Notice {
+    /// An operation ran here and succeeded.
+    Applied(ResourceId, OperationId),
+    /// An operation ran here and failed.
+    Failed(ResourceId, OperationId),
+    /// An operation succeeded at some sites and failed at others.
+    PartialError(ResourceId, OperationId),
+    /// An operation did not run here, since another took its place.
+    Superseded(ResourceId, OperationId, OperationId),
+    /// This site's application no longer follows the list and cannot be repaired from here.
+    Diverged(ResourceId, Divergence),
+    /// The site stopped while the operation ran, and nothing can tell whether it happened.
+    InDoubt(ResourceId, OperationId),
+    /// Every site knows everything about the resource, and this one has run all of it.
+    Converged(ResourceId),
+    /// Nothing was heard of that site for a while.
+    SiteDown(SiteId),
+    /// That site is heard (again).
+    SiteUp(SiteId),
+    /// That site came back without its memory: it gets its resources from the others.
+    SiteLostItsDisk(SiteId),
+    /// An operation carries a stamp far ahead of this site's clock. It is taken all the same.
+    StrangeClock(ResourceId, OperationId, u64),
+    /// History below a floor was forgotten, since every site has it and none needs it.
+    Pruned(ResourceId, u64),
+    /// A site sent something that cannot be; it was left aside.
+    Malformed(SiteId, Malformed),
+}
+
+/// What was wrong with something heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum Malformed {
+    /// About a resource that this site, or the sender, does not hold.
+    #[error("about a resource that is not shared with the sender")]
+    NotShared,
+    /// An entry that belongs to another resource.
+    #[error("an entry of another resource")]
+    WrongResource,
+    /// An operation stamped before its own past.
+    #[error("an operation stamped before its own past")]
+    StampBeforePast,
+    /// Numbers that do not go forward.
+    #[error("an entry numbered before the one it follows")]
+    NumberNotAfter,
+    /// More at once than the limit.
+    #[error("more entries than the limit")]
+    TooMany,
+}
+
+/// What sites say to each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// I am here.
+    Heartbeat(Heartbeat),
+    /// What I know of a resource we share, and what you may lack.
+    Update(Box<Update>),
+}
+
+/// A sign of life, with what is needed to measure the round trip.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Which life of the sender's disk.
+    pub incarnation: Incarnation,
+    /// When it left, by the sender's clock.
+    pub sent_ms: u64,
+    /// The last heartbeat heard from the listener, and how long ago.
+    pub echo: Option<Echo>,
+    /// Sites sharing resources with the sender that it does not hear at present.
+    pub unheard: Vec<SiteId>,
+}
+
+/// A heartbeat on its way back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Echo {
+    /// As the other side stamped it.
+    pub sent_ms: u64,
+    /// How long it was held before it was sent back.
+    pub held_ms: u64,
+}
+
+/// Entries the listener lacks, with what the speaker knows: enough to tell what either lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// Which life of the sender's disk.
+    pub incarnation: Incarnation,
+    /// The resource.
+    pub resource: ResourceId,
+    /// What was pruned, where the listener may not know.
+    pub base: Option<Base>,
+    /// What the listener lacks, in causal order.
+    pub entries: Vec<Arc<Entry>>,
+    /// Everything the speaker knows of the resource.
+    pub knows: Vector,
+    /// What an earlier life of the listener may have known, so it may have run it.
+    pub you_may_have_run: Vector,
+    /// Whether the speaker wants to hear what the listener knows.
+    pub asks: bool,
+}
+
+/// The ground under the kept history: everything up to here was known by every site, is ruled out
+/// for good, and has been forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// What was forgotten.
+    pub upto: Vector,
+    /// What the forgotten operations declared, for a reader that may never have seen them.
+    pub declared: Option<Declared>,
+}
+
+/// What all declarations of a resource come to. They only add up, so every site agrees.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declared {
+    /// Where the resource lives: all sites ever declared.
+    pub sites: BTreeSet<SiteId>,
+    /// The last config given, and where in the total order that was.
+    pub config: Option<(Position, Arc<Config>)>,
+}
+
+impl Declared {
+    /// Takes in another declaration; whether it changed the sites or the config.
+    pub fn join(&mut self, other: &Self) -> bool {
+        let sites = self.sites.len();
+        self.sites.extend(other.sites.iter().cloned());
+        let later = match (&self.config, &other.config) {
+            (None, Some(_)) => true,
+            (Some((ours, _)), Some((theirs, _))) => theirs > ours,
+            (_, None) => false,
+        };
+        if later {
+            self.config = other.config.clone();
+        }
+        later || self.sites.len() > sites
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Heartbeat(_) => f.write_str("heartbeat"),
+            Self::Update(update) => write!(
+                f,
+                "update {} entries={:?} knows={:?}{}{}",
+                update.resource,
+                update.entries.iter().map(|entry| entry.id()).collect::<Vec<_>>(),
+                update.knows,
+                if update.base.is_some() { " base" } else { "" },
+                if update.asks { " asks" } else { "" },
+            ),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! From the log back to an engine, after a stop of any kind.
+
+use super::context::{Context, Turn};
+use super::durable::{Reaction, Record};
+use super::ports::Now;
+use super::resource::Resource;
+use super::settings::Settings;
+use super::timers::Timer;
+use super::{Engine, Resources, follow_up};
+
+impl Engine {
+    /// An engine that knows what the log says, ready to go on. The reaction holds what follows
+    /// from that: steps that are to be run, and the first signs of life.
+    pub fn recover(
+        settings: Settings,
+        records: impl IntoIterator<Item = Record>,
+        now: Now,
+    ) -> (Self, Reaction) {
+        let mut engine = Self { context: Context::new(settings), resources: Resources::new() };
+        let mut said_before = Reaction::default();
+        let (resources, mut turn) = engine.turn(now, &mut said_before);
+        for record in records {
+            let id = record.resource().clone();
+            let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id));
+            resource.replay(record, &mut turn);
+        }
+        let mut out = Reaction::default();
+        let (resources, mut turn) = engine.turn(now, &mut out);
+        for site in turn.context.settings.peers.clone() {
+            turn.context.timers.set(now.mono_ms, Timer::Link(site));
+        }
+        for resource in resources.values_mut() {
+            resource.runs.list_rearranged();
+            follow_up(resource, &mut turn);
+        }
+        (engine, out)
+    }
+}
+
+impl Resource {
+    fn replay(&mut self, record: Record, turn: &mut Turn<'_>) {
+        match record {
+            Record::Entry(_, entry) => {
+                if entry.id().author == turn.context.settings.me {
+                    turn.context.written = turn.context.written.max(entry.id().n);
+                }
+                if !self.base.includes(entry.id()) {
+                    self.restore(entry, turn);
+                }
+            }
+            Record::Begun(_, step) => self.runs.log.begin(&step),
+            Record::Finished(_, step, ended) => self.runs.log.finish(&step, ended),
+            Record::Ran(_, log) => self.runs.log = *log,
+            Record::Knows(_, site, incarnation, knows) => {
+                let peer = self.peers.entry(site).or_default();
+                peer.says(incarnation, &knows);
+                peer.recorded = peer.knows.clone();
+            }
+            Record::EarlierLife(_, site, earlier) => {
+                let peer = self.peers.entry(site).or_default();
+                *peer = super::peer::Peer { earlier_life: earlier, ..Default::default() };
+            }
+            Record::Pruned(_, base) => {
+                turn.context.written =
+                    turn.context.written.max(base.upto.last_of(&turn.context.settings.me));
+                if let Some(declared) = &base.declared {
+                    self.join_declared(declared, turn);
+                }
+                self.forget(&base.upto);
+            }
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! One resource as one site knows it: its entries, what they come to, and who knows what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::context::Turn;
+use super::durable::Record;
+use super::peer::Peer;
+use super::ports::{Declared, Malformed, Notice};
+use super::run::Runs;
+use crate::config::Config;
+use crate::model::{
+    Author, Body, Declaration, Entry, EntryId, Operation, OperationId, Outcome, Reply, ResourceId,
+    SiteId, Status, Vector,
+};
+use crate::resolve::{Change, Resolution};
+
+#[derive(Debug)]
+pub(super) struct Resource {
+    pub(super) id: ResourceId,
+    pub(super) declared: Declared,
+    /// What was pruned.
+    pub(super) base: Vector,
+    /// Everything known, pruned or not.
+    pub(super) knows: Vector,
+    pub(super) resolution: Resolution,
+    pub(super) replies: BTreeMap<OperationId, Replies>,
+    pub(super) peers: BTreeMap<SiteId, Peer>,
+    pub(super) runs: Runs,
+    /// When what was heard is to be confirmed to the others.
+    pub(super) confirm_ms: Option<u64>,
+    /// Operations that this site has not replied to.
+    unreplied: BTreeSet<OperationId>,
+    entries: BTreeMap<Author, BTreeMap<u64, Held>>,
+    arrivals: u64,
+    waiting: BTreeMap<EntryId, Arc<Entry>>,
+}
+
+/// An entry with its place in the order of arrival, which is causal.
+#[derive(Debug)]
+struct Held {
+    arrival: u64,
+    entry: Arc<Entry>,
+}
+
+/// What the sites said of one operation.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    /// The last word of each site.
+    pub(super) latest: BTreeMap<SiteId, Arc<Entry>>,
+    /// Whether it succeeded the first time it ran, by author. Never changes, so that an operation
+    /// cannot turn void and back as it is run again.
+    pub(super) first_verdicts: BTreeMap<Author, bool>,
+}
+
+impl Replies {
+    pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
+        self.latest.get(site).and_then(|entry| match &entry.body {
+            Body::Reply(reply) => Some(reply),
+            Body::Operation(_) => None,
+        })
+    }
+
+    /// An author's entries arrive in order; between two lives of one site's disk there is no
+    /// earlier or later, so that any choice will do which is the same everywhere.
+    fn keep_latest(&mut self, reply: &Reply, entry: &Arc<Entry>) {
+        let older = |held: &Arc<Entry>| held.id() <= entry.id();
+        if self.latest.get(reply.site()).is_none_or(older) {
+            self.latest.insert(reply.site().clone(), entry.clone());
+        }
+    }
+
+    pub(super) fn succeeded_somewhere(&self) -> bool {
+        self.first_verdicts.values().any(|ok| *ok)
+    }
+
+    fn is_partial_error(&self) -> bool {
+        self.succeeded_somewhere() && self.first_verdicts.values().any(|ok| !*ok)
+    }
+
+    fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
+        let failed: BTreeSet<_> = self.first_verdicts.keys().map(|author| &author.site).collect();
+        !self.succeeded_somewhere() && sites.iter().all(|site| failed.contains(site))
+    }
+}
+
+/// What became of an entry that was handed in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Accepted {
+    New,
+    Known,
+    /// Something it rests on is missing.
+    NotYet,
+    Malformed(Malformed),
+}
+
+impl Resource {
+    pub(super) fn new(id: ResourceId) -> Self {
+        Self {
+            id,
+            declared: Declared::default(),
+            base: Vector::default(),
+            knows: Vector::default(),
+            resolution: Resolution::new(Arc::new(Config::default())),
+            replies: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            runs: Runs::default(),
+            confirm_ms: None,
+            unreplied: BTreeSet::new(),
+            entries: BTreeMap::new(),
+            arrivals: 0,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.declared.config.as_ref().map_or_else(Arc::default, |(_, config)| config.clone())
+    }
+
+    /// Writes an operation of this site's own.
+    pub(super) fn write_operation(&mut self, operation: Operation, turn: &mut Turn<'_>) {
+        self.write(Body::Operation(operation), turn);
+    }
+
+    /// Writes this site's reply to an operation.
+    pub(super) fn write_reply(
+        &mut self,
+        operation: &OperationId,
+        status: Status,
+        outcome: Option<Outcome>,
+        turn: &mut Turn<'_>,
+    ) {
+        let id = turn.context.next_entry();
+        let reply = Reply { id, operation: operation.clone(), status, outcome };
+        self.write(Body::Reply(reply), turn);
+    }
+
+    fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
+        let after = self.knows.last_of(&turn.context.settings.me);
+        let entry = Arc::new(Entry { after, body });
+        self.insert(entry, turn);
+    }
+
+    /// Takes in an entry heard from another site, and what was waiting for it.
+    pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
+        match self.judge(&entry) {
+            Accepted::New => {
+                self.insert(entry, turn);
+                self.accept_waiting(turn);
+            }
+            Accepted::Known => {}
+            Accepted::NotYet => {
+                if self.waiting.len() < turn.context.settings.waiting_entries {
+                    self.waiting.insert(entry.id().clone(), entry);
+                }
+            }
+            Accepted::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
+        }
+    }
+
+    /// Forgets waiting entries that are known by now, and takes in those that became possible.
+    pub(super) fn accept_waiting(&mut self, turn: &mut Turn<'_>) {
+        loop {
+            let before = self.waiting.len();
+            for (id, entry) in std::mem::take(&mut self.waiting) {
+                match self.judge(&entry) {
+                    Accepted::New => self.insert(entry, turn),
+                    Accepted::NotYet => drop(self.waiting.insert(id, entry)),
+                    Accepted::Known | Accepted::Malformed(_) => {}
+                }
+            }
+            if self.waiting.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn judge(&self, entry: &Entry) -> Accepted {
+        let id = entry.id();
+        if self.knows.includes(id) {
+            return Accepted::Known;
+        }
+        if id.n <= entry.after {
+            return Accepted::Malformed(Malformed::NumberNotAfter);
+        }
+        let has_past = self.knows.last_of(&id.author) >= entry.after
+            && entry.needs().iter().all(|needed| self.knows.includes(&needed.0));
+        if !has_past {
+            return Accepted::NotYet;
+        }
+        match &entry.body {
+            Body::Operation(operation) if operation.resource != self.id => {
+                Accepted::Malformed(Malformed::WrongResource)
+            }
+            Body::Operation(operation) if !self.is_after_its_past(operation) => {
+                Accepted::Malformed(Malformed::StampBeforePast)
+            }
+            _ => Accepted::New,
+        }
+    }
+
+    fn is_after_its_past(&self, operation: &Operation) -> bool {
+        let known = operation.parents.iter().filter_map(|id| self.operation(id));
+        known.into_iter().all(|parent| parent.stamp < operation.stamp)
+    }
+
+    pub(super) fn operation(&self, id: &OperationId) -> Option<&Arc<Operation>> {
+        self.resolution.operations().operation(id)
+    }
+
+    fn insert(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+        turn.record(Record::Entry(self.id.clone(), entry.clone()));
+        self.restore(entry.clone(), turn);
+        if let Body::Reply(reply) = &entry.body {
+            for effect in turn.context.waiting.replied(reply) {
+                turn.effect(effect);
+            }
+        }
+    }
+
+    /// Takes an entry into the state without making it durable: it is, or is about to be.
+    pub(super) fn restore(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+        let id = entry.id().clone();
+        self.knows.add(&id);
+        self.arrivals += 1;
+        let held = Held { arrival: self.arrivals, entry: entry.clone() };
+        self.entries.entry(id.author.clone()).or_default().insert(id.n, held);
+        match &entry.body {
+            Body::Operation(operation) => self.take_operation(operation, turn),
+            Body::Reply(reply) => self.take_reply(reply, &entry, turn),
+        }
+    }
+
+    fn take_operation(&mut self, operation: &Operation, turn: &mut Turn<'_>) {
+        turn.context.clock.observe(operation.stamp);
+        self.flag_strange_clock(operation, turn);
+        self.unreplied.insert(operation.id.clone());
+        if let Some(declaration) = &operation.declares {
+            self.declare(operation, declaration, turn);
+        }
+        let change = self.resolution.insert(operation.clone());
+        self.runs.list_changed(&change, operation);
+    }
+
+    fn flag_strange_clock(&self, operation: &Operation, turn: &mut Turn<'_>) {
+        let ahead = operation.stamp.wall_ms.saturating_sub(turn.now.wall_ms);
+        if ahead > turn.context.settings.strange_clock_ms {
+            turn.notify(Notice::StrangeClock(self.id.clone(), operation.id.clone(), ahead));
+        }
+    }
+
+    fn declare(&mut self, operation: &Operation, said: &Declaration, turn: &mut Turn<'_>) {
+        let config = said.config.clone().map(|config| (operation.position(), config));
+        self.join_declared(&Declared { sites: said.sites.clone(), config }, turn);
+    }
+
+    pub(super) fn join_declared(&mut self, said: &Declared, turn: &mut Turn<'_>) {
+        let before = self.declared.sites.clone();
+        if !self.declared.join(said) {
+            return;
+        }
+        let me = turn.context.settings.me.site.clone();
+        let new = self.declared.sites.difference(&before);
+        for site in new.filter(|site| **site != me) {
+            self.peers.entry(site.clone()).or_default();
+            turn.context.links.share(site, &mut turn.context.timers, turn.now.mono_ms);
+        }
+        self.resolve_anew();
+    }
+
+    /// From scratch: the config or the sites changed, and with them perhaps what is void.
+    fn resolve_anew(&mut self) {
+        let mut resolution = Resolution::new(self.config());
+        let mut operations: Vec<_> = self.resolution.operations().iter().cloned().collect();
+        operations.sort_by_key(|operation| operation.position());
+        for operation in operations {
+            resolution.insert(Operation::clone(&operation));
+        }
+        for (id, replies) in &self.replies {
+            if replies.failed_everywhere(&self.declared.sites) {
+                resolution.mark_void(id);
+            }
+        }
+        self.resolution = resolution;
+        self.runs.list_rearranged();
+    }
+
+    fn take_reply(&mut self, reply: &Reply, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
+        if self.base.includes(&reply.operation.0) {
+            return;
+        }
+        if *reply.site() == turn.context.settings.me.site
+            && reply.id.author == turn.context.settings.me
+        {
+            self.unreplied.remove(&reply.operation);
+        }
+        let replies = self.replies.entry(reply.operation.clone()).or_default();
+        let was_partial = replies.is_partial_error();
+        replies.keep_latest(reply, entry);
+        if let Some(ok) = verdict(&reply.status) {
+            replies.first_verdicts.entry(reply.id.author.clone()).or_insert(ok);
+        }
+        if !was_partial && replies.is_partial_error() {
+            turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
+        }
+        let void = replies.failed_everywhere(&self.declared.sites);
+        if void != self.resolution.operations().is_void(&reply.operation) {
+            self.void_changed(&reply.operation, void);
+        }
+    }
+
+    fn void_changed(&mut self, operation: &OperationId, void: bool) {
+        if void {
+            if self.resolution.mark_void(operation) != Change::Nothing {
+                self.runs.list_rearranged();
+            }
+        } else {
+            self.resolve_anew();
+        }
+    }
+
+    /// Operations that will not run here, and were not said to be so.
+    pub(super) fn superseded_unreplied(&self) -> Vec<(OperationId, OperationId)> {
+        let left_out = |id: &OperationId| self.resolution.left_out(id).and_then(|out| out.by);
+        let out = self.unreplied.iter().filter(|id| !self.resolution.counts(id));
+        out.filter_map(|id| left_out(id).map(|by| (id.clone(), by))).collect()
+    }
+
+    /// Entries that a site with that knowledge lacks, in causal order, at most so many.
+    pub(super) fn lacking(&self, knowledge: &Vector, most: usize) -> Vec<Arc<Entry>> {
+        let mut lacking: Vec<&Held> = Vec::new();
+        for (author, held) in &self.entries {
+            let from = knowledge.last_of(author) + 1;
+            lacking.extend(held.range(from..).map(|(_, held)| held).take(most));
+        }
+        lacking.sort_by_key(|held| held.arrival);
+        lacking.into_iter().take(most).map(|held| held.entry.clone()).collect()
+    }
+
+    /// This site's own entries after that number, at most so many.
+    pub(super) fn own_after(&self, me: &Author, n: u64, most: usize) -> Vec<Arc<Entry>> {
+        let own = self.entries.get(me).into_iter().flat_map(|held| held.range(n + 1..));
+        own.take(most).map(|(_, held)| held.entry.clone()).collect()
+    }
+
+    /// Forgets everything up to there.
+    pub(super) fn forget(&mut self, upto: &Vector) -> u64 {
+        self.base.join(upto);
+        self.knows.join(upto);
+        let mut forgotten = 0;
+        for (author, last) in upto.iter() {
+            if let Some(held) = self.entries.get_mut(author) {
+                let kept = held.split_off(&(last + 1));
+                forgotten += held.len() as u64;
+                *held = kept;
+            }
+        }
+        self.entries.retain(|_, held| !held.is_empty());
+        self.replies.retain(|id, _| !upto.includes(&id.0));
+        self.unreplied.retain(|id| !upto.includes(&id.0));
+        self.resolution.prune(upto);
+        forgotten
+    }
+
+    /// How many entries a site with that knowledge lacks.
+    pub(super) fn count_lacking(&self, knowledge: &Vector) -> u64 {
+        let of = |(author, held): (&Author, &BTreeMap<u64, Held>)| {
+            held.range(knowledge.last_of(author) + 1..).count() as u64
+        };
+        self.entries.iter().map(of).sum()
+    }
+}
+
+fn verdict(status: &Status) -> Option<bool> {
+    match status {
+        Status::Ok | Status::Partial { .. } => Some(true),
+        Status::Ko => Some(false),
+        Status::Superseded { .. } | Status::InDoubt => None,
+    }
+}

@@ -1,0 +1,399 @@
+//! Running what the list asks for at this site: one step of a resource at a time, the intent
+//! durable before it and the outcome after it.
+
+use std::collections::VecDeque;
+
+use super::context::Turn;
+use super::durable::Record;
+use super::ports::{Effect, Job, JobId, Notice, Task};
+use super::resource::Resource;
+use super::settings::Application;
+use crate::model::{Operation, OperationId, Outcome, Status, Vector};
+use crate::plan::{self, Decision, Ended, Health, Item, Next, Plan, RunLog, Step};
+use crate::resolve::Change;
+
+/// What ran here, what is running, and how far behind the list that is.
+#[derive(Debug)]
+pub(super) struct Runs {
+    pub(super) log: RunLog,
+    pub(super) health: Health,
+    pub(super) current: Option<Current>,
+    pub(super) awaits_operator: Option<OperationId>,
+    progress: Progress,
+    /// Whether somebody may have been left out since this was last looked at.
+    look_for_superseded: bool,
+    /// Whether it was said that all sites are done.
+    said_converged: bool,
+}
+
+/// The step under way.
+#[derive(Debug)]
+pub(super) struct Current {
+    pub(super) job: JobId,
+    pub(super) step: Step,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Whole,
+    /// It failed, and the operator's program is asked for smaller steps.
+    Decomposing { failure: Outcome },
+    /// Smaller steps are run until one fails.
+    InParts { left: VecDeque<String>, done: u32, of: u32, last: Outcome },
+}
+
+/// How the log stands to the list, so that the common case need not look at all of either.
+#[derive(Debug)]
+enum Progress {
+    /// The log follows the list, but for these at its end.
+    Follows(VecDeque<Item>),
+    /// Anything may have changed.
+    Unknown,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::Follows(VecDeque::new())
+    }
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Self {
+            log: RunLog::default(),
+            health: Health::InStep,
+            current: None,
+            awaits_operator: None,
+            progress: Progress::default(),
+            look_for_superseded: false,
+            said_converged: false,
+        }
+    }
+}
+
+impl Runs {
+    pub(super) fn list_changed(&mut self, change: &Change, operation: &Operation) {
+        self.said_converged = false;
+        match change {
+            Change::Appended => {
+                if let Progress::Follows(appended) = &mut self.progress {
+                    appended.push_back(item(operation));
+                }
+            }
+            Change::Nothing => self.look_for_superseded = true,
+            Change::Rearranged => self.list_rearranged(),
+        }
+    }
+
+    pub(super) fn list_rearranged(&mut self) {
+        self.progress = Progress::Unknown;
+        self.look_for_superseded = true;
+        self.said_converged = false;
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let nothing_appended = matches!(&self.progress, Progress::Follows(items) if items.is_empty());
+        self.current.is_none() && self.awaits_operator.is_none() && nothing_appended
+    }
+}
+
+pub(super) fn item(operation: &Operation) -> Item {
+    Item {
+        id: operation.id.clone(),
+        kind: operation.kind.clone(),
+        replaces: operation.replaces,
+    }
+}
+
+impl Resource {
+    /// Does what the present knowledge asks for: replies to what will not run, and the next run.
+    pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
+        if std::mem::take(&mut self.runs.look_for_superseded) {
+            self.reply_superseded(turn);
+        }
+        self.advance(turn);
+        self.say_converged(turn);
+    }
+
+    fn reply_superseded(&mut self, turn: &mut Turn<'_>) {
+        for (operation, by) in self.superseded_unreplied() {
+            let running = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
+            if running == Some(&operation) {
+                continue;
+            }
+            turn.notify(Notice::Superseded(self.id.clone(), operation.clone(), by.clone()));
+            self.write_reply(&operation, Status::Superseded { by }, None, turn);
+        }
+    }
+
+    fn say_converged(&mut self, turn: &mut Turn<'_>) {
+        if self.runs.said_converged || !self.runs.is_idle() || self.knows.is_empty() {
+            return;
+        }
+        if self.peers.values().all(|peer| peer.knows.covers(&self.knows)) {
+            self.runs.said_converged = true;
+            turn.notify(Notice::Converged(self.id.clone()));
+        }
+    }
+
+    /// Starts the next step, if there is one and none is under way.
+    pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
+        if self.runs.current.is_some() {
+            return;
+        }
+        let plan = self.next_plan();
+        self.report_health(plan.health, turn);
+        self.runs.awaits_operator = None;
+        match plan.next {
+            Next::Nothing => self.runs.progress = Progress::default(),
+            Next::Do(step) => self.start(step, turn),
+            Next::AwaitOperator(operation) => self.report_in_doubt(operation, turn),
+        }
+    }
+
+    fn next_plan(&mut self) -> Plan {
+        let config = self.config();
+        if let Progress::Follows(appended) = &self.runs.progress
+            && self.runs.log.in_doubt().is_none()
+        {
+            let Some(item) = appended.front() else {
+                return Plan { next: Next::Nothing, health: self.runs.health.clone() };
+            };
+            if let Some(plan) = plan::plan_appended(&self.runs.log, item, &config) {
+                return plan;
+            }
+        }
+        self.runs.progress = Progress::Unknown;
+        plan::plan(&self.items(), &self.runs.log, &config)
+    }
+
+    pub(super) fn items(&self) -> Vec<Item> {
+        let operations = self.resolution.operations();
+        let listed = self.resolution.list().filter_map(|id| operations.operation(id));
+        listed.map(|operation| item(operation)).collect()
+    }
+
+    fn report_health(&mut self, health: Health, turn: &mut Turn<'_>) {
+        if let Health::Diverged { why } = &health
+            && self.runs.health != health
+        {
+            turn.notify(Notice::Diverged(self.id.clone(), why.clone()));
+        }
+        self.runs.health = health;
+    }
+
+    fn report_in_doubt(&mut self, operation: OperationId, turn: &mut Turn<'_>) {
+        let me = turn.context.settings.me.site.clone();
+        let said = self.replies.get(&operation).and_then(|replies| replies.of(&me));
+        if said.is_none_or(|reply| reply.status != Status::InDoubt)
+            && self.operation(&operation).is_some()
+        {
+            turn.notify(Notice::InDoubt(self.id.clone(), operation.clone()));
+            self.write_reply(&operation, Status::InDoubt, None, turn);
+        }
+        self.runs.awaits_operator = Some(operation);
+    }
+
+    fn start(&mut self, step: Step, turn: &mut Turn<'_>) {
+        let Some(task) = self.task(&step) else { return };
+        let Some(job) = turn.context.start_job(&self.id) else { return };
+        self.runs.log.begin(&step);
+        turn.record(Record::Begun(self.id.clone(), step.clone()));
+        self.runs.current = Some(Current { job, step, phase: Phase::Whole });
+        self.run(job, task, turn);
+    }
+
+    fn run(&self, id: JobId, task: Task, turn: &mut Turn<'_>) {
+        turn.effect(Effect::Run(Job { id, resource: self.id.clone(), task }));
+    }
+
+    fn task(&self, step: &Step) -> Option<Task> {
+        let config = self.config();
+        Some(match step {
+            Step::Run(item) => Task::Run(self.operation(&item.id)?.clone()),
+            Step::Undo(item) => Task::Undo {
+                operation: item.id.clone(),
+                command: config.handling(&item.kind).undo.clone()?,
+            },
+            Step::Check(item) => Task::Check {
+                operation: item.id.clone(),
+                command: config.handling(&item.kind).check.clone()?,
+            },
+            Step::Snapshot(id) => Task::Snapshot {
+                id: *id,
+                command: config.snapshots.as_ref()?.snapshot.clone(),
+            },
+            Step::Restore(id) => {
+                Task::Restore { id: *id, command: config.snapshots.as_ref()?.restore.clone() }
+            }
+        })
+    }
+
+    /// The job of the step under way came to its end.
+    pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
+        let Some(current) = self.runs.current.take_if(|current| current.job == job) else { return };
+        match (&current.step, current.phase) {
+            (Step::Run(item), Phase::Whole) => {
+                let item = item.clone();
+                let decompose = self.config().handling(&item.kind).decompose.clone();
+                match decompose {
+                    Some(command) if !outcome.succeeded() => {
+                        self.decompose(item, command, outcome, turn);
+                    }
+                    _ => self.end_run(item, whole_status(&outcome), outcome, turn),
+                }
+            }
+            (Step::Run(item), Phase::Decomposing { failure }) => {
+                let left: VecDeque<_> = steps_of(&outcome).collect();
+                let of = u32::try_from(left.len()).unwrap_or(u32::MAX);
+                self.run_parts(item.clone(), left, 0, of, failure, turn);
+            }
+            (Step::Run(item), Phase::InParts { left, done, of, last }) => {
+                if outcome.succeeded() {
+                    self.run_parts(item.clone(), left, done + 1, of, outcome, turn);
+                } else {
+                    let status = parts_status(done, of);
+                    let shown = if done == 0 { last } else { outcome };
+                    self.end_run(item.clone(), status, shown, turn);
+                }
+            }
+            (step, _) => {
+                let ended = ended_otherwise(step, &outcome);
+                self.finish(step.clone(), ended, turn);
+            }
+        }
+    }
+
+    fn decompose(&mut self, item: Item, command: String, failure: Outcome, turn: &mut Turn<'_>) {
+        let Some(operation) = self.operation(&item.id).cloned() else {
+            return self.end_run(item, Status::Ko, failure, turn);
+        };
+        let phase = Phase::Decomposing { failure };
+        self.run_next(item, phase, Task::Decompose { operation, command }, turn);
+    }
+
+    /// Runs the next smaller step, or says how far they got.
+    fn run_parts(
+        &mut self,
+        item: Item,
+        mut left: VecDeque<String>,
+        done: u32,
+        of: u32,
+        last: Outcome,
+        turn: &mut Turn<'_>,
+    ) {
+        match (left.pop_front(), self.operation(&item.id).cloned()) {
+            (Some(command), Some(operation)) => {
+                let phase = Phase::InParts { left, done, of, last };
+                self.run_next(item, phase, Task::RunPart { operation, command }, turn);
+            }
+            _ => self.end_run(item, parts_status(done, of), last, turn),
+        }
+    }
+
+    /// Goes on with the step under way by another job. The step took the resource's place among
+    /// the running ones already, so that it does not queue again.
+    fn run_next(&mut self, item: Item, phase: Phase, task: Task, turn: &mut Turn<'_>) {
+        turn.context.jobs_started += 1;
+        let job = JobId(turn.context.jobs_started);
+        turn.context.jobs.insert(job, self.id.clone());
+        self.runs.current = Some(Current { job, step: Step::Run(item), phase });
+        self.run(job, task, turn);
+    }
+
+    fn end_run(&mut self, item: Item, status: Status, outcome: Outcome, turn: &mut Turn<'_>) {
+        let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
+        let operation = item.id.clone();
+        self.finish(Step::Run(item), ended, turn);
+        if self.operation(&operation).is_none() {
+            return; // Pruned while it ran: every site is past it.
+        }
+        turn.notify(match status {
+            Status::Ko => Notice::Failed(self.id.clone(), operation.clone()),
+            _ => Notice::Applied(self.id.clone(), operation.clone()),
+        });
+        let me = turn.context.settings.me.clone();
+        let said = self.replies.get(&operation).and_then(|replies| replies.of(&me.site));
+        let unchanged = said.is_some_and(|reply| reply.status == status && reply.id.author == me);
+        if !unchanged {
+            self.write_reply(&operation, status, Some(outcome), turn);
+        }
+    }
+
+    fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {
+        self.runs.log.finish(&step, ended);
+        let next_was_this = |item: &Item| operation_of(&step) == Some(&item.id);
+        match &mut self.runs.progress {
+            Progress::Follows(appended) if appended.front().is_some_and(next_was_this) => {
+                appended.pop_front();
+            }
+            progress => *progress = Progress::Unknown,
+        }
+        // It may have been superseded while it ran, and so got no such reply then.
+        self.runs.look_for_superseded = true;
+        turn.record(Record::Finished(self.id.clone(), step, ended));
+    }
+
+    /// The operator settles what is in doubt.
+    pub(super) fn decide(&mut self, id: &OperationId, decision: Decision, turn: &mut Turn<'_>) {
+        if !self.runs.log.decide(id, decision) {
+            return;
+        }
+        self.runs.progress = Progress::Unknown;
+        turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+    }
+
+    /// An earlier life of this site may have run these, and its application may remember.
+    pub(super) fn may_have_run(&mut self, known: &Vector, turn: &mut Turn<'_>) {
+        if known.is_empty() || turn.context.settings.application == Application::Empty {
+            return;
+        }
+        let log = &self.runs.log;
+        let suspects: Vec<Item> = self
+            .resolution
+            .operations()
+            .iter()
+            .filter(|operation| known.includes(&operation.id.0) && !log.has_run(&operation.id))
+            .map(|operation| item(operation))
+            .collect();
+        if self.runs.log.may_have_run(suspects) {
+            self.runs.progress = Progress::Unknown;
+            turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+        }
+    }
+}
+
+fn operation_of(step: &Step) -> Option<&OperationId> {
+    match step {
+        Step::Run(item) | Step::Undo(item) | Step::Check(item) => Some(&item.id),
+        Step::Snapshot(_) | Step::Restore(_) => None,
+    }
+}
+
+fn whole_status(outcome: &Outcome) -> Status {
+    if outcome.succeeded() { Status::Ok } else { Status::Ko }
+}
+
+/// No step succeeded: nothing happened, as if it had simply failed.
+fn parts_status(done: u32, of: u32) -> Status {
+    if done == 0 { Status::Ko } else { Status::Partial { done, of } }
+}
+
+/// A program may print any number of steps; more than this is a mistake in it.
+const MOST_STEPS: usize = 10_000;
+
+fn steps_of(outcome: &Outcome) -> impl Iterator<Item = String> {
+    let text = if outcome.succeeded() { outcome.text() } else { "" };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.take(MOST_STEPS).map(str::to_owned)
+}
+
+fn ended_otherwise(step: &Step, outcome: &Outcome) -> Ended {
+    match step {
+        Step::Check(_) if outcome.succeeded() => Ended::ItHappened,
+        Step::Check(_) => Ended::ItDidNot,
+        _ if outcome.succeeded() => Ended::Ok,
+        _ => Ended::Ko,
+    }
+}

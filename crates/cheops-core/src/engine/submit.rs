@@ -1,0 +1,92 @@
+//! Taking in an operation from a user.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::context::Turn;
+use super::ports::{Answer, Effect, Refusal, Submission, Wait};
+use super::resource::Resource;
+use super::timers::Timer;
+use super::{Resources, follow_up};
+use crate::model::{Declaration, Operation, OperationId};
+
+/// Accepts the operation, or says why not.
+pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &mut Turn<'_>) {
+    let ticket = submission.ticket;
+    let declares = match declaration(resources.get(&submission.resource), &submission, turn) {
+        Ok(declares) => declares,
+        Err(refusal) => {
+            turn.effect(Effect::Answer { ticket, answer: Answer::Refused(refusal) });
+            return;
+        }
+    };
+    let id = submission.resource.clone();
+    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id));
+    accept(resource, submission, declares, turn);
+    follow_up(resource, turn);
+}
+
+/// What the operation has to declare: everything for a new resource, a changed config for one
+/// that is known, and else nothing.
+fn declaration(
+    known: Option<&Resource>,
+    submission: &Submission,
+    turn: &Turn<'_>,
+) -> Result<Option<Arc<Declaration>>, Refusal> {
+    let settings = &turn.context.settings;
+    let resource = submission.resource.clone();
+    let Some(known) = known else {
+        let Some(sites) = &submission.sites else {
+            return Err(Refusal::UnknownResource(resource));
+        };
+        if !sites.contains(&settings.me.site) {
+            return Err(Refusal::NotHeldHere { resource, sites: sites.clone() });
+        }
+        let stranger =
+            sites.iter().find(|site| **site != settings.me.site && !settings.peers.contains(*site));
+        if let Some(stranger) = stranger {
+            return Err(Refusal::UnknownSite(stranger.clone()));
+        }
+        let config = submission.config.clone();
+        return Ok(Some(Arc::new(Declaration { sites: sites.clone(), config })));
+    };
+    let are = known.declared.sites.clone();
+    if let Some(asked) = submission.sites.as_ref().filter(|asked| **asked != are) {
+        return Err(Refusal::SitesDiffer { resource, are, asked: asked.clone() });
+    }
+    let news = submission.config.clone().filter(|config| *config != known.config());
+    Ok(news.map(|config| Arc::new(Declaration { sites: are, config: Some(config) })))
+}
+
+fn accept(
+    resource: &mut Resource,
+    submission: Submission,
+    declares: Option<Arc<Declaration>>,
+    turn: &mut Turn<'_>,
+) {
+    let id = OperationId(turn.context.next_entry());
+    let operation = Operation {
+        id: id.clone(),
+        resource: submission.resource,
+        stamp: turn.context.clock.tick(turn.now.wall_ms),
+        parents: resource.resolution.operations().heads(),
+        replaces: resource.resolution.replaces(&submission.kind, submission.force),
+        kind: submission.kind,
+        payload: submission.payload,
+        declares,
+    };
+    resource.write_operation(operation, turn);
+    let ticket = submission.ticket;
+    turn.effect(Effect::Answer { ticket, answer: Answer::Accepted(id.clone()) });
+    let expected: BTreeSet<_> = match submission.wait {
+        Wait::All => resource.declared.sites.clone(),
+        Wait::Local => [turn.context.settings.me.site.clone()].into(),
+        Wait::Nothing => {
+            turn.effect(Effect::Answer { ticket, answer: Answer::Done });
+            return;
+        }
+    };
+    turn.context.waiting.add(ticket, &id, expected);
+    let due = turn.now.mono_ms.saturating_add(submission.timeout_ms);
+    turn.context.timers.set(due, Timer::GiveUp(ticket));
+}

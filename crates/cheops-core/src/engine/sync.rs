@@ -1,0 +1,348 @@
+//! Keeping the sites of a resource in step: what to send to whom, and what to make of what they
+//! send.
+//!
+//! A site sends its own entries at once to every site of the resource it can reach. Every message
+//! also says what its sender knows, so each site learns what the others lack. Where a site stays
+//! behind (a message got lost, a link was down, its author cannot reach it) it is asked what it
+//! knows, and is then sent what it lacks and nothing else. After a cut, only resources in which
+//! somebody is behind are talked about, so the cost is that of what was missed.
+
+use std::sync::Arc;
+
+use super::context::Turn;
+use super::durable::Record;
+use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
+use super::resource::Resource;
+use super::timers::Timer;
+use crate::model::{Author, Entry, Incarnation, SiteId, Vector};
+
+impl Resource {
+    /// Takes in what another site of the resource says.
+    pub(super) fn hear(&mut self, from: &SiteId, update: Update, turn: &mut Turn<'_>) {
+        if update.entries.len() > 4 * turn.context.settings.entries_per_update {
+            turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
+            return;
+        }
+        let before = self.knows.clone();
+        if let Some(base) = &update.base {
+            self.adopt(base, turn);
+        }
+        for entry in update.entries {
+            self.accept(entry, from, turn);
+        }
+        self.may_have_run(&update.you_may_have_run, turn);
+        if self.knows != before {
+            self.confirm_soon(turn);
+        }
+        let Some(peer) = self.peers.get_mut(from) else { return };
+        peer.says(update.incarnation, &update.knows);
+        if update.asks || peer.asked {
+            // It has just said what it knows: whatever else was on its way got lost.
+            peer.sent = peer.knows.clone();
+            peer.asked = false;
+            peer.catching_up = true;
+        }
+        if update.asks {
+            self.answer(from, turn);
+        } else {
+            self.send_more(from, turn);
+        }
+    }
+
+    /// Says what this site knows, with what the other lacks, at once.
+    fn answer(&mut self, to: &SiteId, turn: &mut Turn<'_>) {
+        let most = turn.context.settings.entries_per_update;
+        let entries = self.peers.get(to).map(|peer| self.lacking(&peer.sent, most));
+        self.send(to, entries.unwrap_or_default(), Asks::No, turn);
+    }
+
+    /// The next part of what a site that is catching up lacks.
+    fn send_more(&mut self, to: &SiteId, turn: &mut Turn<'_>) {
+        let most = turn.context.settings.entries_per_update;
+        let Some(peer) = self.peers.get(to).filter(|peer| peer.catching_up) else { return };
+        let entries = self.lacking(&peer.sent, most);
+        if !entries.is_empty() {
+            self.send(to, entries, Asks::No, turn);
+        }
+    }
+
+    /// Sends this site's own new entries to every site of the resource that can be reached.
+    pub(super) fn publish(&mut self, turn: &mut Turn<'_>) {
+        let me = turn.context.settings.me.clone();
+        let most = turn.context.settings.entries_per_update;
+        let written = self.knows.last_of(&me);
+        let behind = |peer: &super::peer::Peer| peer.sent.last_of(&me) < written;
+        let to: Vec<SiteId> = self
+            .peers
+            .iter()
+            .filter(|(site, peer)| behind(peer) && turn.context.links.usable(site, &me.site))
+            .map(|(site, _)| site.clone())
+            .collect();
+        for site in to {
+            let sent = self.peers.get(&site).map_or(0, |peer| peer.sent.last_of(&me));
+            let entries = self.own_after(&me, sent, most);
+            if !entries.is_empty() {
+                self.send(&site, entries, Asks::No, turn);
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        to: &SiteId,
+        entries: Vec<Arc<Entry>>,
+        asks: Asks,
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(peer) = self.peers.get_mut(to) else { return };
+        // Said every time, since any one message may get lost and all sites must agree on it.
+        let base = (!self.base.is_empty()).then(|| {
+            // Who knows what was pruned has seen what it declared.
+            let seen = peer.knows.covers(&self.base);
+            let declared = (!seen).then(|| self.declared.clone());
+            Base { upto: self.base.clone(), declared }
+        });
+        peer.told = self.knows.clone();
+        peer.asked |= asks == Asks::Yes;
+        entries.iter().for_each(|entry| peer.sent.add(entry.id()));
+        let update = Update {
+            incarnation: turn.context.settings.me.incarnation,
+            resource: self.id.clone(),
+            base,
+            entries,
+            knows: self.knows.clone(),
+            you_may_have_run: peer.earlier_life.clone(),
+            asks: asks == Asks::Yes,
+        };
+        turn.effect(Effect::Tell { to: to.clone(), message: Message::Update(Box::new(update)) });
+    }
+
+    fn confirm_soon(&mut self, turn: &mut Turn<'_>) {
+        if self.confirm_ms.is_none() {
+            let due = turn.now.mono_ms + turn.context.settings.confirm_after_ms;
+            self.confirm_ms = Some(due);
+            turn.context.timers.set(due, Timer::Confirm(self.id.clone()));
+        }
+    }
+
+    /// Tells every site that does not know it yet what this site knows.
+    pub(super) fn confirm(&mut self, due_ms: u64, turn: &mut Turn<'_>) {
+        if self.confirm_ms != Some(due_ms) {
+            return;
+        }
+        self.confirm_ms = None;
+        let me = turn.context.settings.me.site.clone();
+        let untold: Vec<SiteId> = self
+            .peers
+            .iter()
+            .filter(|(site, peer)| peer.told != self.knows && turn.context.links.usable(site, &me))
+            .map(|(site, _)| site.clone())
+            .collect();
+        for site in untold {
+            self.send(&site, Vec::new(), Asks::No, turn);
+        }
+    }
+
+    /// Looks over who is behind, and sees to it that each is asked in time.
+    pub(super) fn review_peers(&mut self, turn: &mut Turn<'_>) {
+        let sites: Vec<SiteId> = self.peers.keys().cloned().collect();
+        for site in sites {
+            let Some(peer) = self.peers.get_mut(&site) else { continue };
+            if peer.knows.covers(&self.knows) {
+                peer.catching_up = false;
+                peer.ask_ms = None;
+                self.is_in_step(&site, turn);
+            } else {
+                self.is_behind(&site, turn);
+            }
+        }
+    }
+
+    fn is_in_step(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
+        if let Some(link) = turn.context.links.get_mut(site)
+            && link.behind.remove(&self.id)
+        {
+            link.asking.remove(&self.id);
+            ask_next(site, turn);
+        }
+        let Some(peer) = self.peers.get_mut(site) else { return };
+        if !peer.earlier_life.is_empty() {
+            // It has been told what it may have run before, and has confirmed all of it.
+            peer.earlier_life = Vector::default();
+            peer.recorded = Vector::default();
+            turn.record(Record::EarlierLife(self.id.clone(), site.clone(), Vector::default()));
+        }
+        if let Some(incarnation) = peer.incarnation
+            && peer.recorded != peer.knows
+        {
+            peer.recorded = peer.knows.clone();
+            let knows = peer.knows.clone();
+            turn.record(Record::Knows(self.id.clone(), site.clone(), incarnation, knows));
+        }
+    }
+
+    fn is_behind(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
+        let me = turn.context.settings.me.site.clone();
+        let in_flight = turn.context.settings.resources_in_flight;
+        let due = self.ask_when(site, turn);
+        let Some(link) = turn.context.links.get_mut(site) else { return };
+        link.behind.insert(self.id.clone());
+        let Some(peer) = self.peers.get_mut(site) else { return };
+        if !link.usable(&me) {
+            peer.ask_ms = None;
+            return;
+        }
+        if peer.ask_ms.is_some() {
+            return;
+        }
+        if link.asking.contains(&self.id) || link.asking.len() < in_flight {
+            link.asking.insert(self.id.clone());
+            peer.ask_ms = Some(due);
+            turn.context.timers.set(due, Timer::Ask(self.id.clone(), site.clone()));
+        }
+    }
+
+    /// When a site that is behind should be asked what it knows: soon if nobody else is going to
+    /// give it what it lacks, later if it is likely to hear it from the author.
+    fn ask_when(&self, site: &SiteId, turn: &Turn<'_>) -> u64 {
+        let settings = &turn.context.settings;
+        let round_trip =
+            turn.context.links.get(site).and_then(|link| link.round_trip_ms).unwrap_or(0);
+        let Some(peer) = self.peers.get(site) else { return u64::MAX };
+        let lacks = |(author, n): &(&Author, u64)| peer.knows.last_of(author) < *n;
+        let wait = self.knows.iter().filter(lacks).map(|(author, _)| {
+            if *author == settings.me {
+                settings.ask_again_after_ms + round_trip
+            } else if self.author_reaches(author, site, turn) {
+                settings.relay_after_ms * (1 + self.relay_rank(author, site, &settings.me.site))
+                    + round_trip
+            } else {
+                settings.confirm_after_ms
+            }
+        });
+        turn.now.mono_ms + wait.min().unwrap_or(settings.ask_again_after_ms)
+    }
+
+    /// Whether the author of an entry is there to deliver it to that site itself.
+    fn author_reaches(&self, author: &Author, site: &SiteId, turn: &Turn<'_>) -> bool {
+        let links = &turn.context.links;
+        let alive = links.get(&author.site).is_some_and(|link| {
+            link.up && link.incarnation.is_none_or(|current| current == author.incarnation)
+        });
+        let heard = links.get(site).is_some_and(|link| !link.does_not_hear.contains(&author.site));
+        author.site != *site && alive && heard
+    }
+
+    /// Sites take turns in passing on, so that they do not all send the same.
+    fn relay_rank(&self, author: &Author, site: &SiteId, me: &SiteId) -> u64 {
+        let others = self.declared.sites.iter();
+        others.filter(|other| **other != author.site && *other != site && *other < me).count() as u64
+    }
+
+    /// A timer set for this went off; it may have been set anew since.
+    pub(super) fn ask_if_due(&mut self, site: &SiteId, due_ms: u64, turn: &mut Turn<'_>) {
+        if self.peers.get(site).is_some_and(|peer| peer.ask_ms == Some(due_ms)) {
+            self.ask(site, turn);
+        }
+    }
+
+    /// Asks that site what it knows, if it is still behind and can be reached.
+    pub(super) fn ask(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
+        let me = turn.context.settings.me.site.clone();
+        let Some(peer) = self.peers.get_mut(site) else { return };
+        peer.ask_ms = None;
+        if !turn.context.links.usable(site, &me) || peer.knows.covers(&self.knows) {
+            return;
+        }
+        let again = turn.now.mono_ms + turn.context.settings.ask_again_after_ms;
+        peer.ask_ms = Some(again);
+        if let Some(link) = turn.context.links.get_mut(site) {
+            link.asking.insert(self.id.clone());
+        }
+        turn.context.timers.set(again, Timer::Ask(self.id.clone(), site.clone()));
+        self.send(site, Vec::new(), Asks::Yes, turn);
+    }
+
+    /// Another site came back without its memory.
+    pub(super) fn peer_lost_memory(
+        &mut self,
+        site: &SiteId,
+        incarnation: Incarnation,
+        turn: &mut Turn<'_>,
+    ) {
+        let Some(peer) = self.peers.get_mut(site) else { return };
+        if peer.incarnation.is_none() && peer.sent.is_empty() {
+            peer.incarnation = Some(incarnation);
+        }
+        if peer.incarnation == Some(incarnation) {
+            return;
+        }
+        peer.lost_its_memory(incarnation, &self.knows);
+        let earlier = peer.earlier_life.clone();
+        turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));
+    }
+
+    /// What every site of the resource knows, if that can be told: nothing concurrent to it can
+    /// turn up any more.
+    pub(super) fn stable(&self) -> Vector {
+        let mut stable = self.knows.clone();
+        for peer in self.peers.values() {
+            // A site may know something we do not, made before it knew what we do.
+            if !self.knows.covers(&peer.knows) {
+                return Vector::default();
+            }
+            stable.meet(&peer.knows);
+        }
+        stable
+    }
+
+    /// Forgets what is below the floor once every site knows it, and the floor cannot give way.
+    pub(super) fn prune_if_possible(&mut self, turn: &mut Turn<'_>) {
+        let Some(floor) = self.resolution.floor().cloned() else { return };
+        let Some(below) = self.resolution.operations().past(&floor).cloned() else { return };
+        let holds = self.replies.get(&floor).is_some_and(|replies| replies.succeeded_somewhere());
+        if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
+            return;
+        }
+        self.prune(&below, turn);
+    }
+
+    fn prune(&mut self, below: &Vector, turn: &mut Turn<'_>) {
+        let forgotten = self.forget(below);
+        self.runs.log.prune(below, &self.items(), &self.config());
+        let base = Base { upto: self.base.clone(), declared: Some(self.declared.clone()) };
+        turn.record(Record::Pruned(self.id.clone(), Box::new(base)));
+        turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+        turn.notify(Notice::Pruned(self.id.clone(), forgotten));
+    }
+
+    /// Another site pruned up to there: what is below cannot matter here either.
+    fn adopt(&mut self, base: &Base, turn: &mut Turn<'_>) {
+        if let Some(declared) = &base.declared {
+            self.join_declared(declared, turn);
+        }
+        if !self.base.covers(&base.upto) {
+            self.prune(&base.upto, turn);
+            self.runs.list_rearranged();
+            self.accept_waiting(turn);
+        }
+    }
+}
+
+/// Whether a message wants an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    Yes,
+    No,
+}
+
+/// A site caught up with one resource: there is room to ask it about another.
+pub(super) fn ask_next(site: &SiteId, turn: &mut Turn<'_>) {
+    let in_flight = turn.context.settings.resources_in_flight;
+    let Some(link) = turn.context.links.get_mut(site) else { return };
+    while link.asking.len() < in_flight {
+        let Some(next) = link.behind.difference(&link.asking).next().cloned() else { return };
+        link.asking.insert(next.clone());
+        turn.context.timers.set(turn.now.mono_ms, Timer::AskNow(next, site.clone()));
+    }
+}

@@ -1,0 +1,204 @@
+//! Whether the list can be followed from what ran, and what is left to do.
+//!
+//! Two orders of the same operations give the same state if every two of them that do not commute
+//! come in the same order in both. So: the runs in effect, followed by what is still to do, are
+//! compared with the list, and a run *offends* if it is not in the list at all or came before an
+//! operation that should have come first. A refused run did nothing, and is right where it stands
+//! as long as it met the same operations before it as in the list, up to swaps.
+
+use super::classes::{Class, Classes};
+use super::log::Trace;
+use super::view::{Assessment, Place, Ran, Refusals, View};
+
+/// For each class, the earliest place in the list among the operations met so far.
+struct Earliest<'a> {
+    classes: &'a Classes<'a>,
+    places: Vec<Option<Place>>,
+}
+
+impl<'a> Earliest<'a> {
+    fn new(classes: &'a Classes<'a>) -> Self {
+        Self { classes, places: vec![None; classes.count()] }
+    }
+
+    fn meet(&mut self, class: Class, place: Place) {
+        let earliest = &mut self.places[class];
+        *earliest = Some(earliest.map_or(place, |known| known.min(place)));
+    }
+
+    /// Whether one of those met comes before this place and does not commute with this class.
+    fn conflicts(&self, class: Class, place: Place) -> bool {
+        self.before(place).any(|other| !self.classes.commute(class, other))
+    }
+
+    /// The classes of which one was met that comes before this place.
+    fn before(&self, place: Place) -> impl Iterator<Item = Class> {
+        let is_before = move |met: &Option<Place>| met.is_some_and(|met| met < place);
+        (0..).zip(&self.places).filter(move |(_, met)| is_before(met)).map(|(class, _)| class)
+    }
+}
+
+/// How a refusal stands after what ran since.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Stands,
+    /// Something ran since that comes earlier in the list.
+    Doubtful,
+    /// And the matrix says that it may make a difference.
+    Stale,
+}
+
+/// One assessment in the making.
+struct Assessor<'a> {
+    view: &'a View<'a>,
+    ran: &'a [Ran],
+    /// For each place of the list, the run that is in effect.
+    at: Vec<Option<usize>>,
+    /// For each class that overwrites, the last place of the list that is in effect.
+    last_wiper: Vec<Option<Place>>,
+}
+
+impl View<'_> {
+    /// Whether the list can be followed from these runs, and what is left to do.
+    ///
+    /// What is to do is judged as if all of it could succeed, so that a good assessment stays good
+    /// however the runs end.
+    pub(super) fn assess(&self, ran: &[Ran], refusals: Refusals) -> Assessment {
+        let mut assessor = Assessor {
+            view: self,
+            ran,
+            at: vec![None; self.list.len()],
+            last_wiper: vec![None; self.classes.count()],
+        };
+        assessor.take_positions();
+        let verdicts = assessor.refusals();
+        let mut assessment = assessor.work(&verdicts, refusals);
+        assessment.offends = assessor.offenders(&assessment.todo);
+        assessment
+    }
+}
+
+impl Assessor<'_> {
+    fn take_positions(&mut self) {
+        for (index, ran) in self.ran.iter().enumerate() {
+            let Some(place) = ran.place else { continue };
+            self.at[place] = Some(index);
+            if ran.trace == Trace::Took && self.view.classes.overwrites(ran.class) {
+                let last = &mut self.last_wiper[ran.class];
+                *last = (*last).max(Some(place));
+            }
+        }
+    }
+
+    /// Whether an operation in effect that comes later in the list wipes away what stands here.
+    fn is_shadowed(&self, place: Place) -> bool {
+        let class = self.view.class_at(place);
+        let mut wipers = self.last_wiper.iter().enumerate();
+        wipers.any(|(wiper, last)| *last > Some(place) && self.view.classes.wipes(wiper, class))
+    }
+
+    /// For each run, how it stands if it was refused.
+    fn refusals(&self) -> Vec<Refusal> {
+        let mut since = Earliest::new(&self.view.classes);
+        let mut verdicts = vec![Refusal::Stands; self.ran.len()];
+        for (index, ran) in self.ran.iter().enumerate().rev() {
+            match (ran.trace, ran.place) {
+                (Trace::Refused, Some(place)) if since.conflicts(ran.class, place) => {
+                    verdicts[index] = Refusal::Stale;
+                }
+                (Trace::Refused, Some(place)) if since.before(place).next().is_some() => {
+                    verdicts[index] = Refusal::Doubtful;
+                }
+                (Trace::Took, Some(place)) => since.meet(ran.class, place),
+                _ => {}
+            }
+        }
+        verdicts
+    }
+
+    /// What is left to do; the list is walked once, in order.
+    fn work(&self, verdicts: &[Refusal], refusals: Refusals) -> Assessment {
+        let mut work = Assessment::default();
+        let mut to_do = Earliest::new(&self.view.classes);
+        for place in 0..self.at.len() {
+            let class = self.view.class_at(place);
+            let due = match self.at[place] {
+                None if !self.is_shadowed(place) => true,
+                None => {
+                    if !self.view.has_run(place) {
+                        work.unheard.push(place);
+                    }
+                    false
+                }
+                Some(run) if self.ran[run].trace != Trace::Refused || self.is_shadowed(place) => {
+                    false
+                }
+                Some(run) => {
+                    let doubtful = verdicts[run] == Refusal::Doubtful;
+                    work.second_thoughts |= doubtful;
+                    verdicts[run] == Refusal::Stale
+                        || to_do.conflicts(class, place)
+                        || (doubtful && refusals == Refusals::TryAgain)
+                }
+            };
+            if due {
+                to_do.meet(class, place);
+                work.todo.push(place);
+            }
+        }
+        work
+    }
+
+    /// The runs that stand in the way, if these places of the list are still to run.
+    fn offenders(&self, todo: &[Place]) -> Vec<bool> {
+        let view = self.view;
+        let mut later = Earliest::new(&view.classes);
+        let mut is_due = vec![false; view.list.len()];
+        for place in todo {
+            is_due[*place] = true;
+            later.meet(view.class_at(*place), *place);
+        }
+        // What may have wiped earlier runs away, and may not.
+        let mut doubtful_wipers: Vec<Class> = Vec::new();
+        let mut offends = vec![false; self.ran.len()];
+        for (index, ran) in self.ran.iter().enumerate().rev() {
+            offends[index] = match (ran.trace, ran.place) {
+                (Trace::Refused, _) => false,
+                (Trace::Took, Some(place)) => {
+                    let may_be_wiped =
+                        doubtful_wipers.iter().any(|wiper| !view.classes.commute(*wiper, ran.class));
+                    may_be_wiped
+                        || later.conflicts(ran.class, place)
+                        || view.order_is_forgotten(self.ran, index)
+                }
+                (Trace::Took, None) => true,
+                (Trace::MayHaveRun | Trace::MayBeUndone, _) => {
+                    if view.classes.overwrites(ran.class) {
+                        doubtful_wipers.push(ran.class);
+                    }
+                    true
+                }
+            };
+            if let Some(place) = ran.place
+                && !is_due[place]
+                && (ran.trace != Trace::Refused || !self.is_shadowed(place))
+            {
+                later.meet(ran.class, place);
+            }
+        }
+        offends
+    }
+}
+
+impl View<'_> {
+    /// Whether this run and another one happened before the disk was lost, and their order counts.
+    pub(super) fn order_is_forgotten(&self, ran: &[Ran], index: usize) -> bool {
+        let one = ran[index];
+        let counts = |other: &Ran| {
+            other.recalled
+                && other.trace != Trace::Refused
+                && !self.classes.commute(one.class, other.class)
+        };
+        one.recalled && ran.iter().enumerate().any(|(at, other)| at != index && counts(other))
+    }
+}

@@ -1,0 +1,151 @@
+//! Operations grouped by how they stand to each other, so that planning compares small numbers
+//! instead of walking the matrix for every pair.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Item;
+use crate::config::{Config, Rule};
+use crate::model::{OperationType, Replaces};
+
+/// A group of operations that behave alike.
+pub(super) type Class = usize;
+
+/// Who a class holds.
+enum Members<'a> {
+    /// Operations that overwrite whatever was there, by the operator's word and not by their type.
+    Sovereign,
+    /// Operations of one type. Types the matrix does not name all behave alike and share a class.
+    Of(&'a OperationType),
+}
+
+/// The classes of the operations at hand, and how they stand to each other.
+pub(super) struct Classes<'a> {
+    config: &'a Config,
+    named: BTreeSet<&'a OperationType>,
+    members: Vec<Members<'a>>,
+    of_type: BTreeMap<&'a OperationType, Class>,
+    of_unnamed: Option<Class>,
+    of_sovereign: Option<Class>,
+    commute: Vec<Vec<bool>>,
+    wipes: Vec<Vec<bool>>,
+}
+
+impl<'a> Classes<'a> {
+    /// Classes for these items.
+    pub(super) fn new(config: &'a Config, items: impl Iterator<Item = &'a Item>) -> Self {
+        let named = config.matrix.keys().flat_map(|(a, b)| [a, b]).collect();
+        let mut classes = Self {
+            config,
+            named,
+            members: Vec::new(),
+            of_type: BTreeMap::new(),
+            of_unnamed: None,
+            of_sovereign: None,
+            commute: Vec::new(),
+            wipes: Vec::new(),
+        };
+        items.for_each(|item| classes.admit(item));
+        classes.relate();
+        classes
+    }
+
+    /// The class of an item that [`Classes::new`] was given.
+    pub(super) fn of(&self, item: &Item) -> Class {
+        let class = if self.is_sovereign(item) {
+            self.of_sovereign
+        } else {
+            self.of_type.get(&item.kind).copied().or(self.of_unnamed)
+        };
+        class.unwrap_or_default()
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether two operations of these classes may be swapped.
+    pub(super) fn commute(&self, a: Class, b: Class) -> bool {
+        self.commute[a][b]
+    }
+
+    /// Whether a success of `a` takes away whatever an earlier `b` did.
+    pub(super) fn wipes(&self, a: Class, b: Class) -> bool {
+        self.wipes[a][b]
+    }
+
+    /// Whether operations of this class overwrite: whatever else they leave, not one another.
+    pub(super) fn overwrites(&self, class: Class) -> bool {
+        self.wipes[class][class]
+    }
+
+    /// Whether nothing but the operation's own word, and not its type, says that it overwrites;
+    /// then it overwrites everything.
+    fn is_sovereign(&self, item: &Item) -> bool {
+        match item.replaces {
+            Replaces::Nothing => false,
+            Replaces::Past => !self.config.overwrites(&item.kind),
+            Replaces::PastByForce => true,
+        }
+    }
+
+    fn admit(&mut self, item: &'a Item) {
+        let next = self.members.len();
+        let (class, members) = if self.is_sovereign(item) {
+            (*self.of_sovereign.get_or_insert(next), Members::Sovereign)
+        } else if self.named.contains(&item.kind) {
+            (*self.of_type.entry(&item.kind).or_insert(next), Members::Of(&item.kind))
+        } else {
+            (*self.of_unnamed.get_or_insert(next), Members::Of(&item.kind))
+        };
+        if class == next {
+            self.members.push(members);
+        }
+    }
+
+    fn relate(&mut self) {
+        let all = 0..self.members.len();
+        let table = |relation: &dyn Fn(&Members<'_>, &Members<'_>) -> bool| {
+            let row = |a: Class| {
+                all.clone().map(|b| relation(&self.members[a], &self.members[b])).collect()
+            };
+            all.clone().map(row).collect()
+        };
+        let commute = table(&|a, b| self.may_swap(a, b));
+        let wipes = table(&|a, b| self.takes_away(a, b));
+        (self.commute, self.wipes) = (commute, wipes);
+    }
+
+    fn may_swap(&self, a: &Members<'_>, b: &Members<'_>) -> bool {
+        match (a, b) {
+            (Members::Of(a), Members::Of(b)) => self.config.commute(a, b),
+            _ => false,
+        }
+    }
+
+    /// Whether a success of `a` takes away the whole of what an earlier `b` did.
+    ///
+    /// An `a` that commutes with some type leaves that type's part of the state alone; if `b` does
+    /// not commute with that type, it may have left something there.
+    fn takes_away(&self, a: &Members<'_>, b: &Members<'_>) -> bool {
+        let Members::Of(kind) = a else { return true };
+        let left_alone = self.named.iter().filter(|other| self.config.commute(kind, other));
+        self.replaces(kind, b)
+            && !self.may_swap(a, b)
+            && left_alone.into_iter().all(|other| self.may_swap(b, &Members::Of(other)))
+    }
+
+    /// Whether the matrix has operations of this type in the place of those: by an entry, or, for a
+    /// type of the replacing kind, by silence.
+    fn replaces(&self, kind: &OperationType, others: &Members<'_>) -> bool {
+        let Members::Of(other) = others else { return self.config.overwrites(kind) };
+        let first = self.config.listed(kind, other).map(|entry| &entry.rule);
+        let second = self.config.listed(other, kind).map(|entry| &entry.rule);
+        match (first, second) {
+            (None, None) => self.config.overwrites(kind),
+            (Some(Rule::KeepOrder | Rule::TakeOne), _) => true,
+            (_, Some(Rule::ReverseOrder | Rule::TakeOne)) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What ran at this site, in order. The durable memory of planning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ended, Item, Step, view};
+use crate::config::Config;
+use crate::model::{OperationId, Vector};
+
+/// Runs between two snapshots: fewer cost more snapshots, more cost longer repairs.
+const RUNS_PER_SNAPSHOT: u64 = 16;
+/// The first one, which fits every list, and the latest ones, which save the most work.
+const SNAPSHOTS_KEPT: usize = 3;
+
+/// Names a snapshot of one resource at one site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SnapshotId(pub u64);
+
+/// What a finished run did to the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Effect {
+    /// It succeeded, and what it changed is there.
+    Took,
+    /// It failed and changed nothing.
+    Refused,
+}
+
+/// The operator's word on a step that is in doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// Take the step as done.
+    Skip,
+    /// Take it as not done: it runs again, if the list still has it.
+    Rerun,
+}
+
+/// What is known of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Trace {
+    /// It took effect.
+    Took,
+    /// It had none.
+    Refused,
+    /// Begun, and how it ended is not known.
+    MayHaveRun,
+    /// It took effect, and its undo was begun; how that ended is not known.
+    MayBeUndone,
+}
+
+impl Trace {
+    pub(super) fn in_doubt(self) -> bool {
+        matches!(self, Self::MayHaveRun | Self::MayBeUndone)
+    }
+}
+
+/// One run, at its place in the order of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Run {
+    pub(super) item: Item,
+    pub(super) trace: Trace,
+    /// Its undo failed, or would bring back a state that is no longer recorded.
+    pub(super) fixed: bool,
+    /// It belongs to a life of the disk that is lost: when it ran, as compared with others like
+    /// it, is not known.
+    pub(super) recalled: bool,
+}
+
+/// A saved state, and the runs that lead to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Saved {
+    pub(super) id: SnapshotId,
+    pub(super) runs: Vec<Run>,
+}
+
+/// What ran at this site on one resource, in order.
+///
+/// Every method is deterministic, so the durable form may be the value itself or the calls that
+/// led to it. [`Default`] is for an application known to hold nothing of the resource; see
+/// [`RunLog::unknown_before`] for one that may.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunLog {
+    /// Oldest first. What an overwriting run wiped away stays, until it is pruned: the undo of
+    /// that run would bring it back.
+    pub(super) runs: Vec<Run>,
+    /// The last outcome of everything that ever ended here.
+    ended: BTreeMap<OperationId, Effect>,
+    /// Begun and not finished.
+    pending: Option<Step>,
+    /// Oldest first.
+    pub(super) snapshots: Vec<Saved>,
+    next_snapshot: u64,
+    /// Runs since a snapshot was last asked for.
+    since_snapshot: u64,
+}
+
+impl RunLog {
+    /// The log of a site that lost its disk but maybe not its application: any of these
+    /// operations may have run in its earlier life, in any order. They are in doubt until an
+    /// overwriting operation, a check or the operator settles them.
+    pub fn unknown_before(suspects: impl IntoIterator<Item = Item>) -> Self {
+        let mut log = Self::default();
+        log.may_have_run(suspects);
+        log
+    }
+
+    /// The same, learned later: before anything in this log, these may have run too. Says whether
+    /// there was anything new in that.
+    pub fn may_have_run(&mut self, suspects: impl IntoIterator<Item = Item>) -> bool {
+        let recall = |item| Run { item, trace: Trace::MayHaveRun, fixed: false, recalled: true };
+        let known: BTreeSet<_> = self.runs.iter().map(|run| run.item.id.clone()).collect();
+        let new = suspects.into_iter().filter(|item| !known.contains(&item.id));
+        let recalled: Vec<_> = new.map(recall).collect();
+        // What is in the application is in the snapshots that were taken of it.
+        let saved = self.snapshots.iter_mut().map(|saved| &mut saved.runs);
+        for runs in saved.chain([&mut self.runs]) {
+            runs.splice(0..0, recalled.iter().cloned());
+        }
+        !recalled.is_empty()
+    }
+
+    /// Records that a step is about to be run. To be durable before it is.
+    pub fn begin(&mut self, step: &Step) {
+        match step {
+            Step::Run(item) => self.begin_run(item),
+            Step::Undo(item) => self.set_last(&item.id, Trace::Took, Trace::MayBeUndone),
+            Step::Restore(id) if self.pending.as_ref() == Some(step) => self.doubt_since(*id),
+            Step::Check(_) | Step::Snapshot(_) | Step::Restore(_) => {}
+        }
+        self.pending = Some(step.clone());
+    }
+
+    /// Records how the step that was begun last ended.
+    pub fn finish(&mut self, step: &Step, ended: Ended) {
+        self.pending = None;
+        let succeeded = matches!(ended, Ended::Ok | Ended::ItHappened);
+        match step {
+            Step::Run(item) => self.finish_run(item, succeeded),
+            Step::Undo(item) => self.finish_undo(&item.id, succeeded),
+            Step::Check(item) => self.settle(&item.id, succeeded),
+            Step::Snapshot(id) => self.finish_snapshot(*id, succeeded),
+            Step::Restore(id) => self.finish_restore(*id, succeeded),
+        }
+    }
+
+    /// The step that was begun and not finished. After a restart, it is in doubt.
+    pub fn in_doubt(&self) -> Option<&Step> {
+        self.pending.as_ref()
+    }
+
+    /// Takes the operator's word on an operation that [`super::Next::AwaitOperator`] named. Says
+    /// whether there was anything to decide.
+    pub fn decide(&mut self, id: &OperationId, decision: Decision) -> bool {
+        let Some(at) = self.last(id, Trace::in_doubt) else { return false };
+        let undoing = self.runs[at].trace == Trace::MayBeUndone;
+        let is_there = match decision {
+            Decision::Skip => !undoing,
+            Decision::Rerun => undoing,
+        };
+        self.settle(id, is_there);
+        self.pending = None;
+        true
+    }
+
+    /// Whether a run of the operation has ended here, at any time.
+    pub fn has_run(&self, id: &OperationId) -> bool {
+        self.ended.contains_key(id)
+    }
+
+    /// How the operation's last run ended here.
+    pub fn outcome(&self, id: &OperationId) -> Option<Effect> {
+        self.ended.get(id).copied()
+    }
+
+    /// The snapshots that may still be asked for; the site may drop all others.
+    pub fn snapshots(&self) -> impl Iterator<Item = SnapshotId> {
+        self.snapshots.iter().map(|saved| saved.id)
+    }
+
+    /// Forgets what cannot matter again of operations that `upto` includes and that are no longer
+    /// in the list, for good: their outcomes, and their runs where no effect is left. A run whose
+    /// effect is there stays, whatever became of its operation.
+    pub fn prune(&mut self, upto: &Vector, list: &[Item], config: &Config) {
+        let listed: BTreeSet<_> = list.iter().map(|item| &item.id).collect();
+        let gone = |id: &OperationId| upto.includes(&id.0) && !listed.contains(id);
+        self.ended.retain(|id, _| !gone(id));
+        forget(&mut self.runs, &gone, config);
+        for saved in &mut self.snapshots {
+            forget(&mut saved.runs, &gone, config);
+        }
+    }
+
+    /// The snapshot to take before the next run, where one is due.
+    pub(super) fn due_snapshot(&self, config: &Config) -> Option<Step> {
+        let never = self.next_snapshot == 0;
+        let due = config.snapshots.is_some() && (never || self.since_snapshot >= RUNS_PER_SNAPSHOT);
+        due.then_some(Step::Snapshot(SnapshotId(self.next_snapshot)))
+    }
+
+    fn begin_run(&mut self, item: &Item) {
+        if self.has_run(&item.id) {
+            self.runs.retain(|run| run.item.id != item.id || run.trace != Trace::Refused);
+        }
+        let item = item.clone();
+        self.runs.push(Run { item, trace: Trace::MayHaveRun, fixed: false, recalled: false });
+    }
+
+    fn finish_run(&mut self, item: &Item, succeeded: bool) {
+        let trace = if succeeded { Trace::Took } else { Trace::Refused };
+        self.set_last(&item.id, Trace::MayHaveRun, trace);
+        self.note(&item.id, succeeded);
+        self.since_snapshot += 1;
+    }
+
+    fn finish_undo(&mut self, id: &OperationId, succeeded: bool) {
+        let Some(at) = self.last(id, |trace| trace == Trace::MayBeUndone) else { return };
+        if succeeded {
+            self.take_away(at);
+        } else {
+            self.runs[at].trace = Trace::Took;
+            self.runs[at].fixed = true;
+        }
+    }
+
+    fn finish_restore(&mut self, id: SnapshotId, succeeded: bool) {
+        let Some(at) = self.snapshots.iter().position(|saved| saved.id == id) else { return };
+        if succeeded {
+            self.runs.clone_from(&self.snapshots[at].runs);
+        } else {
+            self.snapshots.remove(at);
+        }
+    }
+
+    /// What was in doubt is known now.
+    fn settle(&mut self, id: &OperationId, is_there: bool) {
+        let Some(at) = self.last(id, Trace::in_doubt) else { return };
+        if is_there {
+            self.runs[at].trace = Trace::Took;
+            self.note(id, true);
+        } else {
+            self.take_away(at);
+        }
+    }
+
+    /// Drops a run whose effect is not there (any more). What was refused since may have been so
+    /// because of it, and is to be tried again.
+    fn take_away(&mut self, at: usize) {
+        self.runs.remove(at);
+        let mut index = 0;
+        self.runs.retain(|run| {
+            index += 1;
+            index <= at || run.trace != Trace::Refused
+        });
+    }
+
+    /// A restore is begun again after a crash: until it succeeds, the application may be as it was
+    /// before, or as the snapshot has it.
+    fn doubt_since(&mut self, id: SnapshotId) {
+        let Some(saved) = self.snapshots.iter().find(|saved| saved.id == id) else { return };
+        let same = self.runs.iter().zip(&saved.runs).take_while(|(a, b)| a == b).count();
+        let either = saved.runs[same..].iter().cloned().chain(self.runs.drain(same..));
+        let doubtful: Vec<_> = either
+            .filter(|run| run.trace != Trace::Refused)
+            .map(|run| Run { trace: Trace::MayHaveRun, recalled: true, ..run })
+            .collect();
+        self.runs.extend(doubtful);
+    }
+
+    fn finish_snapshot(&mut self, id: SnapshotId, succeeded: bool) {
+        // A snapshot that failed is not asked for again at once.
+        self.next_snapshot = id.0 + 1;
+        self.since_snapshot = 0;
+        if succeeded {
+            self.snapshots.push(Saved { id, runs: self.runs.clone() });
+        }
+        if self.snapshots.len() > SNAPSHOTS_KEPT {
+            self.snapshots.remove(1);
+        }
+    }
+
+    fn note(&mut self, id: &OperationId, took: bool) {
+        let effect = if took { Effect::Took } else { Effect::Refused };
+        self.ended.insert(id.clone(), effect);
+    }
+
+    fn last(&self, id: &OperationId, trace: impl Fn(Trace) -> bool) -> Option<usize> {
+        self.runs.iter().rposition(|run| run.item.id == *id && trace(run.trace))
+    }
+
+    fn set_last(&mut self, id: &OperationId, from: Trace, to: Trace) {
+        if let Some(at) = self.last(id, |trace| trace == from) {
+            self.runs[at].trace = to;
+        }
+    }
+}
+
+fn forget(runs: &mut Vec<Run>, gone: &impl Fn(&OperationId) -> bool, config: &Config) {
+    let wiped = view::wiped(runs, config);
+    let (mut index, mut dropped) = (0, false);
+    runs.retain_mut(|run| {
+        let without_effect = wiped[index] || run.trace == Trace::Refused;
+        index += 1;
+        if without_effect && gone(&run.item.id) {
+            dropped |= run.trace != Trace::Refused;
+            return false;
+        }
+        // Its undo might bring back what was just forgotten.
+        run.fixed |= dropped;
+        true
+    });
+}

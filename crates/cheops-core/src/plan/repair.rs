@@ -1,0 +1,211 @@
+//! The decision itself: follow the list if the runs so far allow it, else the cheapest repair
+//! that leads back to it, else say that this site has diverged.
+
+use super::log::{RunLog, SnapshotId, Trace};
+use super::view::{Assessment, Place, Ran, Refusals, View};
+use super::{Divergence, Health, Item, Next, Plan, Step};
+use crate::config::Config;
+
+pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
+    if let Some(Step::Restore(id)) = log.in_doubt()
+        && log.snapshots().any(|known| known == *id)
+    {
+        // Until it is done, nothing is known of the application's state.
+        return in_step(Next::Do(Step::Restore(*id)));
+    }
+    let view = View::new(list, log, config);
+    let ran = view.in_effect(&log.runs);
+    let now = view.assess(&ran, Refusals::Believe);
+    if now.is_good() {
+        return in_step(view.follow(&ran, now));
+    }
+    let repair = view
+        .rebuild(&ran)
+        .map(|place| Next::Do(view.run(place)))
+        .or_else(|| view.settle_doubt(&ran))
+        .or_else(|| view.undo(&ran, &now).map(|item| Next::Do(Step::Undo(item))))
+        .or_else(|| view.restore().map(|id| Next::Do(Step::Restore(id))));
+    repair.map_or_else(|| view.diverged(&ran, &now), in_step)
+}
+
+fn in_step(next: Next) -> Plan {
+    Plan { next, health: Health::InStep }
+}
+
+impl View<'_> {
+    /// The next step where nothing stands in the way.
+    fn follow(&self, ran: &[Ran], mut now: Assessment) -> Next {
+        if now.second_thoughts {
+            let again = self.assess(ran, Refusals::TryAgain);
+            if again.is_good() {
+                now = again;
+            }
+        }
+        let unheard = now.unheard.iter().find(|place| self.can_be_heard(ran, **place));
+        let Some(place) = unheard.or(now.todo.first()) else { return Next::Nothing };
+        Next::Do(self.log.due_snapshot(self.config).unwrap_or_else(|| self.run(*place)))
+    }
+
+    /// Whether an operation whose effect is to be wiped away at once may be run: only if it surely
+    /// can be.
+    fn can_be_heard(&self, ran: &[Ran], place: Place) -> bool {
+        let heard = self.with(ran.to_vec(), place);
+        self.assess(&heard, Refusals::Believe).is_good() || self.rebuild(&heard).is_some()
+    }
+
+    /// The operation to run now so that, with all that follows it, the list is run again from an
+    /// overwriting one.
+    fn rebuild(&self, ran: &[Ran]) -> Option<Place> {
+        let mut starts = self.possible_starts(ran);
+        if !self.leads_back(ran, &starts) {
+            return None;
+        }
+        // One start is enough, unless the matrix tells of independent parts of the state. The
+        // later it stands, the less there is to run, so the early ones are dropped first.
+        for start in starts.clone() {
+            let others: Vec<_> = starts.iter().copied().filter(|place| *place != start).collect();
+            if self.leads_back(ran, &others) {
+                starts = others;
+            }
+        }
+        self.unheard_before(ran, &starts).or(starts.first().copied())
+    }
+
+    /// For each class that overwrites, the last one in the list that may succeed; in list order.
+    fn possible_starts(&self, ran: &[Ran]) -> Vec<Place> {
+        let mut is_found = vec![false; self.classes.count()];
+        let mut starts = Vec::new();
+        for place in (0..self.list.len()).rev() {
+            let class = self.class_at(place);
+            let is_candidate = self.classes.overwrites(class) && !is_found[class];
+            if is_candidate && !is_in_vain(ran, place) {
+                is_found[class] = true;
+                starts.push(place);
+            }
+        }
+        starts.reverse();
+        starts
+    }
+
+    fn leads_back(&self, ran: &[Ran], starts: &[Place]) -> bool {
+        let rebuilt = starts.iter().fold(ran.to_vec(), |ran, place| self.with(ran, *place));
+        self.assess(&rebuilt, Refusals::Believe).is_good()
+    }
+
+    /// The first operation that never ran here and that the rebuild wipes away: now is the time to
+    /// hear what becomes of it.
+    fn unheard_before(&self, ran: &[Ran], starts: &[Place]) -> Option<Place> {
+        let end = *starts.last()?;
+        let is_wiped = |place: Place| {
+            let class = self.class_at(place);
+            starts.iter().any(|start| *start > place && self.classes.wipes(self.class_at(*start), class))
+        };
+        let is_in_doubt = |place| ran.iter().any(|ran| ran.place == Some(place));
+        (0..end).find(|place| is_wiped(*place) && !self.has_run(*place) && !is_in_doubt(*place))
+    }
+
+    /// What settles whether an operation took effect.
+    fn settle_doubt(&self, ran: &[Ran]) -> Option<Next> {
+        let doubts: Vec<_> = (0..ran.len()).rev().filter(|at| ran[*at].trace.in_doubt()).collect();
+        let last = self.log.runs.get(ran[*doubts.first()?].run)?;
+        let by_itself = doubts.iter().find_map(|at| self.settle_one(ran, *at)).map(Next::Do);
+        by_itself
+            .or_else(|| self.restore().map(|id| Next::Do(Step::Restore(id))))
+            .or_else(|| Some(Next::AwaitOperator(last.item.id.clone())))
+    }
+
+    fn settle_one(&self, ran: &[Ran], at: usize) -> Option<Step> {
+        let (doubt, item) = (ran[at], &self.log.runs.get(ran[at].run)?.item);
+        let handling = self.config.handling(&item.kind);
+        // Twice is as good as once only if nothing that minds came in between.
+        let minds = |(other, ran): (usize, &Ran)| {
+            other != at
+                && ran.trace != Trace::Refused
+                && (other > at || (ran.recalled && doubt.recalled))
+                && !self.classes.commute(ran.class, doubt.class)
+        };
+        if handling.idempotent && doubt.place.is_some() && !ran.iter().enumerate().any(minds) {
+            return Some(Step::Run(item.clone()));
+        }
+        handling.check.as_ref().map(|_| Step::Check(item.clone()))
+    }
+
+    /// The operation to take back now, so that with the others that must be the rest is right.
+    ///
+    /// An operation can be taken back if only such as commute with it ran after it; so with each
+    /// offender go all later ones that do not commute with one that goes.
+    fn undo(&self, ran: &[Ran], now: &Assessment) -> Option<Item> {
+        let mut is_gone = vec![false; self.classes.count()];
+        let mut going = Vec::new();
+        for (index, one) in ran.iter().enumerate().filter(|(_, one)| one.trace == Trace::Took) {
+            let minds = |class| is_gone[class] && !self.classes.commute(class, one.class);
+            if now.offends[index] || (0..is_gone.len()).any(minds) {
+                is_gone[one.class] = true;
+                going.push(index);
+            }
+        }
+        let can_go = |index: &usize| {
+            let run = &self.log.runs[ran[*index].run];
+            let has_undo = self.config.handling(&run.item.kind).undo.is_some();
+            has_undo && !run.fixed && !self.order_is_forgotten(ran, *index)
+        };
+        if !going.iter().all(can_go) || !self.is_good_without(ran, &going) {
+            return None;
+        }
+        going.last().map(|index| self.log.runs[ran[*index].run].item.clone())
+    }
+
+    /// Whether taking these back leads to a state from which the list can be followed. It may not:
+    /// the undo of an overwriting operation brings back what it had wiped away.
+    fn is_good_without(&self, ran: &[Ran], going: &[usize]) -> bool {
+        let gone: Vec<_> = going.iter().map(|index| ran[*index].run).collect();
+        let first = gone.first().copied().unwrap_or(usize::MAX);
+        let rest = self.in_effect_without(&self.log.runs, |index, run| {
+            gone.binary_search(&index).is_ok() || (index > first && run.trace == Trace::Refused)
+        });
+        self.assess(&rest, Refusals::Believe).is_good()
+    }
+
+    /// The latest snapshot from which the list can be followed.
+    fn restore(&self) -> Option<SnapshotId> {
+        self.config.snapshots.as_ref()?;
+        let is_good = |runs| self.assess(&self.in_effect(runs), Refusals::Believe).is_good();
+        let saved = self.log.snapshots.iter().rev().find(|saved| is_good(&saved.runs))?;
+        Some(saved.id)
+    }
+
+    /// Nothing helps. What is left to do is done all the same, so that the site stays of use.
+    fn diverged(&self, ran: &[Ran], now: &Assessment) -> Plan {
+        let next = now.todo.first().map_or(Next::Nothing, |place| Next::Do(self.run(*place)));
+        Plan { next, health: Health::Diverged { why: self.why(ran, now) } }
+    }
+
+    fn why(&self, ran: &[Ran], now: &Assessment) -> Divergence {
+        let index = now.offends.iter().position(|offends| *offends).unwrap_or_default();
+        let (one, id) = (ran[index], self.log.runs[ran[index].run].item.id.clone());
+        let Some(place) = one.place else { return Divergence::LeftOut { ran: id } };
+        let later = ran[index + 1..].iter().filter_map(|ran| ran.place).chain(now.todo.iter().copied());
+        let mut late = later.filter(|other| {
+            *other < place && !self.classes.commute(one.class, self.class_at(*other))
+        });
+        match late.next() {
+            Some(other) => Divergence::Order { ran: id, before: self.list[other].id.clone() },
+            None => Divergence::Forgotten { ran: id },
+        }
+    }
+}
+
+/// Whether running this one again would fail as it did: nothing took effect since, or it failed
+/// with just what comes before it in the list in effect, as in a fresh run.
+fn is_in_vain(ran: &[Ran], place: Place) -> bool {
+    let is_it = |one: &Ran| one.place == Some(place) && one.trace == Trace::Refused;
+    let Some(index) = ran.iter().position(is_it) else { return false };
+    let effective = |runs: &[Ran], is_right: &dyn Fn(Option<Place>) -> bool| {
+        let mut took = runs.iter().filter(|one| one.trace != Trace::Refused);
+        took.all(|one| is_right(one.place) && !one.trace.in_doubt())
+    };
+    let (before, after) = (&ran[..index], &ran[index + 1..]);
+    let as_in_list = effective(before, &|other| other.is_some_and(|other| other < place))
+        && effective(after, &|other| other.is_none_or(|other| other > place));
+    as_in_list || effective(after, &|_| false)
+}

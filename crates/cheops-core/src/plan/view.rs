@@ -1,0 +1,169 @@
+//! The list and the log laid side by side: which runs are still in effect, and which of them
+//! stand in the way of the list.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::classes::{Class, Classes};
+use super::log::{Run, RunLog, Trace};
+use super::{Item, Step};
+use crate::config::Config;
+use crate::model::OperationId;
+
+/// A place in the list.
+pub(super) type Place = usize;
+
+/// A run that is in effect, or that was refused, or in doubt: no overwriting run came after it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ran {
+    /// Its index in the log; for a run that is only supposed, the log's length.
+    pub(super) run: usize,
+    pub(super) class: Class,
+    /// Where the list has it.
+    pub(super) place: Option<Place>,
+    pub(super) trace: Trace,
+    pub(super) recalled: bool,
+}
+
+/// What is known about following the list from some runs.
+#[derive(Debug, Default)]
+pub(super) struct Assessment {
+    /// For each run in effect, whether the list cannot be followed while its effect is there.
+    pub(super) offends: Vec<bool>,
+    /// What has to run, in the list's order.
+    pub(super) todo: Vec<Place>,
+    /// What never ran here, and stands before an operation in effect that would wipe it away.
+    pub(super) unheard: Vec<Place>,
+    /// Whether something was refused before an operation ran that comes earlier in the list, though
+    /// the matrix says that this makes no difference.
+    pub(super) second_thoughts: bool,
+}
+
+impl Assessment {
+    /// Whether running what is to do, in order, leads to the state of a fresh run.
+    pub(super) fn is_good(&self) -> bool {
+        !self.offends.contains(&true)
+    }
+}
+
+/// Whether to run again what was refused, where the matrix says that it is in vain.
+///
+/// A pair that nobody listed counts as commuting, so the matrix often says so of operations such
+/// as `create` and `inc`. Where it costs nothing but a run, better not to believe it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusals {
+    Believe,
+    TryAgain,
+}
+
+/// The list and the log, with what planning asks about them again and again.
+pub(super) struct View<'a> {
+    pub(super) list: &'a [Item],
+    pub(super) log: &'a RunLog,
+    pub(super) config: &'a Config,
+    pub(super) classes: Classes<'a>,
+    list_classes: Vec<Class>,
+    places: BTreeMap<&'a OperationId, Place>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(list: &'a [Item], log: &'a RunLog, config: &'a Config) -> Self {
+        let logged = log.runs.iter().chain(log.snapshots.iter().flat_map(|saved| &saved.runs));
+        let items = list.iter().chain(logged.map(|run| &run.item));
+        let classes = Classes::new(config, items);
+        let list_classes = list.iter().map(|item| classes.of(item)).collect();
+        let places = list.iter().enumerate().map(|(place, item)| (&item.id, place)).collect();
+        Self { list, log, config, classes, list_classes, places }
+    }
+
+    pub(super) fn class_at(&self, place: Place) -> Class {
+        self.list_classes[place]
+    }
+
+    pub(super) fn run(&self, place: Place) -> Step {
+        Step::Run(self.list[place].clone())
+    }
+
+    pub(super) fn has_run(&self, place: Place) -> bool {
+        self.log.has_run(&self.list[place].id)
+    }
+
+    /// Those of these runs that are not wiped away.
+    pub(super) fn in_effect(&self, runs: &[Run]) -> Vec<Ran> {
+        self.in_effect_without(runs, |_, _| false)
+    }
+
+    /// The same, as if some of the runs were not there.
+    pub(super) fn in_effect_without(
+        &self,
+        runs: &[Run],
+        skip: impl Fn(usize, &Run) -> bool,
+    ) -> Vec<Ran> {
+        let all = runs.iter().enumerate().filter(|(index, run)| !skip(*index, run));
+        let mut left = unwiped(&self.classes, all);
+        self.drop_settled_doubts(runs, &mut left);
+        for ran in &mut left {
+            ran.place = self.places.get(&runs[ran.run].item.id).copied();
+        }
+        left
+    }
+
+    /// These runs, then one more at the end that succeeds.
+    pub(super) fn with(&self, mut ran: Vec<Ran>, place: Place) -> Vec<Ran> {
+        let class = self.class_at(place);
+        ran.retain(|earlier| {
+            !self.classes.wipes(class, earlier.class)
+                && (earlier.place != Some(place) || earlier.trace != Trace::Refused)
+        });
+        let run = self.log.runs.len();
+        ran.push(Ran { run, class, place: Some(place), trace: Trace::Took, recalled: false });
+        ran
+    }
+
+    /// Where twice is as good as once, a run in doubt is settled by the next one that ended.
+    fn drop_settled_doubts(&self, runs: &[Run], left: &mut Vec<Ran>) {
+        let Some(first) = left.iter().position(|ran| ran.trace.in_doubt()) else { return };
+        let mut ended_later = BTreeSet::new();
+        let mut is_settled = vec![false; left.len()];
+        for (at, ran) in left.iter().enumerate().skip(first).rev() {
+            let item = &runs[ran.run].item;
+            if !ran.trace.in_doubt() {
+                ended_later.insert(&item.id);
+            } else if ended_later.contains(&item.id) {
+                is_settled[at] = self.config.handling(&item.kind).idempotent;
+            }
+        }
+        let mut settled = is_settled.into_iter();
+        left.retain(|_| settled.next() != Some(true));
+    }
+}
+
+/// For each of these runs, whether a later one has wiped its effect away.
+pub(super) fn wiped(runs: &[Run], config: &Config) -> Vec<bool> {
+    let classes = Classes::new(config, runs.iter().map(|run| &run.item));
+    let mut wiped = vec![true; runs.len()];
+    for ran in unwiped(&classes, runs.iter().enumerate()) {
+        wiped[ran.run] = false;
+    }
+    wiped
+}
+
+fn unwiped<'r>(
+    classes: &Classes<'_>,
+    runs: impl DoubleEndedIterator<Item = (usize, &'r Run)>,
+) -> Vec<Ran> {
+    let mut wipers: Vec<Class> = Vec::new();
+    let mut left = Vec::new();
+    for (index, run) in runs.rev() {
+        let class = classes.of(&run.item);
+        if wipers.iter().any(|wiper| classes.wipes(*wiper, class)) {
+            continue;
+        }
+        if run.trace == Trace::Took && classes.overwrites(class) {
+            wipers.push(class);
+        }
+        let (trace, recalled) = (run.trace, run.recalled);
+        left.push(Ran { run: index, class, place: None, trace, recalled });
+    }
+    left.reverse();
+    left
+}

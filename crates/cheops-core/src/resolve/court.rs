@@ -1,0 +1,229 @@
+//! Which operations count: *an operation counts unless one that counts rules it out*.
+//!
+//! An operation whose rulers are all out counts; one with a ruler that counts is out. That decides
+//! everything unless preferences run in a circle; then the last in total order among those still
+//! undecided counts, what it rules out is out, and so is what would have ruled it out.
+
+use std::collections::BTreeMap;
+
+use super::matrix::{Row, Rules, Standing};
+use super::operations::{Node, OperationSet};
+use crate::model::Vector;
+
+/// Who counts, and who was decided only by breaking a circle.
+pub(super) struct Judgement<'a> {
+    /// The operations that count, in total order.
+    pub(super) counting: Vec<&'a Node>,
+    /// The operations that the plain sentence leaves undecided, whether they count or not.
+    pub(super) stuck: Vec<&'a Node>,
+}
+
+/// Decides about every operation not included in `below`. Those in `below` must be out whatever
+/// happens above, and none of them may be concurrent to one that decides so.
+pub(super) fn judge<'a>(
+    operations: &'a OperationSet,
+    rules: &'a Rules,
+    below: &Vector,
+) -> Judgement<'a> {
+    let mut court = Court::new(operations, rules, below);
+    court.hear_all();
+    let stuck = court.break_circles();
+    Judgement { counting: court.those(Finding::Counts), stuck }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finding {
+    Undecided,
+    Counts,
+    Out,
+}
+
+/// An index into the court's members, which stand in total order.
+type Index = usize;
+
+struct Court<'a, 'b> {
+    operations: &'a OperationSet,
+    rules: &'a Rules,
+    below: &'b Vector,
+    members: Vec<(&'a Node, Row)>,
+    index: BTreeMap<u64, Index>,
+    /// The members that replace their past, last first.
+    replacers: Vec<Index>,
+    findings: Vec<Finding>,
+    /// Of an undecided member, the rulers that were undecided when it was heard and are not known
+    /// to be out since.
+    rulers: Vec<Vec<Index>>,
+    /// Who is to be looked at again when a member is decided.
+    waiting: Vec<Vec<Index>>,
+}
+
+impl<'a, 'b> Court<'a, 'b> {
+    fn new(operations: &'a OperationSet, rules: &'a Rules, below: &'b Vector) -> Self {
+        let mut members: Vec<_> = operations
+            .above(below)
+            .filter(|node| !node.void)
+            .map(|node| (node, rules.row(node)))
+            .collect();
+        members.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
+        let index = members.iter().enumerate().map(|(i, (node, _))| (node.arrival, i)).collect();
+        let replacers = (0..members.len()).rev().filter(|&i| members[i].0.replaces()).collect();
+        Self {
+            operations,
+            rules,
+            below,
+            index,
+            replacers,
+            findings: vec![Finding::Undecided; members.len()],
+            rulers: vec![Vec::new(); members.len()],
+            waiting: vec![Vec::new(); members.len()],
+            members,
+        }
+    }
+
+    fn those(&self, finding: Finding) -> Vec<&'a Node> {
+        let found = self.members.iter().zip(&self.findings).filter(|(_, f)| **f == finding);
+        found.map(|((node, _), _)| *node).collect()
+    }
+
+    /// Hears the last first: most rulers come later in total order, so most are decided when they
+    /// are asked about.
+    fn hear_all(&mut self) {
+        for member in (0..self.members.len()).rev() {
+            let finding = self.hear(member);
+            self.settle(member, finding);
+        }
+    }
+
+    /// Goes through everything that may rule a member out, and keeps what is undecided.
+    fn hear(&mut self, member: Index) -> Finding {
+        let (node, row) = self.members[member];
+        let mut undecided = Vec::new();
+        // Replacers are sorted last first, and nothing follows what comes later than it.
+        let later = self.replacers.iter().copied().take_while(|&ruler| ruler > member);
+        let by_causality = later.filter(|&ruler| self.members[ruler].0.follows(node));
+        let concurrents = self.rules.may_lose(row).then(|| self.concurrents(node));
+        let by_matrix = concurrents.into_iter().flatten().filter(|&ruler| {
+            self.rules.compare_at((node, row), self.members[ruler]) == Standing::Loses
+        });
+        for ruler in by_causality.chain(by_matrix) {
+            match self.findings[ruler] {
+                Finding::Counts => return Finding::Out,
+                Finding::Undecided => undecided.push(ruler),
+                Finding::Out => {}
+            }
+        }
+        self.rulers[member] = undecided;
+        self.consider(member)
+    }
+
+    fn concurrents(&self, node: &'a Node) -> impl Iterator<Item = Index> {
+        let concurrents = self.operations.concurrents_above(node, self.below);
+        concurrents.filter_map(|other| self.index.get(&other.arrival).copied())
+    }
+
+    /// Looks at a member again: it waits for its last undecided ruler, and counts if there is none.
+    fn consider(&mut self, member: Index) -> Finding {
+        while let Some(&ruler) = self.rulers[member].last() {
+            match self.findings[ruler] {
+                Finding::Counts => return Finding::Out,
+                Finding::Out => drop(self.rulers[member].pop()),
+                Finding::Undecided => {
+                    self.waiting[ruler].push(member);
+                    return Finding::Undecided;
+                }
+            }
+        }
+        Finding::Counts
+    }
+
+    /// Writes down a finding, and all that follows from it.
+    fn settle(&mut self, member: Index, finding: Finding) {
+        let mut agenda = vec![(member, finding)];
+        while let Some((member, finding)) = agenda.pop() {
+            if finding == Finding::Undecided || self.findings[member] != Finding::Undecided {
+                continue;
+            }
+            self.findings[member] = finding;
+            for waiting in std::mem::take(&mut self.waiting[member]) {
+                let finding = self.consider(waiting);
+                agenda.push((waiting, finding));
+            }
+        }
+    }
+
+    fn undecided(&self) -> Vec<Index> {
+        let all = 0..self.members.len();
+        all.filter(|&member| self.findings[member] == Finding::Undecided).collect()
+    }
+
+    /// Decides about those left undecided, and says who they were.
+    fn break_circles(&mut self) -> Vec<&'a Node> {
+        let victims = self.victims_of_undecided();
+        let ruled_out = self.undecided().into_iter().filter(|&member| {
+            self.rulers[member].iter().any(|&ruler| self.findings[ruler] == Finding::Counts)
+        });
+        let ruled_out = ruled_out.map(|member| (member, Finding::Out)).collect();
+        self.pronounce(ruled_out, &victims);
+        let stuck = self.undecided();
+        for &last in stuck.iter().rev() {
+            if self.findings[last] == Finding::Undecided {
+                self.pronounce(self.decree(last), &victims);
+            }
+        }
+        stuck.into_iter().map(|member| self.members[member].0).collect()
+    }
+
+    /// The last one counts, and whoever would have ruled it out does not.
+    fn decree(&self, last: Index) -> Vec<(Index, Finding)> {
+        let open = |ruler: &Index| self.findings[*ruler] == Finding::Undecided;
+        let against = self.rulers[last].iter().copied().filter(open);
+        against.map(|ruler| (ruler, Finding::Out)).chain([(last, Finding::Counts)]).collect()
+    }
+
+    /// The other direction of `rulers`, among the undecided.
+    fn victims_of_undecided(&self) -> BTreeMap<Index, Vec<Index>> {
+        let mut victims: BTreeMap<Index, Vec<Index>> = BTreeMap::new();
+        for member in self.undecided() {
+            for &ruler in &self.rulers[member] {
+                victims.entry(ruler).or_default().push(member);
+            }
+        }
+        victims
+    }
+
+    /// Writes down findings, all at once, and then what follows from them: unlike in
+    /// [`settle`](Self::settle), what a member rules out is out at once.
+    fn pronounce(
+        &mut self,
+        findings: Vec<(Index, Finding)>,
+        victims: &BTreeMap<Index, Vec<Index>>,
+    ) {
+        let mut agenda = Vec::new();
+        for (member, finding) in findings {
+            self.findings[member] = finding;
+            agenda.push(member);
+        }
+        while let Some(member) = agenda.pop() {
+            for &victim in victims.get(&member).into_iter().flatten() {
+                if self.findings[victim] != Finding::Undecided {
+                    continue;
+                }
+                if self.findings[member] == Finding::Counts {
+                    self.findings[victim] = Finding::Out;
+                } else if self.all_rulers_are_out(victim) {
+                    self.findings[victim] = Finding::Counts;
+                } else {
+                    continue;
+                }
+                agenda.push(victim);
+            }
+        }
+    }
+
+    /// Forgets rulers known to be out on the way, so that asking again costs little.
+    fn all_rulers_are_out(&mut self, member: Index) -> bool {
+        let rulers = &mut self.rulers[member];
+        while rulers.pop_if(|ruler| self.findings[*ruler] == Finding::Out).is_some() {}
+        rulers.is_empty()
+    }
+}

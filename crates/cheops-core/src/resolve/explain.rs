@@ -1,0 +1,164 @@
+//! Why the list is what it is, for people and programs.
+//!
+//! Made from what [`resolve`] says and nothing else, so that it cannot tell another story.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::matrix::{Rules, Standing};
+use super::operations::{Node, OperationSet};
+use super::reason::{LeftOut, MatrixEntry, Why};
+use super::{Resolved, resolve};
+use crate::config::Config;
+use crate::model::{OperationId, Replaces};
+
+/// Why the list is what it is. Displays as text for terminals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Every operation with what it was made on, in total order, one line each.
+    pub operations: Vec<String>,
+    /// The operations that count, in the order to run them.
+    pub list: Vec<Listed>,
+    /// Every decision that left an operation out or put two in order.
+    pub decisions: Vec<Decision>,
+}
+
+/// One operation of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub operation: String,
+    /// Its type.
+    pub kind: String,
+    /// What it does.
+    pub summary: String,
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// The operation left out, or the one that runs after.
+    pub operation: String,
+    /// The one that won, or runs before; none if the operation failed everywhere.
+    pub winner: Option<String>,
+    /// Whether the operation counts all the same.
+    pub counts: bool,
+    /// The matrix entry that decided, where one did.
+    pub entry: Option<String>,
+    /// The decision in words.
+    pub sentence: String,
+}
+
+/// Says why [`resolve`] gives the list it gives.
+pub fn explain(operations: &OperationSet, config: &Config) -> Explanation {
+    let resolved = resolve(operations, config);
+    let mut nodes: Vec<_> = operations.nodes().collect();
+    nodes.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    let left_out = nodes.iter().filter_map(|node| {
+        let reason = resolved.left_out.get(node.id())?;
+        Some(left_out_decision(node, reason))
+    });
+    let decisions = left_out.chain(order_decisions(operations, config, &resolved)).collect();
+    Explanation {
+        operations: nodes.iter().map(|node| line(node, &resolved)).collect(),
+        list: resolved.list.iter().filter_map(|id| operations.node(id)).map(listed).collect(),
+        decisions,
+    }
+}
+
+fn listed(node: &Node) -> Listed {
+    Listed {
+        operation: node.id().to_string(),
+        kind: node.operation.kind.to_string(),
+        summary: node.operation.payload.summary(),
+    }
+}
+
+/// `*` marks what counts.
+fn line(node: &Node, resolved: &Resolved) -> String {
+    let operation = &node.operation;
+    let mark = if resolved.left_out.contains_key(node.id()) { ' ' } else { '*' };
+    let parents: Vec<_> = operation.parents.iter().map(OperationId::to_string).collect();
+    let on = if parents.is_empty() { "nothing".into() } else { parents.join(", ") };
+    let replaces = match operation.replaces {
+        Replaces::Nothing => "",
+        Replaces::Past => ", replaces its past",
+        Replaces::PastByForce => ", replaces its past by force",
+    };
+    let (id, kind, stamp) = (node.id(), &operation.kind, operation.stamp);
+    format!("{mark} {id} {kind} at {stamp} on {on}{replaces}: {}", operation.payload.summary())
+}
+
+fn left_out_decision(node: &Node, reason: &LeftOut) -> Decision {
+    let id = node.id();
+    let by = reason.by.as_ref().map(OperationId::to_string);
+    let winner = by.clone().unwrap_or_default();
+    let (because, entry) = match &reason.why {
+        Why::Replaced => (format!("{winner} was made after it and replaces all before it"), None),
+        Why::Forced => (format!("{winner} was forced and replaces all before it"), None),
+        Why::LastWriter { entry } => {
+            (format!("{winner} is concurrent and was written last; {entry}"), Some(entry))
+        }
+        Why::ReplaceWins { entry } => {
+            (format!("{winner} is concurrent and of the replacing kind; {entry}"), Some(entry))
+        }
+        Why::Circle { entry } => (
+            format!("preferences run in a circle and {winner} is the last of it; {entry}"),
+            Some(entry),
+        ),
+        Why::FailedEverywhere => ("it failed at every site".to_owned(), None),
+    };
+    Decision {
+        operation: id.to_string(),
+        winner: by,
+        counts: false,
+        entry: entry.map(MatrixEntry::to_string),
+        sentence: format!("{id} is left out: {because}"),
+    }
+}
+
+/// The concurrent pairs that both count and that the matrix puts in order.
+fn order_decisions(
+    operations: &OperationSet,
+    config: &Config,
+    resolved: &Resolved,
+) -> Vec<Decision> {
+    let rules = Rules::new(config.clone().into());
+    let mut decisions = Vec::new();
+    for node in resolved.list.iter().filter_map(|id| operations.node(id)) {
+        let leading = operations.concurrents(node).filter(|other| {
+            rules.compare(node, other) == Standing::Trails
+                && !resolved.left_out.contains_key(other.id())
+        });
+        decisions.extend(leading.map(|leader| order_decision(node, leader, &rules)));
+    }
+    decisions
+}
+
+fn order_decision(node: &Node, leader: &Node, rules: &Rules) -> Decision {
+    let entry = MatrixEntry::between(node, leader, rules).to_string();
+    let (id, leader) = (node.id(), leader.id());
+    Decision {
+        operation: id.to_string(),
+        winner: Some(leader.to_string()),
+        counts: true,
+        sentence: format!(
+            "{leader} and {id} are concurrent and both count, {leader} first; {entry}"
+        ),
+        entry: Some(entry),
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "operations:")?;
+        self.operations.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        writeln!(f, "list:")?;
+        for (n, Listed { operation, kind, summary }) in self.list.iter().enumerate() {
+            writeln!(f, "  {}. {operation} {kind}: {summary}", n + 1)?;
+        }
+        writeln!(f, "because:")?;
+        self.decisions.iter().try_for_each(|decision| writeln!(f, "  {}", decision.sentence))
+    }
+}

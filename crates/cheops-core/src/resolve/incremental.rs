@@ -1,0 +1,353 @@
+//! Resolution kept up to date, one operation at a time.
+//!
+//! A new operation `n` is nobody's past, so it can only touch what is concurrent to it and, if it
+//! replaces, its past. Four facts keep the cost with the operations concurrent to `n`:
+//!
+//! 1. If a ruler of `n` has no ruler itself, that ruler counts whatever else happens, `n` is out,
+//!    and one that is out changes nothing for the others.
+//! 2. If `n` rules out only what is out anyway or what cannot rule out anything itself, its rulers
+//!    stand as they did: `n` counts unless one of them does, and what it rules out just goes.
+//! 3. If `n` replaces and nothing rules it out, it counts and its whole past is out: the rest is
+//!    decided among those concurrent to `n` as if the past had never been.
+//! 4. A *base* is an operation that replaces and to which none is concurrent. Whether it counts or
+//!    is replaced by a later one, its past is out; what is not in its past comes after it. So even
+//!    in the remaining cases everything is decided again only from the last base on.
+//!
+//! Operations decided by breaking a circle (*stuck* ones) depend on each other in roundabout ways:
+//! facts 1 and 3 hold for them too, fact 2 is used only away from them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Resolved;
+use super::court;
+use super::list::List;
+use super::matrix::{Rules, Standing};
+use super::operations::{Node, OperationSet};
+use super::order::{self, Place};
+use super::reason::{LeftOut, Reasons};
+use crate::config::{Config, Rule};
+use crate::model::{Operation, OperationId, OperationType, Replaces, Vector};
+
+/// What an insertion changed, so that the caller can do little when little changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The list is as before.
+    Nothing,
+    /// The new operation stands at the end of the list, and nothing else changed.
+    Appended,
+    /// Anything else.
+    Rearranged,
+}
+
+/// What [`resolve`](super::resolve) says of a set of operations that grows.
+#[derive(Debug, Clone)]
+pub struct Resolution {
+    rules: Rules,
+    operations: OperationSet,
+    list: List,
+    /// Operations that replace and to which none is concurrent, each in the past of the next.
+    bases: Vec<OperationId>,
+    /// Those, by arrival, that a concurrent operation rules out if it counts.
+    contested: BTreeSet<u64>,
+    /// Those, by arrival, that were decided by breaking a circle.
+    stuck: BTreeSet<u64>,
+}
+
+/// What a new operation means for the list.
+enum Ruling {
+    /// It is left out, and nothing else changes.
+    LeftOut,
+    /// It counts. Those given, by name, no longer do; nothing else changes.
+    Counts(Vec<OperationId>),
+    /// What is not included in the vector is to be decided again; what is included is out.
+    DecideAbove(Vector),
+}
+
+/// A new operation and those concurrent to it that matter.
+struct Encounter<'a> {
+    node: &'a Node,
+    /// Every operation concurrent to it, but for void ones.
+    concurrent: Vec<&'a Node>,
+    /// Those that rule it out.
+    rulers: Vec<&'a Node>,
+    /// Those it rules out.
+    victims: Vec<&'a Node>,
+    /// Whether it can stand at its own turn: nothing makes it run earlier, or anything after it.
+    in_turn: bool,
+}
+
+impl Encounter<'_> {
+    /// Who has a concurrent ruler by it, or against it.
+    fn contested(&self) -> Vec<u64> {
+        let itself = (!self.rulers.is_empty()).then_some(self.node);
+        self.victims.iter().copied().chain(itself).map(|node| node.arrival).collect()
+    }
+}
+
+impl Resolution {
+    /// For a resource without operations yet.
+    pub fn new(config: impl Into<Arc<Config>>) -> Self {
+        Self {
+            rules: Rules::new(config.into()),
+            operations: OperationSet::default(),
+            list: List::default(),
+            bases: Vec::new(),
+            contested: BTreeSet::new(),
+            stuck: BTreeSet::new(),
+        }
+    }
+
+    /// Adds an operation whose parents are known or pruned; a known one changes nothing.
+    pub fn insert(&mut self, operation: impl Into<Arc<Operation>>) -> Change {
+        let operation = operation.into();
+        let id = operation.id.clone();
+        if !self.operations.add(operation) {
+            return Change::Nothing;
+        }
+        let Some(node) = self.operations.node(&id) else { return Change::Nothing };
+        let alone = self.operations.concurrents(node).next().is_none();
+        while self.bases.pop_if(|base| !node.past.includes(&base.0)).is_some() {}
+        if alone && node.replaces() {
+            self.bases.push(id.clone());
+        }
+        let encounter = self.encounter(node);
+        let ruling = self.rule_on(&encounter);
+        let in_turn = encounter.in_turn;
+        let contested = encounter.contested();
+        self.contested.extend(contested);
+        self.carry_out(&id, ruling, in_turn)
+    }
+
+    fn encounter<'a>(&'a self, node: &'a Node) -> Encounter<'a> {
+        let concurrent = self.operations.concurrents(node).filter(|other| !other.void).collect();
+        let mut encounter =
+            Encounter { node, concurrent, rulers: Vec::new(), victims: Vec::new(), in_turn: true };
+        let row = self.rules.row(node);
+        for &other in &encounter.concurrent {
+            match self.rules.compare_at((node, row), (other, self.rules.row(other))) {
+                Standing::Beside => {}
+                Standing::Wins => encounter.victims.push(other),
+                Standing::Loses => encounter.rulers.push(other),
+                Standing::Leads => encounter.in_turn &= self.is_emitted_after(other, node),
+                Standing::Trails => encounter.in_turn &= self.is_emitted_before(other, node),
+            }
+        }
+        encounter
+    }
+
+    fn is_emitted_after(&self, other: &Node, node: &Node) -> bool {
+        self.list.place(other).is_none_or(|place| place.turn > node.position())
+    }
+
+    fn is_emitted_before(&self, other: &Node, node: &Node) -> bool {
+        self.list.place(other).is_none_or(|place| place.turn < node.position())
+    }
+
+    /// The facts that the module opens with, in their order.
+    fn rule_on(&self, encounter: &Encounter<'_>) -> Ruling {
+        let Encounter { node, rulers, victims, .. } = encounter;
+        if rulers.iter().any(|ruler| self.counts_for_sure(ruler, encounter)) {
+            return Ruling::LeftOut;
+        }
+        let losing: Vec<_> = victims.iter().filter(|victim| self.list.counts(victim)).collect();
+        if !self.touches_the_stuck(encounter)
+            && !(node.replaces() && self.list.has_any_of(&node.past))
+            && !losing.iter().any(|victim| self.rules.may_rule_out(victim))
+        {
+            if rulers.iter().any(|ruler| self.list.counts(ruler)) {
+                return Ruling::LeftOut;
+            }
+            return Ruling::Counts(losing.iter().map(|victim| victim.id().clone()).collect());
+        }
+        if rulers.is_empty() && node.replaces() {
+            return Ruling::DecideAbove(node.past.clone());
+        }
+        Ruling::DecideAbove(self.below_base())
+    }
+
+    /// Whether nothing at all rules out a ruler of the new operation. What replaces it would be
+    /// concurrent to the new operation too.
+    fn counts_for_sure(&self, ruler: &Node, encounter: &Encounter<'_>) -> bool {
+        let replaces_it = |other: &&Node| other.replaces() && other.follows(ruler);
+        !self.contested.contains(&ruler.arrival) && !encounter.concurrent.iter().any(replaces_it)
+    }
+
+    fn touches_the_stuck(&self, encounter: &Encounter<'_>) -> bool {
+        let Encounter { node, rulers, victims, .. } = encounter;
+        let is_stuck = |other: &&Node| self.stuck.contains(&other.arrival);
+        !self.stuck.is_empty()
+            && (node.replaces() || rulers.iter().any(is_stuck) || victims.iter().any(is_stuck))
+    }
+
+    /// What is out whatever happens: the past of the last base.
+    fn below_base(&self) -> Vector {
+        let base = self.bases.last().and_then(|base| self.operations.past(base));
+        base.cloned().unwrap_or_default()
+    }
+
+    fn carry_out(&mut self, id: &OperationId, ruling: Ruling, in_turn: bool) -> Change {
+        match ruling {
+            Ruling::LeftOut => Change::Nothing,
+            Ruling::DecideAbove(below) => self.decide_above(&below, Some(id)),
+            Ruling::Counts(losing) if in_turn && !(self.rules.reorders() && !losing.is_empty()) => {
+                self.enlist(id, &losing)
+            }
+            Ruling::Counts(losing) => self.rearrange(Some(id), &losing),
+        }
+    }
+
+    /// Puts a new operation at its own turn, in the place of others that ran at theirs.
+    fn enlist(&mut self, id: &OperationId, losing: &[OperationId]) -> Change {
+        for node in losing.iter().filter_map(|id| self.operations.node(id)) {
+            self.list.remove(node);
+        }
+        if let Some(node) = self.operations.node(id) {
+            self.list.insert(Place::own(node), node);
+        }
+        let is_last = self.list.last().is_some_and(|last| last.id == *id);
+        if is_last && losing.is_empty() { Change::Appended } else { Change::Rearranged }
+    }
+
+    /// Orders the list anew, with `new` and without those given.
+    fn rearrange(&mut self, new: Option<&OperationId>, losing: &[OperationId]) -> Change {
+        let ids = self.list.ids().filter(|id| !losing.contains(id)).chain(new);
+        let mut counting: Vec<_> = ids.filter_map(|id| self.operations.node(id)).collect();
+        counting.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        let list: List =
+            order::arrange(&self.operations, &self.rules, &counting).into_iter().collect();
+        let change = list.change_since(&self.list, new);
+        self.list = list;
+        change
+    }
+
+    /// Decides anew about everything not included in `below`; the rest is out.
+    fn decide_above(&mut self, below: &Vector, new: Option<&OperationId>) -> Change {
+        let judgement = court::judge(&self.operations, &self.rules, below);
+        let arranged = order::arrange(&self.operations, &self.rules, &judgement.counting);
+        let list: List = arranged.into_iter().collect();
+        self.stuck = judgement.stuck.iter().map(|node| node.arrival).collect();
+        let change = list.change_since(&self.list, new);
+        self.list = list;
+        change
+    }
+
+    /// Notes that an operation failed at every one of its sites: it rules nothing out any more.
+    pub fn mark_void(&mut self, id: &OperationId) -> Change {
+        if !self.operations.set_void(id) {
+            return Change::Nothing;
+        }
+        self.bases.retain(|base| base != id);
+        let Some(node) = self.operations.node(id) else { return Change::Nothing };
+        let stuck = self.stuck.contains(&node.arrival);
+        if !stuck && !self.list.counts(node) {
+            // It was out, so it ruled nothing out before either.
+            return Change::Nothing;
+        }
+        if stuck || self.rules.may_rule_out(node) {
+            return self.decide_above(&self.below_base(), None);
+        }
+        self.rearrange(None, std::slice::from_ref(id))
+    }
+
+    /// Resolves by another config from now on.
+    pub fn set_config(&mut self, config: impl Into<Arc<Config>>) -> Change {
+        self.rules = Rules::new(config.into());
+        self.contested = self.find_contested();
+        self.decide_above(&self.below_base(), None)
+    }
+
+    fn find_contested(&self) -> BTreeSet<u64> {
+        let is_contested = |node: &&Node| {
+            let mut others = self.operations.concurrents(node).filter(|other| !other.void);
+            others.any(|other| self.rules.compare(node, other) == Standing::Loses)
+        };
+        self.operations.nodes().filter(is_contested).map(|node| node.arrival).collect()
+    }
+
+    /// Forgets every operation included in `upto`, which must be causally closed. The list changes
+    /// only if one of them counts or bears on one that stays.
+    pub fn prune(&mut self, upto: &Vector) {
+        let base = self.bases.last().and_then(|base| self.operations.node(base));
+        let below_base = |node: &Node| base.is_some_and(|base| base.follows(node));
+        let buried = self.operations.within(upto).all(below_base);
+        for node in self.operations.within(upto) {
+            self.contested.remove(&node.arrival);
+        }
+        self.operations.remove_pruned(upto);
+        self.bases = self.find_bases();
+        if !buried {
+            self.decide_above(&self.below_base(), None);
+        }
+    }
+
+    /// With what was concurrent to it gone, an operation may have become a base.
+    fn find_bases(&self) -> Vec<OperationId> {
+        let is_alone = |node: &&Node| self.operations.concurrents(node).next().is_none();
+        let replacing = self.operations.nodes().filter(|node| node.replaces() && !node.void);
+        let mut bases: Vec<_> = replacing.filter(is_alone).collect();
+        bases.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        bases.into_iter().map(|base| base.id().clone()).collect()
+    }
+
+    /// The operations known, with their causal order.
+    pub fn operations(&self) -> &OperationSet {
+        &self.operations
+    }
+
+    /// How conflicts are settled.
+    pub fn config(&self) -> &Config {
+        self.rules.config()
+    }
+
+    /// The operations that count, in the order to run them.
+    pub fn list(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
+        self.list.ids()
+    }
+
+    /// The last of the list: what a new operation is compared with.
+    pub fn last(&self) -> Option<&Operation> {
+        self.list.last().map(Arc::as_ref)
+    }
+
+    /// Whether an operation is in the list.
+    pub fn counts(&self, id: &OperationId) -> bool {
+        self.operations.node(id).is_some_and(|node| self.list.counts(node))
+    }
+
+    /// Why an operation is not in the list; `None` if it is, or is not known.
+    pub fn left_out(&self, id: &OperationId) -> Option<LeftOut> {
+        self.reasons(&|node| self.list.counts(node)).of(self.operations.node(id)?)
+    }
+
+    fn reasons<'a>(&'a self, counts: &'a dyn Fn(&Node) -> bool) -> Reasons<'a> {
+        let replacers = self.list.replacers().filter_map(|id| self.operations.node(id)).collect();
+        Reasons { operations: &self.operations, rules: &self.rules, replacers, counts }
+    }
+
+    /// What the receiving site stamps on a new operation, by the entry against the last of the
+    /// list.
+    pub fn replaces(&self, kind: &OperationType, force: bool) -> Replaces {
+        if force {
+            return Replaces::PastByForce;
+        }
+        let rule = self.last().map(|last| &self.config().resolution(&last.kind, kind).rule);
+        match rule {
+            Some(Rule::TakeOne | Rule::ReverseOrder) => Replaces::Past,
+            _ => Replaces::Nothing,
+        }
+    }
+
+    /// The last operation that replaces its past, counts, and to which no known operation is
+    /// concurrent. Everything in its past is out, for good unless it turns void or one concurrent
+    /// to it arrives.
+    pub fn floor(&self) -> Option<&OperationId> {
+        self.bases.last().filter(|base| self.counts(base))
+    }
+
+    /// All of it at once, as [`resolve`](super::resolve) would give it.
+    pub fn resolved(&self) -> Resolved {
+        let left_out = self.reasons(&|node| self.list.counts(node)).all();
+        Resolved { list: self.list().cloned().collect(), left_out }
+    }
+}

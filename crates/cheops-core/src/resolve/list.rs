@@ -1,0 +1,80 @@
+//! The list as it is kept: by place, and with what is asked about it often.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::incremental::Change;
+use super::operations::Node;
+use super::order::Place;
+use crate::model::{Operation, OperationId, Position, Vector};
+
+/// The operations that count, in the order to run them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct List {
+    places: BTreeMap<Place, Arc<Operation>>,
+    by_arrival: BTreeMap<u64, Place>,
+    replacers: BTreeSet<Position>,
+}
+
+impl List {
+    pub(super) fn insert(&mut self, place: Place, node: &Node) {
+        if node.replaces() {
+            self.replacers.insert(node.position());
+        }
+        self.by_arrival.insert(node.arrival, place.clone());
+        self.places.insert(place, node.operation.clone());
+    }
+
+    pub(super) fn remove(&mut self, node: &Node) {
+        if let Some(place) = self.by_arrival.remove(&node.arrival) {
+            self.places.remove(&place);
+            self.replacers.remove(&node.position());
+        }
+    }
+
+    pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
+        self.places.values().map(|operation| &operation.id)
+    }
+
+    pub(super) fn last(&self) -> Option<&Arc<Operation>> {
+        self.places.last_key_value().map(|(_, operation)| operation)
+    }
+
+    pub(super) fn counts(&self, node: &Node) -> bool {
+        self.by_arrival.contains_key(&node.arrival)
+    }
+
+    pub(super) fn place(&self, node: &Node) -> Option<&Place> {
+        self.by_arrival.get(&node.arrival)
+    }
+
+    /// The operations that count and replace their past, in total order.
+    pub(super) fn replacers(&self) -> impl Iterator<Item = &OperationId> {
+        self.replacers.iter().map(|position| &position.id)
+    }
+
+    /// Whether an operation of that past counts. Costs with the others that count.
+    pub(super) fn has_any_of(&self, past: &Vector) -> bool {
+        self.ids().any(|id| past.includes(&id.0))
+    }
+
+    /// What happened to get here from `before`, by the arrival of `new` if there was one.
+    pub(super) fn change_since(&self, before: &Self, new: Option<&OperationId>) -> Change {
+        let longer_by = self.places.len().checked_sub(before.places.len());
+        let same_start = || self.ids().zip(before.ids()).all(|(now, then)| now == then);
+        let ends_with_new = || self.last().map(|last| &last.id) == new;
+        match longer_by {
+            Some(0) if same_start() => Change::Nothing,
+            Some(1) if ends_with_new() && same_start() => Change::Appended,
+            _ => Change::Rearranged,
+        }
+    }
+}
+
+impl<'a> FromIterator<(Place, &'a Node)> for List {
+    fn from_iter<T: IntoIterator<Item = (Place, &'a Node)>>(places: T) -> Self {
+        let mut list = Self::default();
+        places.into_iter().for_each(|(place, node)| list.insert(place, node));
+        list
+    }
+}

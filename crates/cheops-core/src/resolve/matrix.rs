@@ -1,0 +1,144 @@
+//! The resolution matrix, made ready for many questions about concurrent pairs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::operations::Node;
+use crate::config::{Concurrent, Config, Resolution, Rule};
+use crate::model::OperationType;
+
+/// How one of two concurrent operations stands to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Both count, in total order.
+    Beside,
+    /// It rules the other out.
+    Wins,
+    /// The other rules it out.
+    Loses,
+    /// Both count; it must run before the other.
+    Leads,
+    /// Both count; the other must run before it.
+    Trails,
+}
+
+impl Standing {
+    /// How the first of two in total order stands to the second.
+    fn of_first(entry: &Resolution) -> Self {
+        match (&entry.rule, entry.concurrent) {
+            (Rule::TakeBoth | Rule::Ordered | Rule::Logic(_), _) => Self::Beside,
+            (Rule::TakeOne, _) => Self::Loses,
+            (Rule::KeepOrder, Concurrent::ReplaceWins) => Self::Wins,
+            (Rule::KeepOrder, Concurrent::KeepBoth) => Self::Leads,
+            (Rule::ReverseOrder, Concurrent::ReplaceWins) => Self::Loses,
+            (Rule::ReverseOrder, Concurrent::KeepBoth) => Self::Trails,
+        }
+    }
+
+    fn mirrored(self) -> Self {
+        match self {
+            Self::Beside => Self::Beside,
+            Self::Wins => Self::Loses,
+            Self::Loses => Self::Wins,
+            Self::Leads => Self::Trails,
+            Self::Trails => Self::Leads,
+        }
+    }
+}
+
+/// A type's row in the table; `None` for a type the matrix does not name.
+pub(super) type Row = Option<usize>;
+
+/// A config with its matrix as a table by row numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Rules {
+    config: Arc<Config>,
+    rows: BTreeMap<OperationType, usize>,
+    /// How the first stands to the second, row by row.
+    table: Vec<Standing>,
+    may_win: Vec<bool>,
+    may_lose: Vec<bool>,
+    reorders: bool,
+}
+
+impl Rules {
+    pub(super) fn new(config: Arc<Config>) -> Self {
+        let mut rows = BTreeMap::new();
+        for kind in config.matrix.keys().flat_map(|(before, after)| [before, after]) {
+            let row = rows.len();
+            rows.entry(kind.clone()).or_insert(row);
+        }
+        let mut rules = Self {
+            table: vec![Standing::Beside; rows.len() * rows.len()],
+            may_win: vec![false; rows.len()],
+            may_lose: vec![false; rows.len()],
+            reorders: false,
+            rows,
+            config: config.clone(),
+        };
+        for ((first, second), entry) in &config.matrix {
+            rules.enter(first, second, Standing::of_first(entry));
+        }
+        rules
+    }
+
+    fn enter(&mut self, first: &OperationType, second: &OperationType, standing: Standing) {
+        let (Some(&first), Some(&second)) = (self.rows.get(first), self.rows.get(second)) else {
+            return;
+        };
+        self.table[first * self.may_win.len() + second] = standing;
+        let (winner, loser) = match standing {
+            Standing::Wins => (first, second),
+            Standing::Loses => (second, first),
+            Standing::Trails | Standing::Leads | Standing::Beside => {
+                self.reorders |= standing == Standing::Trails;
+                return;
+            }
+        };
+        self.may_win[winner] = true;
+        self.may_lose[loser] = true;
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether some pair of concurrent operations runs against the total order.
+    pub(super) fn reorders(&self) -> bool {
+        self.reorders
+    }
+
+    pub(super) fn row(&self, node: &Node) -> Row {
+        self.rows.get(&node.operation.kind).copied()
+    }
+
+    /// Whether the operation can rule out another at all.
+    pub(super) fn may_rule_out(&self, node: &Node) -> bool {
+        node.replaces() || self.row(node).is_some_and(|row| self.may_win[row])
+    }
+
+    /// Whether an operation of that row can be ruled out by one that is concurrent to it.
+    pub(super) fn may_lose(&self, row: Row) -> bool {
+        row.is_some_and(|row| self.may_lose[row])
+    }
+
+    /// How `a` stands to `b`, which is concurrent to it.
+    pub(super) fn compare(&self, a: &Node, b: &Node) -> Standing {
+        self.compare_at((a, self.row(a)), (b, self.row(b)))
+    }
+
+    /// The same, where the rows are at hand.
+    pub(super) fn compare_at(
+        &self,
+        (a, a_row): (&Node, Row),
+        (b, b_row): (&Node, Row),
+    ) -> Standing {
+        let (Some(a_row), Some(b_row)) = (a_row, b_row) else { return Standing::Beside };
+        let width = self.may_win.len();
+        if a.rank() < b.rank() {
+            self.table[a_row * width + b_row]
+        } else {
+            self.table[b_row * width + a_row].mirrored()
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Why an operation is left out, and which one took its place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use super::matrix::{Rules, Standing};
+use super::operations::{Node, OperationSet};
+use crate::config::{Concurrent, Resolution, Rule};
+use crate::model::{OperationId, OperationType, Replaces};
+
+/// What left an operation out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The operation that counts in its stead: of those that rule it out, the last in total order.
+    /// None if it failed everywhere.
+    pub by: Option<OperationId>,
+    /// The reason.
+    pub why: Why,
+}
+
+/// Why an operation does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Why {
+    /// A causally later operation replaced all that was before it.
+    Replaced,
+    /// The same, by the operator's word (`force`).
+    Forced,
+    /// Only one of two concurrent operations is taken, and the other was written last.
+    LastWriter {
+        /// The entry that says so.
+        entry: MatrixEntry,
+    },
+    /// The concurrent operation is of the replacing kind and wins over this one.
+    ReplaceWins {
+        /// The entry that says so.
+        entry: MatrixEntry,
+    },
+    /// Preferences ran in a circle. This one would have ruled out the one that counts, which is the
+    /// last of the circle in total order.
+    Circle {
+        /// The entry by which it would have won.
+        entry: MatrixEntry,
+    },
+    /// It failed at every site of the resource.
+    FailedEverywhere,
+}
+
+/// The matrix entry that decided between two concurrent operations, taken in total order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MatrixEntry {
+    /// The type of the first.
+    pub first: OperationType,
+    /// The type of the second.
+    pub second: OperationType,
+    /// What the matrix says of the two.
+    pub resolution: Resolution,
+}
+
+impl fmt::Display for MatrixEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, second, resolution } = self;
+        write!(f, "({first}, {second}): ")?;
+        match &resolution.rule {
+            Rule::TakeOne => f.write_str("take-one"),
+            Rule::TakeBoth => f.write_str("take-both"),
+            Rule::KeepOrder => f.write_str("take-both-keep-order"),
+            Rule::ReverseOrder => f.write_str("take-both-reverse-order"),
+            Rule::Ordered => f.write_str("ordered"),
+            Rule::Logic(name) => write!(f, "logic:{name}"),
+        }?;
+        match (&resolution.rule, resolution.concurrent) {
+            (Rule::KeepOrder | Rule::ReverseOrder, Concurrent::ReplaceWins) => {
+                f.write_str(", replace-wins")
+            }
+            (Rule::KeepOrder | Rule::ReverseOrder, Concurrent::KeepBoth) => {
+                f.write_str(", keep-both")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl MatrixEntry {
+    /// The entry for two concurrent operations.
+    pub(super) fn between(a: &Node, b: &Node, rules: &Rules) -> Self {
+        let (first, second) = if a.rank() < b.rank() { (a, b) } else { (b, a) };
+        let (first, second) = (&first.operation.kind, &second.operation.kind);
+        let resolution = rules.config().resolution(first, second).clone();
+        Self { first: first.clone(), second: second.clone(), resolution }
+    }
+}
+
+/// Finds reasons, given which operations count.
+pub(super) struct Reasons<'a> {
+    pub(super) operations: &'a OperationSet,
+    pub(super) rules: &'a Rules,
+    /// The operations that count and replace their past, in total order.
+    pub(super) replacers: Vec<&'a Node>,
+    pub(super) counts: &'a dyn Fn(&Node) -> bool,
+}
+
+impl<'a> Reasons<'a> {
+    /// Every operation that does not count, with the reason.
+    pub(super) fn all(&self) -> BTreeMap<OperationId, LeftOut> {
+        let nodes = self.operations.nodes();
+        nodes.filter_map(|node| Some((node.id().clone(), self.of(node)?))).collect()
+    }
+
+    /// The reason why an operation does not count; `None` if it does.
+    pub(super) fn of(&self, node: &'a Node) -> Option<LeftOut> {
+        if node.void {
+            return Some(LeftOut { by: None, why: Why::FailedEverywhere });
+        }
+        if (self.counts)(node) {
+            return None;
+        }
+        let replacer = self.replacers.iter().rev().copied().find(|other| other.follows(node));
+        let winner = self.last_concurrent(node, Standing::Loses);
+        match (replacer, winner) {
+            (Some(replacer), Some(winner)) if winner.rank() < replacer.rank() => {
+                Some(by_replacer(replacer))
+            }
+            (Some(replacer), None) => Some(by_replacer(replacer)),
+            (_, Some(winner)) => Some(self.by_matrix(node, winner)),
+            (None, None) => self.by_circle(node),
+        }
+    }
+
+    /// The last in total order of the concurrent operations that count and to which `node` stands
+    /// like this.
+    fn last_concurrent(&self, node: &'a Node, standing: Standing) -> Option<&'a Node> {
+        self.operations
+            .concurrents(node)
+            .filter(|other| self.rules.compare(node, other) == standing && (self.counts)(other))
+            .max_by(|a, b| a.rank().cmp(&b.rank()))
+    }
+
+    fn by_matrix(&self, node: &Node, winner: &Node) -> LeftOut {
+        let entry = MatrixEntry::between(node, winner, self.rules);
+        let why = match entry.resolution.rule {
+            Rule::TakeOne => Why::LastWriter { entry },
+            _ => Why::ReplaceWins { entry },
+        };
+        LeftOut { by: Some(winner.id().clone()), why }
+    }
+
+    /// Nobody who counts rules it out: it stood against the last of a circle.
+    fn by_circle(&self, node: &'a Node) -> Option<LeftOut> {
+        let last = self.last_concurrent(node, Standing::Wins)?;
+        let entry = MatrixEntry::between(node, last, self.rules);
+        Some(LeftOut { by: Some(last.id().clone()), why: Why::Circle { entry } })
+    }
+}
+
+fn by_replacer(replacer: &Node) -> LeftOut {
+    let why = match replacer.operation.replaces {
+        Replaces::PastByForce => Why::Forced,
+        Replaces::Past | Replaces::Nothing => Why::Replaced,
+    };
+    LeftOut { by: Some(replacer.id().clone()), why }
+}

@@ -1,0 +1,130 @@
+//! One site: the application, the log, and steps that may be cut short.
+
+use std::collections::BTreeMap;
+
+use cheops_core::config::Config;
+use cheops_core::model::OperationId;
+use cheops_core::plan::{Decision, Ended, Health, Item, Next, Plan, RunLog, SnapshotId, Step, plan};
+
+use super::app::{App, Command, State, fresh};
+
+/// Where a step is cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    /// The intent is durable, nothing else happened.
+    BeforeEffect,
+    /// It happened, and the site does not know.
+    AfterEffect,
+}
+
+/// One site with one resource.
+#[derive(Debug, Clone)]
+pub struct Site {
+    pub app: App,
+    pub log: RunLog,
+    pub commands: BTreeMap<OperationId, Command>,
+    saved: BTreeMap<SnapshotId, App>,
+    config: Config,
+    /// Steps done in all.
+    pub steps: usize,
+}
+
+/// How a site stands when it has nothing left to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rest {
+    InStep,
+    Diverged(String),
+    InDoubt(OperationId),
+}
+
+impl Site {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            app: App::default(),
+            log: RunLog::default(),
+            commands: BTreeMap::new(),
+            saved: BTreeMap::new(),
+            config: config.clone(),
+            steps: 0,
+        }
+    }
+
+    pub fn plan(&self, list: &[Item]) -> Plan {
+        plan(list, &self.log, &self.config)
+    }
+
+    pub fn fresh(&self, list: &[Item]) -> State {
+        fresh(list.iter().map(|item| self.commands[&item.id]))
+    }
+
+    /// Does one step; says whether there was one.
+    pub fn step(&mut self, list: &[Item], crash: Option<Crash>) -> bool {
+        let Next::Do(step) = self.plan(list).next else { return false };
+        self.steps += 1;
+        self.log.begin(&step);
+        if crash == Some(Crash::BeforeEffect) {
+            return true;
+        }
+        let ended = self.perform(&step);
+        if crash.is_none() {
+            self.log.finish(&step, ended);
+        }
+        true
+    }
+
+    fn perform(&mut self, step: &Step) -> Ended {
+        match step {
+            Step::Run(item) => match self.app.run(&item.id, self.commands[&item.id]) {
+                true => Ended::Ok,
+                false => Ended::Ko,
+            },
+            Step::Undo(item) => {
+                self.app.undo(&item.id);
+                Ended::Ok
+            }
+            Step::Check(item) if self.app.has(&item.id) => Ended::ItHappened,
+            Step::Check(_) => Ended::ItDidNot,
+            Step::Snapshot(id) => {
+                self.saved.insert(*id, self.app.clone());
+                Ended::Ok
+            }
+            Step::Restore(id) => {
+                self.app = self.saved[id].clone();
+                Ended::Ok
+            }
+        }
+    }
+
+    /// Runs until nothing is left to do, and says how the site stands then.
+    pub fn settle(&mut self, list: &[Item]) -> Rest {
+        let bound = self.steps + 10 * (list.len() + self.commands.len() + 3).pow(2);
+        while self.step(list, None) {
+            assert!(self.steps < bound, "no end to it: {:?}", self.plan(list));
+        }
+        let plan = self.plan(list);
+        match (plan.next, plan.health) {
+            (Next::AwaitOperator(id), _) => Rest::InDoubt(id),
+            (_, Health::InStep) => Rest::InStep,
+            (_, Health::Diverged { why }) => Rest::Diverged(why.to_string()),
+        }
+    }
+
+    /// The same, with an operator at hand who knows what happened.
+    pub fn settle_with_operator(&mut self, list: &[Item]) -> Rest {
+        loop {
+            match self.settle(list) {
+                Rest::InDoubt(id) => self.ask_operator(&id),
+                rest => return rest,
+            }
+        }
+    }
+
+    fn ask_operator(&mut self, id: &OperationId) {
+        let undoing = matches!(self.log.in_doubt(), Some(Step::Undo(item)) if item.id == *id);
+        let decision = match self.app.has(id) != undoing {
+            true => Decision::Skip,
+            false => Decision::Rerun,
+        };
+        assert!(self.log.decide(id, decision), "nothing to decide on {id}");
+    }
+}

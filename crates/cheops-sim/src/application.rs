@@ -1,0 +1,177 @@
+//! The application of one simulated site: a small interpreter that keeps a value per resource and
+//! knows nothing of Cheops. It also keeps books on what really happened to it, for the oracle.
+
+use std::collections::BTreeMap;
+
+use cheops_core::model::{OperationId, ResourceId};
+
+/// The state of one resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Value {
+    /// Text, number or set, as its commands treat it.
+    pub text: String,
+}
+
+/// What the application holds, and which operations are in it.
+#[derive(Debug, Clone, Default)]
+pub struct Application {
+    values: BTreeMap<ResourceId, Value>,
+    effects: BTreeMap<ResourceId, Vec<OperationId>>,
+    snapshots: BTreeMap<(ResourceId, u64), (Value, Vec<OperationId>)>,
+}
+
+/// What an application must never see.
+#[derive(Debug)]
+pub struct RanTwice(pub OperationId);
+
+impl Application {
+    /// The state of a resource.
+    pub fn value(&self, resource: &ResourceId) -> Value {
+        self.values.get(resource).cloned().unwrap_or_default()
+    }
+
+    /// Whether the operation's effect is in the state.
+    pub fn holds(&self, resource: &ResourceId, operation: &OperationId) -> bool {
+        self.effects.get(resource).is_some_and(|effects| effects.contains(operation))
+    }
+
+    /// Runs an operation's command: the text it answers, or the text it fails with.
+    pub fn run(
+        &mut self,
+        resource: &ResourceId,
+        operation: &OperationId,
+        command: &str,
+        again_is_fine: bool,
+    ) -> Result<Result<String, String>, RanTwice> {
+        let value = self.values.entry(resource.clone()).or_default();
+        let result = interpret(value, command);
+        if result.is_ok() {
+            let effects = self.effects.entry(resource.clone()).or_default();
+            if overwrites(command) {
+                effects.clear();
+            }
+            if !again_is_fine && effects.contains(operation) {
+                return Err(RanTwice(operation.clone()));
+            }
+            effects.push(operation.clone());
+        }
+        Ok(result)
+    }
+
+    /// Runs one of several parts of an operation, which has its effect from the first on.
+    pub fn run_part(
+        &mut self,
+        resource: &ResourceId,
+        operation: &OperationId,
+        command: &str,
+    ) -> Result<String, String> {
+        let result = interpret(self.values.entry(resource.clone()).or_default(), command);
+        let effects = self.effects.entry(resource.clone()).or_default();
+        if result.is_ok() && !effects.contains(operation) {
+            effects.push(operation.clone());
+        }
+        result
+    }
+
+    /// Takes an operation back by the inverse of its command.
+    pub fn undo(&mut self, resource: &ResourceId, operation: &OperationId, command: &str) -> bool {
+        let Some(inverse) = inverse(command) else { return false };
+        let done = interpret(self.values.entry(resource.clone()).or_default(), &inverse).is_ok();
+        if done && let Some(effects) = self.effects.get_mut(resource) {
+            effects.retain(|held| held != operation);
+        }
+        done
+    }
+
+    /// Saves the state of a resource under a number.
+    pub fn snapshot(&mut self, resource: &ResourceId, number: u64) {
+        let effects = self.effects.get(resource).cloned().unwrap_or_default();
+        self.snapshots.insert((resource.clone(), number), (self.value(resource), effects));
+    }
+
+    /// Brings a saved state back.
+    pub fn restore(&mut self, resource: &ResourceId, number: u64) -> bool {
+        let Some((value, effects)) = self.snapshots.get(&(resource.clone(), number)).cloned() else {
+            return false;
+        };
+        self.values.insert(resource.clone(), value);
+        self.effects.insert(resource.clone(), effects);
+        true
+    }
+}
+
+/// The state that a fresh application has after these commands, failures and all.
+pub fn fresh_run<'a>(commands: impl IntoIterator<Item = &'a str>) -> Value {
+    let mut value = Value::default();
+    for command in commands {
+        // A command that fails changes nothing, there as here.
+        let _refused = interpret(&mut value, command);
+    }
+    value
+}
+
+fn overwrites(command: &str) -> bool {
+    matches!(command.split(' ').next(), Some("set" | "clear"))
+}
+
+fn inverse(command: &str) -> Option<String> {
+    let (verb, argument) = command.split_once(' ')?;
+    match verb {
+        "inc" => Some(format!("inc {}", -argument.parse::<i64>().ok()?)),
+        _ => None,
+    }
+}
+
+/// The command language. Everything a state change can be: overwriting (`set`), adding
+/// (`inc`), order-dependent (`append`), idempotent (`add`), refusing (`take`, below zero), failing.
+fn interpret(value: &mut Value, command: &str) -> Result<String, String> {
+    let (verb, argument) = command.split_once(' ').unwrap_or((command, ""));
+    let text = match verb {
+        "set" => argument.to_owned(),
+        "clear" => String::new(),
+        "inc" => (number(value)? + parse(argument)?).to_string(),
+        "take" => {
+            let left = number(value)? - parse(argument)?;
+            if left < 0 {
+                return Err(format!("only {} left", number(value)?));
+            }
+            left.to_string()
+        }
+        "append" => [value.text.as_str(), argument].concat(),
+        "add" => add(&value.text, argument),
+        "fail" => return Err("it fails".to_owned()),
+        _ => return Err(format!("unknown command `{verb}`")),
+    };
+    value.text = text;
+    Ok(value.text.clone())
+}
+
+fn number(value: &Value) -> Result<i64, String> {
+    if value.text.is_empty() { Ok(0) } else { parse(&value.text) }
+}
+
+fn parse(text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number"))
+}
+
+fn add(set: &str, member: &str) -> String {
+    let mut members: Vec<&str> = set.split(',').filter(|held| !held.is_empty()).collect();
+    members.push(member);
+    members.sort_unstable();
+    members.dedup();
+    members.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_do_what_they_say_and_failures_change_nothing() {
+        assert_eq!(fresh_run(["set 29", "inc 13", "inc -12"]).text, "30");
+        assert_eq!(fresh_run(["append left", "fail", "append right"]).text, "leftright");
+        assert_eq!(fresh_run(["set 100", "take 50", "take 51"]).text, "50");
+        assert_eq!(fresh_run(["add b", "add a", "add b"]).text, "a,b");
+        assert_eq!(fresh_run(["set x", "inc 1"]).text, "x");
+    }
+}

@@ -1,0 +1,75 @@
+//! Bugs put in on purpose, to show that the simulation finds such bugs.
+//!
+//! They are planted where an engine meets its world, so that the engine that ships has no switch
+//! for them: each makes the engine behave as if its authors had made that mistake.
+
+use std::fmt;
+use std::str::FromStr;
+
+use cheops_core::engine::{Effect, Message, Record};
+use cheops_core::model::{Body, Entry};
+
+/// A mistake that someone could make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// Effects are let out before the batch is durable: answers, messages and runs of decisions
+    /// that a crash takes back.
+    EffectsBeforeCommit,
+    /// A run is recorded only when it has ended, so that a crash in the middle of it is not seen.
+    NoIntent,
+    /// An operation is ordered by when it arrived, not by the stamp it was given where it was
+    /// made: as if every site were right about the time.
+    OrderByArrival,
+    /// What was sent is taken as known by the other side, and nobody ever asks.
+    SentMeansKnown,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::EffectsBeforeCommit, Self::NoIntent, Self::OrderByArrival, Self::SentMeansKnown];
+
+    /// Whether a record is kept.
+    pub fn keeps(bug: Option<Self>, record: &Record) -> bool {
+        bug != Some(Self::NoIntent) || !matches!(record, Record::Begun(..))
+    }
+
+    /// Whether an effect is carried out.
+    pub fn lets_out(bug: Option<Self>, effect: &Effect) -> bool {
+        let asks = |message: &Message| matches!(message, Message::Update(update) if update.asks);
+        match effect {
+            Effect::Tell { message, .. } => bug != Some(Self::SentMeansKnown) || !asks(message),
+            _ => true,
+        }
+    }
+
+    /// What arrives instead of an entry.
+    pub fn arrives(bug: Option<Self>, entry: &mut Entry, wall_ms: u64) {
+        if bug == Some(Self::OrderByArrival)
+            && let Body::Operation(operation) = &mut entry.body
+        {
+            operation.stamp.wall_ms = operation.stamp.wall_ms.max(wall_ms);
+        }
+    }
+}
+
+impl fmt::Display for Bug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EffectsBeforeCommit => "effects-before-commit",
+            Self::NoIntent => "no-intent",
+            Self::OrderByArrival => "order-by-arrival",
+            Self::SentMeansKnown => "sent-means-known",
+        })
+    }
+}
+
+impl FromStr for Bug {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|bug| bug.to_string() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(ToString::to_string).collect();
+            format!("`{text}` is not one of {}", names.join(", "))
+        })
+    }
+}

@@ -1,0 +1,273 @@
+//! What must hold after every step, and what must hold once all is quiet. Apart from the engine's
+//! own code, on purpose: a checker that shares the mistake does not see it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use cheops_core::engine::{Malformed, Progress, ResourceView, Update};
+use cheops_core::model::{OperationId, ResourceId, SiteId, Vector};
+use cheops_core::plan::Health;
+use cheops_core::resolve::Why;
+
+use crate::application::{Value, fresh_run};
+use crate::disk::Disk;
+use crate::site::{Site, command_at};
+use crate::sometimes::Sometimes;
+use crate::world::World;
+
+/// Something that must never be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The list that somebody got out of what they knew.
+#[derive(Debug)]
+struct SeenList {
+    site: SiteId,
+    list: Vec<OperationId>,
+}
+
+/// The books of the checker.
+#[derive(Debug, Default)]
+pub struct Checks {
+    /// Where each resource lives, as the users said.
+    pub homes: BTreeMap<ResourceId, BTreeSet<SiteId>>,
+    /// Operations that users were told are accepted.
+    accepted: BTreeMap<OperationId, ResourceId>,
+    /// Accepted operations that were on one disk only when that disk was lost.
+    excused: BTreeSet<OperationId>,
+    lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
+    found: Option<Violation>,
+    a_disk_was_lost: bool,
+}
+
+impl Checks {
+    /// What was found so far.
+    pub fn verdict(&mut self) -> Result<(), Violation> {
+        self.found.take().map_or(Ok(()), Err)
+    }
+
+    fn violated(&mut self, what: String) {
+        self.found.get_or_insert(Violation(what));
+    }
+
+    /// A command had its effect a second time.
+    pub fn ran_twice(&mut self, site: &SiteId, operation: &OperationId) {
+        self.violated(format!("`{operation}` took effect twice at {site}"));
+    }
+
+    /// An engine called something malformed that another engine sent.
+    pub fn malformed(&mut self, from: &SiteId, what: Malformed, allowed: bool) {
+        if !allowed {
+            self.violated(format!("{from} sent something malformed: {what}"));
+        }
+    }
+
+    /// A user was told that an operation is accepted.
+    pub fn accepted(&mut self, resource: &ResourceId, operation: &OperationId, durable: bool) {
+        if !durable {
+            self.violated(format!("`{operation}` was accepted and is not on the disk"));
+        }
+        self.accepted.insert(operation.clone(), resource.clone());
+    }
+
+    /// A site is told something about a resource.
+    pub fn told(&mut self, to: &SiteId, update: &Update) {
+        let home = self.homes.get(&update.resource);
+        if home.is_some_and(|sites| !sites.contains(to)) {
+            self.violated(format!("{to} was told of {}, which it does not hold", update.resource));
+        }
+    }
+
+    /// A disk was lost: what was on it alone cannot be asked for any more.
+    pub fn disk_lost<'a>(&mut self, held: &Disk, others: impl Iterator<Item = &'a Disk>) {
+        self.a_disk_was_lost = true;
+        let others: Vec<_> = others.collect();
+        for (operation, resource) in &self.accepted {
+            let elsewhere = others.iter().any(|disk| disk.holds(resource, operation));
+            if held.holds(resource, operation) && !elsewhere {
+                self.excused.insert(operation.clone());
+            }
+        }
+    }
+
+    /// A site's engine did something about a resource.
+    pub fn after_step(&mut self, at_ms: u64, site: &Site, resource: &ResourceId) {
+        let Some(view) = site.engine.as_ref().and_then(|engine| engine.resource(resource)) else {
+            return;
+        };
+        self.same_knowledge_same_list(at_ms, site, &view);
+        if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
+            self.violated(format!("{} lists `{missing}` and does not know it", site.id));
+        }
+    }
+
+    fn same_knowledge_same_list(&mut self, at_ms: u64, site: &Site, view: &ResourceView) {
+        // What was pruned is ruled out for good, so that the list is the same with or without it;
+        // only an operation made by a site that had lost its memory can be concurrent to the floor.
+        let pruned = if self.a_disk_was_lost { view.pruned.clone() } else { Vector::default() };
+        let key = (view.id.clone(), view.knows.clone(), pruned);
+        match self.lists.get(&key) {
+            Some(seen) if seen.list != view.list => {
+                let what = format!(
+                    "at {at_ms} ms, {} and {} know the same of {} and get different lists: \
+                     {:?} and {:?}",
+                    site.id, seen.site, view.id, view.list, seen.list
+                );
+                self.violated(what);
+            }
+            Some(_) => {}
+            None => {
+                let seen = SeenList { site: site.id.clone(), list: view.list.clone() };
+                self.lists.insert(key, seen);
+            }
+        }
+    }
+}
+
+/// Counts the kinds of conflict in what a site sees.
+pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
+    for operation in &view.operations {
+        let Some(left_out) = &operation.left_out else { continue };
+        sometimes.saw(match left_out.why {
+            Why::Replaced => "conflict: replaced in sequence",
+            Why::Forced => "conflict: forced",
+            Why::LastWriter { .. } => "conflict: last writer wins",
+            Why::ReplaceWins { .. } => "conflict: replacing one wins",
+            Why::Circle { .. } => "conflict: circle",
+            Why::FailedEverywhere => "conflict: failed everywhere, so void",
+        });
+    }
+    let in_total_order: Vec<_> = view
+        .operations
+        .iter()
+        .map(|operation| &operation.id)
+        .filter(|id| view.list.contains(id))
+        .collect();
+    if !view.list.iter().eq(in_total_order) {
+        sometimes.saw("conflict: both kept, reversed");
+    }
+}
+
+/// What must hold when nothing is under way any more and no fault is left.
+pub fn when_quiet(world: &World) -> Result<(), Violation> {
+    for (resource, home) in &world.checks.homes {
+        let holders: Vec<(&Site, ResourceView)> = world
+            .sites
+            .iter()
+            .filter(|site| home.contains(&site.id))
+            .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
+            .collect();
+        all_agree(resource, home, &holders)?;
+        for (site, view) in &holders {
+            is_done(site, view)?;
+            all_replied(site, view, home)?;
+            follows_the_list(world, site, view)?;
+        }
+        nothing_lost(world, resource, &holders)?;
+    }
+    Ok(())
+}
+
+fn all_agree(
+    resource: &ResourceId,
+    home: &BTreeSet<SiteId>,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let Some((first, seen)) = holders.first() else { return Ok(()) };
+    if holders.len() < home.len() {
+        return Err(Violation(format!("{resource} did not reach all of its sites")));
+    }
+    for (site, view) in holders {
+        if view.knows != seen.knows {
+            return Err(Violation(format!(
+                "{} and {} do not know the same of {resource}: {:?} and {:?}",
+                first.id, site.id, seen.knows, view.knows
+            )));
+        }
+        if view.list != seen.list {
+            return Err(Violation(format!(
+                "{} and {} end with different lists for {resource}: {:?} and {:?}",
+                first.id, site.id, seen.list, view.list
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_done(site: &Site, view: &ResourceView) -> Result<(), Violation> {
+    if view.progress != Progress::Idle || !view.converged {
+        return Err(Violation(format!(
+            "{} is not done with {}: {:?}, converged: {}",
+            site.id, view.id, view.progress, view.converged
+        )));
+    }
+    Ok(())
+}
+
+/// Nothing is left out in silence: every site has said something of every operation.
+fn all_replied(
+    site: &Site,
+    view: &ResourceView,
+    home: &BTreeSet<SiteId>,
+) -> Result<(), Violation> {
+    for operation in &view.operations {
+        let replied: BTreeSet<&SiteId> = operation.replies.iter().map(|(site, ..)| site).collect();
+        if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
+            return Err(Violation(format!(
+                "{} has no reply of {silent} to `{}` of {}",
+                site.id, operation.id, view.id
+            )));
+        }
+        if !view.list.contains(&operation.id) && operation.left_out.is_none() {
+            return Err(Violation(format!("`{}` is left out without a reason", operation.id)));
+        }
+    }
+    Ok(())
+}
+
+/// The application is as a fresh run of the list would leave it, or the site says that it is not.
+fn follows_the_list(world: &World, site: &Site, view: &ResourceView) -> Result<(), Violation> {
+    let commands: Vec<&str> = view
+        .list
+        .iter()
+        .filter_map(|id| world.operations.get(id))
+        .map(|operation| command_at(operation, &site.id))
+        .collect();
+    let expected: Value = fresh_run(commands.iter().copied());
+    let found = site.application.value(&view.id);
+    if found != expected && view.health == Health::InStep {
+        return Err(Violation(format!(
+            "{} says that {} is in step, but it holds `{}` where {commands:?} gives `{}`",
+            site.id, view.id, found.text, expected.text
+        )));
+    }
+    Ok(())
+}
+
+fn nothing_lost(
+    world: &World,
+    resource: &ResourceId,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let checks = &world.checks;
+    let due = checks.accepted.iter().filter(|(id, of)| {
+        *of == resource && !checks.excused.contains(*id)
+    });
+    for (operation, _) in due {
+        if let Some((site, _)) =
+            holders.iter().find(|(_, view)| !view.knows.includes(&operation.0))
+        {
+            return Err(Violation(format!(
+                "`{operation}` of {resource} was accepted, and {} does not know it",
+                site.id
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! One simulated site: an engine, its disk, its application, and commands under way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cheops_core::config::Config;
+use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
+use cheops_core::model::{Operation, OperationId, Outcome, Payload, ResourceId, SiteId};
+
+use crate::application::{Application, RanTwice};
+use crate::disk::Disk;
+
+/// A day on which the simulated world begins.
+const EPOCH_MS: u64 = 1_760_000_000_000;
+
+/// A site and all that belongs to it.
+#[derive(Debug)]
+pub struct Site {
+    /// Its name.
+    pub id: SiteId,
+    /// The agent's brain; none while it is down.
+    pub engine: Option<Engine>,
+    /// What survives a crash of the agent.
+    pub disk: Disk,
+    /// What survives a crash of the agent, too: it is another process.
+    pub application: Application,
+    /// How wrong its clock is.
+    pub skew_ms: i64,
+    /// Counts starts of the agent, so that what belonged to an earlier one is not taken for its
+    /// own.
+    pub life: u64,
+    /// With which the agent starts.
+    pub settings: Settings,
+    /// Commands under way.
+    pub running: BTreeMap<JobId, Running>,
+    /// When the next tick is scheduled.
+    pub tick_ms: Option<u64>,
+}
+
+/// A command under way.
+#[derive(Debug)]
+pub struct Running {
+    /// What was asked for.
+    pub job: Job,
+    /// How it ended, once its effect is there.
+    pub outcome: Option<Outcome>,
+}
+
+impl Site {
+    /// The time as this site reads it.
+    pub fn now(&self, now_ms: u64) -> Now {
+        let wall_ms = (EPOCH_MS + now_ms).saturating_add_signed(self.skew_ms);
+        Now { mono_ms: now_ms, wall_ms }
+    }
+
+    /// What a command does, done: the moment at which the application changes.
+    pub fn carry_out(
+        &mut self,
+        job: JobId,
+        commands: &BTreeMap<OperationId, Arc<Operation>>,
+        config: impl Fn(&ResourceId) -> Arc<Config>,
+    ) -> Result<(), RanTwice> {
+        let Some(running) = self.running.get_mut(&job) else { return Ok(()) };
+        let resource = &running.job.resource;
+        let application = &mut self.application;
+        let outcome = match &running.job.task {
+            Task::Run(operation) => {
+                let again_is_fine = config(resource).handling(&operation.kind).idempotent;
+                let command = command_at(operation, &self.id);
+                outcome(application.run(resource, &operation.id, command, again_is_fine)?)
+            }
+            Task::RunPart { operation, command } => {
+                outcome(application.run_part(resource, &operation.id, command))
+            }
+            Task::Decompose { operation, .. } => Outcome::success(ones(command_of(operation))),
+            Task::Undo { operation, .. } => {
+                let command = commands.get(operation).map_or("", |held| command_of(held));
+                ended(application.undo(resource, operation, command))
+            }
+            Task::Check { operation, .. } => ended(application.holds(resource, operation)),
+            Task::Snapshot { id, .. } => {
+                application.snapshot(resource, id.0);
+                Outcome::success("")
+            }
+            Task::Restore { id, .. } => ended(application.restore(resource, id.0)),
+        };
+        running.outcome = Some(outcome);
+        Ok(())
+    }
+}
+
+fn outcome(result: Result<String, String>) -> Outcome {
+    match result {
+        Ok(text) => Outcome::success(text),
+        Err(text) => Outcome::failure(text),
+    }
+}
+
+fn ended(well: bool) -> Outcome {
+    if well { Outcome::success("") } else { Outcome::failure("") }
+}
+
+/// The steps into which an operation is taken apart: `take 3` is three times `take 1`.
+fn ones(command: &str) -> String {
+    let Some((verb, count)) = command.split_once(' ') else { return String::new() };
+    let count = count.parse().unwrap_or(0);
+    vec![format!("{verb} 1"); count].join("\n")
+}
+
+/// The command of an operation.
+pub fn command_of(operation: &Operation) -> &str {
+    match &operation.payload {
+        Payload::Shell { command, .. } => command.rsplit_once('!').map_or(command, |(_, rest)| rest),
+        Payload::Http { .. } => "",
+    }
+}
+
+/// The same at one site: `paris!inc 5` fails at paris, and is `inc 5` elsewhere.
+pub fn command_at<'a>(operation: &'a Operation, site: &SiteId) -> &'a str {
+    match &operation.payload {
+        Payload::Shell { command, .. } => match command.split_once('!') {
+            Some((at, _)) if at == site.as_str() => "fail",
+            Some((_, rest)) => rest,
+            None => command,
+        },
+        Payload::Http { .. } => "",
+    }
+}

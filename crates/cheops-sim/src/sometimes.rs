@@ -1,0 +1,86 @@
+//! What must really happen over a set of seeds. A simulation in which no link was ever cut proves
+//! nothing, so whoever runs many seeds checks that none of these stayed at zero.
+
+use std::collections::BTreeMap;
+
+/// How often each thing happened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sometimes(BTreeMap<&'static str, u64>);
+
+/// What a run over many seeds must have seen.
+pub const MUST_HAPPEN: &[&str] = &[
+    "conflict: replaced in sequence",
+    "conflict: last writer wins",
+    "conflict: replacing one wins",
+    "conflict: both kept, reversed",
+    "conflict: forced",
+    "conflict: circle",
+    "conflict: failed everywhere, so void",
+    "crash: before the commit",
+    "crash: after the commit",
+    "crash: between effects",
+    "crash: while a command ran",
+    "crash: clean restart",
+    "disk: lost with the application",
+    "disk: lost, application kept",
+    "network: lost",
+    "network: duplicated",
+    "network: reordered",
+    "network: one-way cut",
+    "network: halves",
+    "network: ring",
+    "network: flapping",
+    "network: all cut",
+    "clock: strange stamp flagged",
+    "site: seen down",
+    "site: seen up again",
+    "site: rejoined without its memory",
+    "sync: asked",
+    "sync: caught up in one message",
+    "sync: relayed by a third site",
+    "sync: pruned",
+    "sync: base adopted by a site that lost its disk",
+    "run: failed",
+    "run: again, from a replacing operation",
+    "run: undone",
+    "run: snapshot",
+    "run: restored",
+    "run: checked",
+    "run: in doubt, operator asked",
+    "run: partial error",
+    "run: diverged",
+    "user: answered by all",
+    "user: timed out",
+    "user: refused",
+    "resource: converged",
+];
+
+impl Sometimes {
+    /// It happened.
+    pub fn saw(&mut self, what: &'static str) {
+        debug_assert!(MUST_HAPPEN.contains(&what), "`{what}` is not on the list");
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    /// It happened elsewhere, too.
+    pub fn join(&mut self, other: &Self) {
+        for (what, count) in &other.0 {
+            *self.0.entry(what).or_default() += count;
+        }
+    }
+
+    /// How often that happened.
+    pub fn count(&self, what: &str) -> u64 {
+        self.0.get(what).copied().unwrap_or(0)
+    }
+
+    /// What never did.
+    pub fn missing(&self) -> Vec<&'static str> {
+        MUST_HAPPEN.iter().copied().filter(|what| self.count(what) == 0).collect()
+    }
+
+    /// All of it, in the order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        MUST_HAPPEN.iter().map(|what| (*what, self.count(what)))
+    }
+}

@@ -1,0 +1,272 @@
+//! One seed: a safety phase full of faults with checks after every step, then a liveness phase
+//! without faults in which everything must come to rest and agree.
+
+use cheops_core::engine::{Event, Progress};
+use cheops_core::model::{OperationId, ResourceId};
+use cheops_core::plan::Decision;
+
+use crate::bugs::Bug;
+use crate::checks::{Violation, when_quiet};
+use crate::network::Weather;
+use crate::rng::Rng;
+use crate::sometimes::Sometimes;
+use crate::workload::{FLAVOURS, Subject};
+use crate::world::{Setup, World};
+
+/// What came of one seed.
+#[derive(Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// A hash over everything that happened.
+    pub hash: String,
+    /// What happened at all.
+    pub sometimes: Sometimes,
+    /// Operations that users handed in.
+    pub operations: usize,
+    /// What went wrong, if anything did.
+    pub violation: Option<Violation>,
+    /// The lines of the run, if they were asked for.
+    pub lines: Vec<String>,
+}
+
+/// How long faults are made for.
+const SAFETY_MS: u64 = 40_000;
+/// How long the sites get to agree once there are none: nothing takes longer than a few rounds of
+/// asking, one after the other.
+const LIVENESS_MS: u64 = 240_000;
+
+/// Runs one seed.
+pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let sites = usize::try_from(rng.between(2, 6)).unwrap_or(2);
+    let mut setup = Setup::new(sites, seed);
+    setup.bug = bug;
+    setup.keep_lines = keep_lines;
+    setup.command_ms = *rng.pick(&[(1, 20), (5, 300), (100, 3_000)]);
+    let mut run = Torture { subjects: subjects(sites, &mut rng), world: World::new(setup), rng };
+    let result = run.all();
+    Report {
+        seed,
+        hash: run.world.trace.hash(),
+        sometimes: run.world.sometimes.clone(),
+        operations: run.world.operations.len(),
+        violation: result.err(),
+        lines: run.world.trace.lines().to_vec(),
+    }
+}
+
+fn subjects(sites: usize, rng: &mut Rng) -> Vec<Subject> {
+    let count = usize::try_from(rng.between(1, 4)).unwrap_or(1);
+    (0..count).map(|number| Subject::new(number, rng.pick(FLAVOURS), home(sites, rng))).collect()
+}
+
+fn home(sites: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut home: Vec<usize> = (0..sites).filter(|_| rng.chance(700)).collect();
+    if home.is_empty() {
+        home.push(0);
+    }
+    home
+}
+
+struct Torture {
+    world: World,
+    subjects: Vec<Subject>,
+    rng: Rng,
+}
+
+impl Torture {
+    fn all(&mut self) -> Result<(), Violation> {
+        for subject in &self.subjects {
+            let (id, sites) = (subject.id.clone(), subject.sites().clone());
+            self.world.checks.homes.insert(id, sites);
+        }
+        self.skew_clocks();
+        self.safety()?;
+        self.liveness()
+    }
+
+    fn skew_clocks(&mut self) {
+        const YEAR_MS: u64 = 365 * 24 * 3600 * 1000;
+        let most = *self.rng.pick(&[0, 50, 10_000, YEAR_MS]);
+        for site in &mut self.world.sites {
+            let skew = i64::try_from(self.rng.below(2 * most + 1)).unwrap_or(0);
+            site.skew_ms = skew - i64::try_from(most).unwrap_or(0);
+        }
+    }
+
+    fn safety(&mut self) -> Result<(), Violation> {
+        self.world.crash_chance = *self.rng.pick(&[0, 20, 100]);
+        let until = self.world.now_ms + SAFETY_MS;
+        let pause = self.rng.between(50, 1_500);
+        while self.world.now_ms < until {
+            self.world.run_for(1 + self.rng.below(2 * pause))?;
+            match self.rng.below(10) {
+                0..7 => self.somebody_does_something(),
+                7 | 8 => self.something_breaks(),
+                _ => self.operator_decides(),
+            }
+        }
+        Ok(())
+    }
+
+    fn somebody_does_something(&mut self) {
+        let at = usize::try_from(self.rng.below(self.subjects.len() as u64)).unwrap_or(0);
+        // Now and then at a site that does not hold the resource, and has to say so.
+        let site = if self.rng.chance(30) {
+            usize::try_from(self.rng.below(self.world.sites.len() as u64)).unwrap_or(0)
+        } else {
+            *self.rng.pick(&self.subjects[at].home)
+        };
+        let submission = self.subjects[at].operation(&mut self.rng);
+        self.world.submit(site, submission);
+    }
+
+    fn something_breaks(&mut self) {
+        let sites = self.world.sites.len();
+        let any = |rng: &mut Rng| usize::try_from(rng.below(sites as u64)).unwrap_or(0);
+        let (a, b) = (any(&mut self.rng), any(&mut self.rng));
+        match self.rng.below(13) {
+            0 => {
+                self.world.network.cut(a, b);
+                self.world.sometimes.saw("network: one-way cut");
+            }
+            1 => self.world.cut_both_ways(a, b),
+            2 => self.halves(),
+            3 => self.ring(),
+            4 => self.isolate(a),
+            5 => {
+                self.world.cut_all();
+                self.world.sometimes.saw("network: all cut");
+            }
+            6 | 7 => self.world.network.heal_all(),
+            8 => self.weather(),
+            9 => self.world.crash(a),
+            10 => self.flap(a, b),
+            11 => self.jump_clock(a),
+            _ => self.lose_a_disk(a),
+        }
+    }
+
+    fn halves(&mut self) {
+        let sites = self.world.sites.len();
+        let split = 1 + usize::try_from(self.rng.below(sites as u64 - 1)).unwrap_or(0);
+        for a in 0..split {
+            for b in split..sites {
+                self.world.cut_both_ways(a, b);
+            }
+        }
+        self.world.sometimes.saw("network: halves");
+    }
+
+    /// Each site reaches the next one and the one before only.
+    fn ring(&mut self) {
+        let sites = self.world.sites.len();
+        self.world.network.heal_all();
+        for a in 0..sites {
+            for b in 0..sites {
+                let apart = (a + sites - b) % sites;
+                if apart > 1 && apart < sites - 1 {
+                    self.world.network.cut(a, b);
+                }
+            }
+        }
+        self.world.sometimes.saw("network: ring");
+    }
+
+    fn isolate(&mut self, site: usize) {
+        for other in 0..self.world.sites.len() {
+            self.world.cut_both_ways(site, other);
+        }
+    }
+
+    /// Up and down, so quickly that nobody gets used to either.
+    fn flap(&mut self, a: usize, b: usize) {
+        for _ in 0..4 {
+            self.world.cut_both_ways(a, b);
+            if self.world.run_for(self.rng.between(10, 600)).is_err() {
+                return; // The violation stays on the books.
+            }
+            self.world.network.heal(a, b);
+            self.world.network.heal(b, a);
+        }
+        self.world.sometimes.saw("network: flapping");
+    }
+
+    fn weather(&mut self) {
+        let (loss, duplication, reordering) = *self.rng.pick(&[
+            (0, 0, 0),
+            (50, 0, 0),
+            (300, 50, 50),
+            (0, 300, 300),
+            (100, 100, 500),
+        ]);
+        self.world.network.weather = Weather { loss, duplication, reordering };
+    }
+
+    fn jump_clock(&mut self, site: usize) {
+        let jump = i64::try_from(self.rng.below(7_200_000)).unwrap_or(0) - 3_600_000;
+        self.world.sites[site].skew_ms += jump;
+    }
+
+    fn lose_a_disk(&mut self, site: usize) {
+        if self.rng.chance(400) {
+            let application_too = self.rng.chance(500);
+            self.world.lose_disk(site, application_too);
+        }
+    }
+
+    /// Settles operations that are in doubt, as an operator who looked at the application would.
+    fn operator_decides(&mut self) {
+        for (site, resource, operation) in self.in_doubt() {
+            let holds = self.world.sites[site].application.holds(&resource, &operation);
+            let decision = if holds { Decision::Skip } else { Decision::Rerun };
+            self.world.handle(site, Event::Decided { resource, operation, decision });
+        }
+    }
+
+    fn in_doubt(&self) -> Vec<(usize, ResourceId, OperationId)> {
+        let mut found = Vec::new();
+        for (index, site) in self.world.sites.iter().enumerate() {
+            let Some(engine) = &site.engine else { continue };
+            for id in engine.resources() {
+                if let Some(Progress::AwaitsOperator(operation)) =
+                    engine.resource(id).map(|view| view.progress)
+                {
+                    found.push((index, id.clone(), operation));
+                }
+            }
+        }
+        found
+    }
+
+    fn liveness(&mut self) -> Result<(), Violation> {
+        self.world.crash_chance = 0;
+        self.world.network.heal_all();
+        self.world.network.weather = Weather::default();
+        let until = self.world.now_ms + LIVENESS_MS;
+        loop {
+            // Down sites are back within eight seconds.
+            self.world.run_for(10_000)?;
+            self.operator_decides();
+            match when_quiet(&self.world) {
+                Ok(()) => return self.note_rejoined(),
+                Err(violation) if self.world.now_ms >= until => return Err(violation),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn note_rejoined(&mut self) -> Result<(), Violation> {
+        for site in &self.world.sites {
+            let Some(engine) = &site.engine else { continue };
+            let started = |id: &ResourceId| engine.resource(id).is_some_and(|view| {
+                !view.pruned.is_empty() && view.pruned.last_of(engine.me()) == 0
+            });
+            if engine.resources().any(started) {
+                self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
+            }
+        }
+        self.world.checks.verdict()
+    }
+}

@@ -1,0 +1,223 @@
+//! What users do: resources of every flavour, and operations that match them.
+//!
+//! Every flavour's config tells the truth about its commands, so that the state of an application
+//! can be compared with a fresh run of the list.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cheops_core::config::Config;
+use cheops_core::engine::{Submission, Ticket, Wait};
+use cheops_core::model::{OperationType, Payload, ResourceId, SiteId};
+
+use crate::rng::Rng;
+
+/// A kind of resource: how it resolves, and what is done to it.
+#[derive(Debug)]
+pub struct Flavour {
+    /// Its name.
+    pub name: &'static str,
+    config: &'static str,
+    verbs: &'static [(&'static str, Verb)],
+}
+
+/// A kind of command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Set,
+    Inc,
+    Append,
+    Add,
+    Take,
+}
+
+const SET_AND_INC: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "inc", "Result": "take-both-keep-order"},
+    {"Before": "inc", "After": "set", "Result": "take-both-reverse-order"},
+    {"Before": "inc", "After": "inc", "Result": "take-both"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+const SET_AND_INC_KEPT: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "inc", "Result": "take-both-keep-order", "Concurrent": "keep-both"},
+    {"Before": "inc", "After": "set", "Result": "take-both-reverse-order", "Concurrent": "keep-both"},
+    {"Before": "inc", "After": "inc", "Result": "take-both"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+const SET_AND_APPEND: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
+    {"Before": "add", "After": "set", "Result": "take-both-reverse-order"},
+    {"Before": "add", "After": "add", "Result": "ordered"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+const SET_AND_APPEND_KEPT: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "add", "Result": "take-both-keep-order", "Concurrent": "keep-both"},
+    {"Before": "add", "After": "set", "Result": "take-both-reverse-order", "Concurrent": "keep-both"},
+    {"Before": "add", "After": "add", "Result": "ordered"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+const APPLY: &str =
+    r#"{"ResolutionMatrix": [{"Before": "apply", "After": "apply", "Result": "take-one"}]}"#;
+
+const APPENDS: &str =
+    r#"{"ResolutionMatrix": [{"Before": "add", "After": "add", "Result": "ordered"}]}"#;
+
+const APPENDS_SAVED: &str = r#"{"ResolutionMatrix": [
+    {"Before": "add", "After": "add", "Result": "ordered"}],
+    "Snapshot": "save", "Restore": "bring back",
+    "Types": {"add": {"Check": "is it there"}}}"#;
+
+const INCS: &str =
+    r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
+
+const INCS_UNDONE: &str = r#"{"ResolutionMatrix": [
+    {"Before": "inc", "After": "inc", "Result": "ordered"}],
+    "Types": {"inc": {"Undo": "take it back", "Check": "is it there"}}}"#;
+
+const MEMBERS: &str = r#"{"ResolutionMatrix": [
+    {"Before": "add", "After": "add", "Result": "take-both"}],
+    "Types": {"add": {"Idempotent": true}}}"#;
+
+const STOCK: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "take", "Result": "take-both-keep-order", "Concurrent": "keep-both"},
+    {"Before": "take", "After": "set", "Result": "take-both-reverse-order", "Concurrent": "keep-both"},
+    {"Before": "take", "After": "take", "Result": "ordered"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+/// Three types of which each wins over the next, in a circle.
+const CIRCLE: &str = r#"{"ResolutionMatrix": [
+    {"Before": "a", "After": "b", "Result": "take-both-keep-order"},
+    {"Before": "b", "After": "a", "Result": "take-both-reverse-order"},
+    {"Before": "b", "After": "c", "Result": "take-both-keep-order"},
+    {"Before": "c", "After": "b", "Result": "take-both-reverse-order"},
+    {"Before": "c", "After": "a", "Result": "take-both-keep-order"},
+    {"Before": "a", "After": "c", "Result": "take-both-reverse-order"},
+    {"Before": "a", "After": "a", "Result": "take-one"},
+    {"Before": "b", "After": "b", "Result": "take-one"},
+    {"Before": "c", "After": "c", "Result": "take-one"}]}"#;
+
+/// All flavours.
+pub const FLAVOURS: &[Flavour] = &[
+    Flavour {
+        name: "counter",
+        config: SET_AND_INC,
+        verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
+    },
+    Flavour {
+        name: "counter-kept",
+        config: SET_AND_INC_KEPT,
+        verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
+    },
+    Flavour {
+        name: "file",
+        config: SET_AND_APPEND,
+        verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
+    },
+    Flavour {
+        name: "file-kept",
+        config: SET_AND_APPEND_KEPT,
+        verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
+    },
+    Flavour { name: "deployment", config: APPLY, verbs: &[("apply", Verb::Set)] },
+    Flavour { name: "log", config: APPENDS, verbs: &[("add", Verb::Append)] },
+    Flavour { name: "log-saved", config: APPENDS_SAVED, verbs: &[("add", Verb::Append)] },
+    Flavour { name: "sum", config: INCS, verbs: &[("inc", Verb::Inc)] },
+    Flavour { name: "sum-undone", config: INCS_UNDONE, verbs: &[("inc", Verb::Inc)] },
+    Flavour { name: "members", config: MEMBERS, verbs: &[("add", Verb::Add)] },
+    Flavour {
+        name: "stock",
+        config: STOCK,
+        verbs: &[("set", Verb::Set), ("take", Verb::Take), ("take", Verb::Take)],
+    },
+    Flavour {
+        name: "circle",
+        config: CIRCLE,
+        verbs: &[("a", Verb::Set), ("b", Verb::Set), ("c", Verb::Set)],
+    },
+];
+
+/// A resource that users work on.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its id.
+    pub id: ResourceId,
+    /// Where it lives, as indexes into the world's sites.
+    pub home: Vec<usize>,
+    sites: BTreeSet<SiteId>,
+    config: Arc<Config>,
+    flavour: &'static Flavour,
+    made: u64,
+}
+
+impl Subject {
+    /// A resource of this flavour on those sites.
+    #[allow(clippy::expect_used, reason = "the flavours above are constants, all of them tested")]
+    pub fn new(number: usize, flavour: &'static Flavour, home: Vec<usize>) -> Self {
+        let id = ResourceId::new(&format!("{}-{number}", flavour.name)).expect("a valid name");
+        let config = Config::parse(flavour.config).expect("a valid config").config;
+        let sites = home.iter().map(|site| crate::world::site_name(*site)).collect();
+        Self { id, home, sites, config: Arc::new(config), flavour, made: 0 }
+    }
+
+    /// Where it lives.
+    pub fn sites(&self) -> &BTreeSet<SiteId> {
+        &self.sites
+    }
+
+    /// Something that a user might do to it.
+    pub fn operation(&mut self, rng: &mut Rng) -> Submission {
+        self.made += 1;
+        let force = rng.chance(15);
+        let (kind, verb) = *rng.pick(self.flavour.verbs);
+        // What is forced has to stand on its own, as an operator's repair does.
+        let verb = if force { Verb::Set } else { verb };
+        let command = self.command(verb, rng);
+        let wait = *rng.pick(&[Wait::All, Wait::Local, Wait::Nothing]);
+        Submission {
+            ticket: Ticket(0),
+            resource: self.id.clone(),
+            sites: Some(self.sites.clone()),
+            config: Some(self.config.clone()),
+            kind: kind_named(kind),
+            payload: Payload::shell(command),
+            force,
+            wait,
+            timeout_ms: rng.between(200, 10_000),
+        }
+    }
+
+    fn command(&self, verb: Verb, rng: &mut Rng) -> String {
+        let number = rng.between(1, 50);
+        let command = match verb {
+            Verb::Set => format!("set {}", number * 10),
+            Verb::Inc => format!("inc {number}"),
+            Verb::Append => format!("append {}", self.made % 10),
+            Verb::Add => format!("add m{}", number % 7),
+            Verb::Take => format!("take {number}"),
+        };
+        if rng.chance(60) {
+            return "fail".to_owned();
+        }
+        if rng.chance(30) {
+            let site = crate::world::site_name(*rng.pick(&self.home));
+            return format!("{site}!{command}");
+        }
+        command
+    }
+}
+
+#[allow(clippy::expect_used, reason = "called with the constants above")]
+fn kind_named(kind: &str) -> OperationType {
+    OperationType::new(kind).expect("a valid type")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flavour_has_a_config_that_is_accepted() {
+        for (number, flavour) in FLAVOURS.iter().enumerate() {
+            assert!(Subject::new(number, flavour, vec![0, 1]).id.as_str().starts_with(flavour.name));
+        }
+    }
+}
