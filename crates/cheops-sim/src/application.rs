@@ -35,6 +35,15 @@ impl Application {
         self.effects.get(resource).is_some_and(|effects| effects.contains(operation))
     }
 
+    /// Whether the state holds the effect of an such an operation.
+    pub fn holds_any(
+        &self,
+        resource: &ResourceId,
+        such: impl Fn(&OperationId) -> bool,
+    ) -> bool {
+        self.effects.get(resource).is_some_and(|effects| effects.iter().any(such))
+    }
+
     /// Runs an operation's command: the text it answers, or the text it fails with.
     pub fn run(
         &mut self,

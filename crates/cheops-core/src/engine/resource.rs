@@ -46,28 +46,23 @@ struct Held {
 /// What the sites said of one operation.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    /// The last word of each site.
-    pub(super) latest: BTreeMap<SiteId, Arc<Entry>>,
+    /// The last word of each author.
+    latest: BTreeMap<Author, Arc<Entry>>,
     /// Whether it succeeded the first time it ran, by author. Never changes, so that an operation
     /// cannot turn void and back as it is run again.
     pub(super) first_verdicts: BTreeMap<Author, bool>,
 }
 
 impl Replies {
+    /// The last word of a site, in whichever life of its disk it was said.
     pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
-        self.latest.get(site).and_then(|entry| match &entry.body {
-            Body::Reply(reply) => Some(reply),
-            Body::Operation(_) => None,
-        })
+        let of_site = self.latest.iter().filter(|(author, _)| author.site == *site);
+        of_site.filter_map(|(_, entry)| reply_in(entry)).max_by_key(|reply| reply.stamp)
     }
 
-    /// An author's entries arrive in order; between two lives of one site's disk there is no
-    /// earlier or later, so that any choice will do which is the same everywhere.
-    fn keep_latest(&mut self, reply: &Reply, entry: &Arc<Entry>) {
-        let older = |held: &Arc<Entry>| held.id() <= entry.id();
-        if self.latest.get(reply.site()).is_none_or(older) {
-            self.latest.insert(reply.site().clone(), entry.clone());
-        }
+    /// The last word of an author.
+    pub(super) fn by(&self, author: &Author) -> Option<&Reply> {
+        self.latest.get(author).and_then(|entry| reply_in(entry))
     }
 
     pub(super) fn succeeded_somewhere(&self) -> bool {
@@ -122,7 +117,7 @@ impl Resource {
         self.write(Body::Operation(operation), turn);
     }
 
-    /// Writes this site's reply to an operation.
+    /// Writes this site's reply to an operation, unless it has said so already.
     pub(super) fn write_reply(
         &mut self,
         operation: &OperationId,
@@ -130,8 +125,14 @@ impl Resource {
         outcome: Option<Outcome>,
         turn: &mut Turn<'_>,
     ) {
+        let me = &turn.context.settings.me;
+        let said = self.replies.get(operation).and_then(|replies| replies.by(me));
+        if said.is_some_and(|reply| reply.status == status) {
+            return; // Nothing new.
+        }
         let id = turn.context.next_entry();
-        let reply = Reply { id, operation: operation.clone(), status, outcome };
+        let stamp = turn.context.clock.tick(turn.now.wall_ms);
+        let reply = Reply { id, stamp, operation: operation.clone(), status, outcome };
         self.write(Body::Reply(reply), turn);
     }
 
@@ -289,14 +290,13 @@ impl Resource {
         if self.base.includes(&reply.operation.0) {
             return;
         }
-        if *reply.site() == turn.context.settings.me.site
-            && reply.id.author == turn.context.settings.me
-        {
+        turn.context.clock.observe(reply.stamp);
+        if reply.id.author == turn.context.settings.me {
             self.unreplied.remove(&reply.operation);
         }
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
-        replies.keep_latest(reply, entry);
+        replies.latest.insert(reply.id.author.clone(), entry.clone());
         if let Some(ok) = verdict(&reply.status) {
             replies.first_verdicts.entry(reply.id.author.clone()).or_insert(ok);
         }
@@ -368,6 +368,13 @@ impl Resource {
             held.range(knowledge.last_of(author) + 1..).count() as u64
         };
         self.entries.iter().map(of).sum()
+    }
+}
+
+fn reply_in(entry: &Entry) -> Option<&Reply> {
+    match &entry.body {
+        Body::Reply(reply) => Some(reply),
+        Body::Operation(_) => None,
     }
 }
 

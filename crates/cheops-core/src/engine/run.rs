@@ -144,11 +144,13 @@ impl Resource {
         }
         let plan = self.next_plan();
         self.report_health(plan.health, turn);
+        if let Next::AwaitOperator(operation) = plan.next {
+            return self.report_in_doubt(operation, turn);
+        }
         self.runs.awaits_operator = None;
         match plan.next {
-            Next::Nothing => self.runs.progress = Progress::default(),
             Next::Do(step) => self.start(step, turn),
-            Next::AwaitOperator(operation) => self.report_in_doubt(operation, turn),
+            _ => self.runs.progress = Progress::default(),
         }
     }
 
@@ -156,9 +158,10 @@ impl Resource {
         let config = self.config();
         if let Progress::Follows(appended) = &self.runs.progress
             && self.runs.log.in_doubt().is_none()
+            && self.runs.health == Health::InStep
         {
             let Some(item) = appended.front() else {
-                return Plan { next: Next::Nothing, health: self.runs.health.clone() };
+                return Plan { next: Next::Nothing, health: Health::InStep };
             };
             if let Some(plan) = plan::plan_appended(&self.runs.log, item, &config) {
                 return plan;
@@ -184,12 +187,10 @@ impl Resource {
     }
 
     fn report_in_doubt(&mut self, operation: OperationId, turn: &mut Turn<'_>) {
-        let me = turn.context.settings.me.site.clone();
-        let said = self.replies.get(&operation).and_then(|replies| replies.of(&me));
-        if said.is_none_or(|reply| reply.status != Status::InDoubt)
-            && self.operation(&operation).is_some()
-        {
+        if self.runs.awaits_operator.as_ref() != Some(&operation) {
             turn.notify(Notice::InDoubt(self.id.clone(), operation.clone()));
+        }
+        if self.operation(&operation).is_some() {
             self.write_reply(&operation, Status::InDoubt, None, turn);
         }
         self.runs.awaits_operator = Some(operation);
@@ -261,6 +262,9 @@ impl Resource {
             (step, _) => {
                 let ended = ended_otherwise(step, &outcome);
                 self.finish(step.clone(), ended, turn);
+                if let (Step::Check(item), Ended::ItHappened) = (step, ended) {
+                    self.reply_it_happened(&item.id, turn);
+                }
             }
         }
     }
@@ -313,12 +317,7 @@ impl Resource {
             Status::Ko => Notice::Failed(self.id.clone(), operation.clone()),
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
-        let me = turn.context.settings.me.clone();
-        let said = self.replies.get(&operation).and_then(|replies| replies.of(&me.site));
-        let unchanged = said.is_some_and(|reply| reply.status == status && reply.id.author == me);
-        if !unchanged {
-            self.write_reply(&operation, status, Some(outcome), turn);
-        }
+        self.write_reply(&operation, status, Some(outcome), turn);
     }
 
     fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {
@@ -335,13 +334,24 @@ impl Resource {
         turn.record(Record::Finished(self.id.clone(), step, ended));
     }
 
+    /// What was in doubt turned out to have happened.
+    fn reply_it_happened(&mut self, operation: &OperationId, turn: &mut Turn<'_>) {
+        if self.operation(operation).is_some() && self.resolution.counts(operation) {
+            self.write_reply(operation, Status::Ok, None, turn);
+        }
+    }
+
     /// The operator settles what is in doubt.
     pub(super) fn decide(&mut self, id: &OperationId, decision: Decision, turn: &mut Turn<'_>) {
         if !self.runs.log.decide(id, decision) {
             return;
         }
         self.runs.progress = Progress::Unknown;
+        self.runs.look_for_superseded = true;
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+        if decision == Decision::Skip {
+            self.reply_it_happened(id, turn);
+        }
     }
 
     /// An earlier life of this site may have run these, and its application may remember.

@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EntryId, OperationId, SiteId};
+use super::{EntryId, OperationId, SiteId, Stamp};
 
 /// What one site says of one operation. A later reply of the same site takes the place of an
-/// earlier one in what is shown.
+/// earlier one in what is shown; the stamp tells which is later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The entry's id; its author is the site that replies.
     pub id: EntryId,
+    /// When, by the replying site's hybrid clock.
+    pub stamp: Stamp,
     /// What it is about.
     pub operation: OperationId,
     /// What became of the operation there.

@@ -104,35 +104,40 @@ impl<'a> Classes<'a> {
     }
 
     fn relate(&mut self) {
-        let all = 0..self.members.len();
-        let table = |relation: &dyn Fn(&Members<'_>, &Members<'_>) -> bool| {
-            let row = |a: Class| {
-                all.clone().map(|b| relation(&self.members[a], &self.members[b])).collect()
-            };
+        let table = |relation: &dyn Fn(Class, Class) -> bool| {
+            let all = 0..self.members.len();
+            let row = |a: Class| all.clone().map(|b| relation(a, b)).collect();
             all.clone().map(row).collect()
         };
         let commute = table(&|a, b| self.may_swap(a, b));
-        let wipes = table(&|a, b| self.takes_away(a, b));
+        let beside = self.members.iter().map(|members| self.beside(members)).collect::<Vec<_>>();
+        let wipes = table(&|a, b| self.takes_away(a, b, &beside));
         (self.commute, self.wipes) = (commute, wipes);
     }
 
-    fn may_swap(&self, a: &Members<'_>, b: &Members<'_>) -> bool {
-        match (a, b) {
+    fn may_swap(&self, a: Class, b: Class) -> bool {
+        match (&self.members[a], &self.members[b]) {
             (Members::Of(a), Members::Of(b)) => self.config.commute(a, b),
             _ => false,
         }
+    }
+
+    /// The types of the matrix that commute with these operations: they work on other parts of the
+    /// state, or on the same in a way that does not matter.
+    fn beside(&self, members: &Members<'_>) -> BTreeSet<&'a OperationType> {
+        let Members::Of(kind) = members else { return BTreeSet::new() };
+        self.named.iter().copied().filter(|other| self.config.commute(kind, other)).collect()
     }
 
     /// Whether a success of `a` takes away the whole of what an earlier `b` did.
     ///
     /// An `a` that commutes with some type leaves that type's part of the state alone; if `b` does
     /// not commute with that type, it may have left something there.
-    fn takes_away(&self, a: &Members<'_>, b: &Members<'_>) -> bool {
-        let Members::Of(kind) = a else { return true };
-        let left_alone = self.named.iter().filter(|other| self.config.commute(kind, other));
-        self.replaces(kind, b)
+    fn takes_away(&self, a: Class, b: Class, beside: &[BTreeSet<&OperationType>]) -> bool {
+        let Members::Of(kind) = &self.members[a] else { return true };
+        self.replaces(kind, &self.members[b])
             && !self.may_swap(a, b)
-            && left_alone.into_iter().all(|other| self.may_swap(b, &Members::Of(other)))
+            && beside[a].is_subset(&beside[b])
     }
 
     /// Whether the matrix has operations of this type in the place of those: by an entry, or, for a

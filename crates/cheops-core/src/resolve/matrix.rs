@@ -74,9 +74,9 @@ impl Rules {
             may_lose: vec![false; rows.len()],
             reorders: false,
             rows,
-            config: config.clone(),
+            config,
         };
-        for ((first, second), entry) in &config.matrix {
+        for ((first, second), entry) in &rules.config.clone().matrix {
             rules.enter(first, second, Standing::of_first(entry));
         }
         rules

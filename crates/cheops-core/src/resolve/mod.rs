@@ -14,6 +14,7 @@ mod matrix;
 mod operations;
 mod order;
 mod reason;
+mod ruling;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -99,8 +99,7 @@ impl<'a, 'c> Walk<'a, 'c> {
     fn before(&self, member: usize, turn: usize) -> Vec<usize> {
         let node = self.counting[member];
         let open = |other: &usize| !self.started[*other];
-        let past =
-            (turn..member).filter(open).filter(|&other| node.follows(self.counting[other]));
+        let past = (turn..member).filter(open).filter(|&other| node.follows(self.counting[other]));
         let leading = self.operations.concurrents(node).filter_map(|other| {
             let at = *self.index.get(&other.arrival)?;
             (self.rules.compare(node, other) == Standing::Trails).then_some(at)

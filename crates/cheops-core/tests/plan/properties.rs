@@ -96,13 +96,21 @@ fn has_start(list: &[Item], setup: &Setup, site: &Site) -> bool {
     })
 }
 
+fn tale(site: &Site, list: &[Item]) -> String {
+    let list: Vec<_> = list.iter().map(|item| (&item.id, site.commands[&item.id])).collect();
+    format!("{}\nin the end: {list:?}\n{:?}", site.story.join("\n"), site.app)
+}
+
 /// What must hold of a site at rest.
 fn assert_never_neither(rest: &Rest, list: &[Item], setup: &Setup, site: &Site) {
     let start = has_start(list, setup, site);
     match rest {
-        Rest::InStep => assert_eq!(site.app.state(), site.fresh(list), "silently diverged"),
-        Rest::Diverged(why) => assert!(!start, "diverged, though there was a start: {why}"),
-        Rest::InDoubt(id) => assert!(!start, "{id} in doubt, though there was a start"),
+        Rest::InStep => {
+            assert_eq!(site.app.state(), site.fresh(list), "silently diverged\n{}", tale(site, list));
+        }
+        Rest::Diverged(_) | Rest::InDoubt(_) => {
+            assert!(!start, "{rest:?}, though there was a start\n{}", tale(site, list));
+        }
     }
 }
 
@@ -131,7 +139,7 @@ fn cases(default: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(4000))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn the_state_is_that_of_a_fresh_run_or_the_site_says_it_is_not(
@@ -154,7 +162,7 @@ proptest! {
         }
         let (mut site, list) = run(&setup, &events, false);
         let rest = site.settle_with_operator(&list);
-        prop_assert_eq!(rest, Rest::InStep);
+        prop_assert_eq!(rest, Rest::InStep, "{}", tale(&site, &list));
         prop_assert_eq!(site.app.state(), site.fresh(&list));
     }
 
@@ -190,7 +198,7 @@ proptest! {
             list.push(new.clone());
             let short = plan_appended(&site.log, &new, &setup.config);
             if let Some(short) = short {
-                prop_assert_eq!(short, site.plan(&list));
+                prop_assert_eq!(short, site.plan(&list), "{}", tale(&site, &list));
             }
             site.settle(&list);
         }

@@ -1,6 +1,7 @@
 //! Configs that tell the truth about the application, in every shade of caution.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, Snapshots};
 use cheops_core::model::{
@@ -135,11 +136,25 @@ pub fn some_command(kinds: Vec<&'static str>) -> impl Strategy<Value = Command> 
 }
 
 /// A resource: its config, and the commands that may come.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Setup {
     pub config: Config,
     pub kinds: Vec<&'static str>,
     pub commands: Vec<Command>,
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.commands)?;
+        for ((first, second), resolution) in &self.config.matrix {
+            write!(f, "\n  {first} {second} {:?}", resolution.rule)?;
+        }
+        for (kind, handling) in &self.config.types {
+            let Handling { undo, idempotent, check, .. } = handling;
+            write!(f, "\n  {kind}: {undo:?} {idempotent:?} {check:?}")?;
+        }
+        write!(f, "\n  {:?}", self.config.snapshots)
+    }
 }
 
 pub fn some_setup() -> impl Strategy<Value = Setup> {

@@ -27,6 +27,8 @@ pub struct Site {
     config: Config,
     /// Steps done in all.
     pub steps: usize,
+    /// What happened, for the reader of a failed test.
+    pub story: Vec<String>,
 }
 
 /// How a site stands when it has nothing left to do.
@@ -46,6 +48,7 @@ impl Site {
             saved: BTreeMap::new(),
             config: config.clone(),
             steps: 0,
+            story: Vec::new(),
         }
     }
 
@@ -63,13 +66,20 @@ impl Site {
         self.steps += 1;
         self.log.begin(&step);
         if crash == Some(Crash::BeforeEffect) {
+            self.tell(format!("{step:?}: {crash:?}"), list);
             return true;
         }
         let ended = self.perform(&step);
+        self.tell(format!("{step:?}: {ended:?} {crash:?}"), list);
         if crash.is_none() {
             self.log.finish(&step, ended);
         }
         true
+    }
+
+    fn tell(&mut self, what: String, list: &[Item]) {
+        let list: Vec<_> = list.iter().map(|item| (item.id.0.n, self.commands[&item.id])).collect();
+        self.story.push(format!("{what}\n    list {list:?}"));
     }
 
     fn perform(&mut self, step: &Step) -> Ended {
@@ -125,6 +135,7 @@ impl Site {
             true => Decision::Skip,
             false => Decision::Rerun,
         };
+        self.story.push(format!("{id}: {decision:?}"));
         assert!(self.log.decide(id, decision), "nothing to decide on {id}");
     }
 }

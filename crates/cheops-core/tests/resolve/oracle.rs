@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cheops_core::config::{Concurrent, Config, Rule};
 use cheops_core::model::{Operation, OperationId};
 
-pub struct Oracle<'a> {
+pub(crate) struct Oracle<'a> {
     config: &'a Config,
     /// In total order, without void ones.
     operations: Vec<&'a Operation>,
@@ -14,7 +14,7 @@ pub struct Oracle<'a> {
 
 impl<'a> Oracle<'a> {
     /// `made` is every operation ever made, parents first; `known` those to resolve.
-    pub fn new(
+    pub(crate) fn new(
         made: &'a [Operation],
         known: impl Fn(&OperationId) -> bool,
         void: &BTreeSet<OperationId>,
@@ -49,7 +49,7 @@ impl<'a> Oracle<'a> {
         Some((entry.rule.clone(), entry.concurrent, a_first))
     }
 
-    pub fn rules_out(&self, a: &Operation, b: &Operation) -> bool {
+    pub(crate) fn rules_out(&self, a: &Operation, b: &Operation) -> bool {
         if self.follows(a, b) {
             return a.replaces.past();
         }
@@ -61,7 +61,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    pub fn must_run_before(&self, a: &Operation, b: &Operation) -> bool {
+    pub(crate) fn must_run_before(&self, a: &Operation, b: &Operation) -> bool {
         if self.follows(b, a) {
             return true;
         }
@@ -73,7 +73,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// The operations that count, in total order.
-    pub fn counting(&self) -> Vec<&'a Operation> {
+    pub(crate) fn counting(&self) -> Vec<&'a Operation> {
         let mut counts: BTreeMap<&OperationId, bool> = BTreeMap::new();
         loop {
             let undecided: Vec<_> =
@@ -99,7 +99,7 @@ impl<'a> Oracle<'a> {
         self.operations.iter().copied().filter(|op| counts[&op.id]).collect()
     }
 
-    pub fn list(&self) -> Vec<OperationId> {
+    pub(crate) fn list(&self) -> Vec<OperationId> {
         let counting = self.counting();
         let (mut started, mut list) = (BTreeSet::new(), Vec::new());
         for operation in &counting {
@@ -126,7 +126,7 @@ impl<'a> Oracle<'a> {
 
     /// Of those that count and rule this one out, the last; failing that, of those that count and
     /// that it rules out itself, the last.
-    pub fn winner(&self, loser: &OperationId) -> Option<OperationId> {
+    pub(crate) fn winner(&self, loser: &OperationId) -> Option<OperationId> {
         let counting = self.counting();
         let loser = self.operations.iter().find(|op| op.id == *loser)?;
         let rulers = counting.iter().rev().find(|op| self.rules_out(op, loser));
@@ -135,7 +135,7 @@ impl<'a> Oracle<'a> {
     }
 
     /// Whether what must run before `operation`, taken on and on, leads back to it.
-    pub fn is_in_a_circle(&self, operation: &Operation, counting: &[&Operation]) -> bool {
+    pub(crate) fn is_in_a_circle(&self, operation: &Operation, counting: &[&Operation]) -> bool {
         let (mut seen, mut todo) = (BTreeSet::new(), vec![operation]);
         while let Some(next) = todo.pop() {
             for other in counting.iter().filter(|other| self.must_run_before(other, next)) {

@@ -16,6 +16,12 @@ use crate::scripts::{arrival, config, script};
 const STEPS: usize = 24;
 const CHOICES: usize = 12;
 
+fn settings() -> ProptestConfig {
+    let from_environment = ProptestConfig::default();
+    let cases = from_environment.cases.max(2000);
+    ProptestConfig { cases, max_shrink_iters: 20_000, ..from_environment }
+}
+
 /// What may happen to a resolution between two arrivals.
 #[derive(Debug, Clone)]
 enum Event {
@@ -128,7 +134,7 @@ fn trial<'a>(made: &'a [Operation], config: &Config) -> Trial<'a> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 20_000, ..Default::default() })]
+    #![proptest_config(settings())]
 
     #[test]
     fn one_at_a_time_equals_from_scratch_equals_the_definition(

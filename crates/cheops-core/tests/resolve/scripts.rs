@@ -13,16 +13,16 @@ const KINDS: [&str; 4] = ["a", "b", "c", "d"];
 const SITES: [&str; 6] = ["s1", "s2", "s3", "s4", "s5", "s6"];
 
 #[derive(Debug, Clone)]
-pub struct Script {
-    pub config: Config,
-    pub sites: usize,
+pub(crate) struct Script {
+    pub(crate) config: Config,
+    pub(crate) sites: usize,
     /// How far each site's clock is ahead.
-    pub skews: Vec<u64>,
-    pub steps: Vec<Step>,
+    pub(crate) skews: Vec<u64>,
+    pub(crate) steps: Vec<Step>,
 }
 
 #[derive(Debug, Clone)]
-pub enum Step {
+pub(crate) enum Step {
     Does { site: Index, kind: usize, force: bool },
     Tells { from: Index, to: Index },
 }
@@ -44,7 +44,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 /// Any matrix over four types, also such as the parser would refuse.
-pub fn config() -> impl Strategy<Value = Config> {
+pub(crate) fn config() -> impl Strategy<Value = Config> {
     let pair = (0..KINDS.len(), 0..KINDS.len());
     btree_map(pair.prop_map(|(a, b)| (kind(KINDS[a]), kind(KINDS[b]))), entry(), 0..=16)
         .prop_map(|matrix| Config { matrix, ..Config::default() })
@@ -57,7 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![3 => does, 2 => tells]
 }
 
-pub fn script(steps: usize) -> impl Strategy<Value = Script> {
+pub(crate) fn script(steps: usize) -> impl Strategy<Value = Script> {
     let skew = prop_oneof![Just(0), 0..30_u64, Just(1_000_000)];
     (config(), 2..=SITES.len(), vec(skew, SITES.len()), vec(step(), 1..steps))
         .prop_map(|(config, sites, skews, steps)| Script { config, sites, skews, steps })
@@ -65,7 +65,7 @@ pub fn script(steps: usize) -> impl Strategy<Value = Script> {
 
 impl Script {
     /// The operations made, parents first.
-    pub fn play(&self) -> Vec<Operation> {
+    pub(crate) fn play(&self) -> Vec<Operation> {
         let mut world = World::new(&self.config, &SITES[..self.sites]);
         for (now, step) in (0..).zip(&self.steps) {
             match step {
@@ -89,7 +89,7 @@ impl Script {
 }
 
 /// One order in which operations may arrive after their past: `choices` picks among those ready.
-pub fn arrival(made: &[Operation], choices: &[Index]) -> Vec<Operation> {
+pub(crate) fn arrival(made: &[Operation], choices: &[Index]) -> Vec<Operation> {
     let mut left: Vec<_> = made.iter().collect();
     let mut order = Vec::new();
     let mut choices = choices.iter().cycle();

@@ -9,12 +9,12 @@ use cheops_core::model::{
 };
 use cheops_core::resolve::{LeftOut, Resolution, resolve};
 
-pub fn kind(name: &str) -> OperationType {
+pub(crate) fn kind(name: &str) -> OperationType {
     OperationType::new(name).unwrap()
 }
 
 /// A matrix from lines such as `set inc keep-order`; a `keep-both` at the end is the fourth field.
-pub fn matrix(text: &str) -> Config {
+pub(crate) fn matrix(text: &str) -> Config {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let entries = lines.map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -36,23 +36,23 @@ pub fn matrix(text: &str) -> Config {
 }
 
 /// Table 5 of the report with the entry it forgot.
-pub const REDIS: &str = "
+pub(crate) const REDIS: &str = "
     set inc keep-order
     inc set reverse-order
     inc inc take-both
     set set take-one";
 
 /// The same, with both kept where they are concurrent, as in the report's merges.
-pub const REDIS_KEEP_BOTH: &str = "
+pub(crate) const REDIS_KEEP_BOTH: &str = "
     set inc keep-order keep-both
     inc set reverse-order keep-both
     inc inc take-both
     set set take-one";
 
 /// Operations are told apart by their command, which is their label in lists.
-pub struct World {
+pub(crate) struct World {
     sites: BTreeMap<String, Site>,
-    pub made: Vec<Operation>,
+    pub(crate) made: Vec<Operation>,
     config: Config,
 }
 
@@ -64,7 +64,7 @@ struct Site {
 }
 
 impl World {
-    pub fn new(config: &Config, sites: &[&str]) -> Self {
+    pub(crate) fn new(config: &Config, sites: &[&str]) -> Self {
         let site = |name: &&str| {
             let author = Author { site: SiteId::new(name).unwrap(), incarnation: Incarnation(1) };
             let knows = Resolution::new(config.clone());
@@ -75,11 +75,23 @@ impl World {
     }
 
     /// An operation handed in at a site, when its clock shows this.
-    pub fn does(&mut self, site: &str, at: u64, kind_name: &str, label: &str) -> OperationId {
+    pub(crate) fn does(
+        &mut self,
+        site: &str,
+        at: u64,
+        kind_name: &str,
+        label: &str,
+    ) -> OperationId {
         self.hands_in(site, at, kind_name, label, false)
     }
 
-    pub fn forces(&mut self, site: &str, at: u64, kind_name: &str, label: &str) -> OperationId {
+    pub(crate) fn forces(
+        &mut self,
+        site: &str,
+        at: u64,
+        kind_name: &str,
+        label: &str,
+    ) -> OperationId {
         self.hands_in(site, at, kind_name, label, true)
     }
 
@@ -109,7 +121,7 @@ impl World {
     }
 
     /// One site tells another all it knows.
-    pub fn tells(&mut self, from: &str, to: &str) {
+    pub(crate) fn tells(&mut self, from: &str, to: &str) {
         let known: Vec<_> = self.made.iter().filter(|made| self.knows(from, &made.id)).collect();
         let to = self.sites.get_mut(to).unwrap();
         for operation in known {
@@ -123,7 +135,7 @@ impl World {
     }
 
     /// Every site tells every other all it knows.
-    pub fn heals(&mut self) {
+    pub(crate) fn heals(&mut self) {
         for site in self.sites.values_mut() {
             for operation in &self.made {
                 site.clock.observe(operation.stamp);
@@ -133,18 +145,18 @@ impl World {
     }
 
     /// An operation failed at every site, and every site heard of that.
-    pub fn fails_everywhere(&mut self, id: &OperationId) {
+    pub(crate) fn fails_everywhere(&mut self, id: &OperationId) {
         self.sites.values_mut().for_each(|site| {
             site.knows.mark_void(id);
         });
     }
 
-    pub fn at(&self, site: &str) -> &Resolution {
+    pub(crate) fn at(&self, site: &str) -> &Resolution {
         &self.sites[site].knows
     }
 
     /// The list at a site, by labels.
-    pub fn list_at(&self, site: &str) -> String {
+    pub(crate) fn list_at(&self, site: &str) -> String {
         let knows = self.at(site);
         let labels =
             knows.list().map(|id| knows.operations().operation(id).unwrap().payload.summary());
@@ -152,7 +164,7 @@ impl World {
     }
 
     /// The list, which must be the same at every site and the same as from scratch.
-    pub fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         let mut lists = self.sites.keys().map(|site| {
             let knows = self.at(site);
             assert_eq!(knows.resolved(), resolve(knows.operations(), &self.config), "at {site}");
@@ -164,7 +176,7 @@ impl World {
     }
 
     /// Why an operation is left out, as every site says.
-    pub fn left_out(&self, id: &OperationId) -> LeftOut {
+    pub(crate) fn left_out(&self, id: &OperationId) -> LeftOut {
         let mut reasons = self.sites.values().map(|site| site.knows.left_out(id).unwrap());
         let reason = reasons.next().unwrap();
         reasons.for_each(|other| assert_eq!(other, reason));
@@ -173,5 +185,5 @@ impl World {
 }
 
 /// Every order of three things.
-pub const ORDERS: [[u64; 3]; 6] =
+pub(crate) const ORDERS: [[u64; 3]; 6] =
     [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];
