@@ -245,10 +245,11 @@ impl Torture {
         self.world.network.heal_all();
         self.world.network.weather = Weather::default();
         let until = self.world.now_ms + LIVENESS_MS;
+        // Sites that are down come back within eight seconds.
+        self.world.run_for(8_000)?;
         loop {
-            // Down sites are back within eight seconds.
-            self.world.run_for(10_000)?;
             self.operator_decides();
+            self.world.run_for(2_000)?;
             match when_quiet(&self.world) {
                 Ok(()) => return self.note_rejoined(),
                 Err(violation) if self.world.now_ms >= until => return Err(violation),

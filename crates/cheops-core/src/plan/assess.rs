@@ -6,7 +6,7 @@
 //! operation that should have come first. A refused run did nothing, and is right where it stands
 //! as long as it met the same operations before it as in the list, up to swaps.
 
-use super::classes::{Class, Classes};
+use super::classes::{Class, Classes, Wipers};
 use super::log::Trace;
 use super::view::{Assessment, Place, Ran, Refusals, View};
 
@@ -54,8 +54,8 @@ struct Assessor<'a> {
     ran: &'a [Ran],
     /// For each place of the list, the run that is in effect.
     at: Vec<Option<usize>>,
-    /// For each class that overwrites, the last place of the list that is in effect.
-    last_wiper: Vec<Option<Place>>,
+    /// For each place of the list, whether one in effect that comes later wipes it away.
+    is_shadowed: Vec<bool>,
 }
 
 impl View<'_> {
@@ -68,9 +68,10 @@ impl View<'_> {
             view: self,
             ran,
             at: vec![None; self.list.len()],
-            last_wiper: vec![None; self.classes.count()],
+            is_shadowed: vec![false; self.list.len()],
         };
-        assessor.take_positions();
+        assessor.take_places();
+        assessor.cast_shadows();
         let verdicts = assessor.refusals();
         let mut assessment = assessor.work(&verdicts, refusals);
         assessment.offends = assessor.offenders(&assessment.todo);
@@ -79,22 +80,26 @@ impl View<'_> {
 }
 
 impl Assessor<'_> {
-    fn take_positions(&mut self) {
+    fn take_places(&mut self) {
         for (index, ran) in self.ran.iter().enumerate() {
-            let Some(place) = ran.place else { continue };
-            self.at[place] = Some(index);
-            if ran.trace == Trace::Took && self.view.classes.overwrites(ran.class) {
-                let last = &mut self.last_wiper[ran.class];
-                *last = (*last).max(Some(place));
+            if let Some(place) = ran.place {
+                self.at[place] = Some(index);
             }
         }
     }
 
-    /// Whether an operation in effect that comes later in the list wipes away what stands here.
-    fn is_shadowed(&self, place: Place) -> bool {
-        let class = self.view.class_at(place);
-        let mut wipers = self.last_wiper.iter().enumerate();
-        wipers.any(|(wiper, last)| *last > Some(place) && self.view.classes.wipes(wiper, class))
+    fn cast_shadows(&mut self) {
+        let mut wipers = Wipers::new(&self.view.classes);
+        for place in (0..self.at.len()).rev() {
+            let class = self.view.class_at(place);
+            self.is_shadowed[place] = wipers.wipe(class);
+            let took = self.at[place].is_some_and(|run| self.ran[run].trace == Trace::Took);
+            match self.is_shadowed[place] {
+                true => {}
+                false if took => wipers.meet_wiper(class),
+                false => wipers.meet(class),
+            }
+        }
     }
 
     /// For each run, how it stands if it was refused.
@@ -123,14 +128,14 @@ impl Assessor<'_> {
         for place in 0..self.at.len() {
             let class = self.view.class_at(place);
             let due = match self.at[place] {
-                None if !self.is_shadowed(place) => true,
+                None if !self.is_shadowed[place] => true,
                 None => {
                     if !self.view.has_run(place) {
                         work.unheard.push(place);
                     }
                     false
                 }
-                Some(run) if self.ran[run].trace != Trace::Refused || self.is_shadowed(place) => {
+                Some(run) if self.ran[run].trace != Trace::Refused || self.is_shadowed[place] => {
                     false
                 }
                 Some(run) => {
@@ -181,7 +186,7 @@ impl Assessor<'_> {
             };
             if let Some(place) = ran.place
                 && !is_due[place]
-                && (ran.trace != Trace::Refused || !self.is_shadowed(place))
+                && (ran.trace != Trace::Refused || !self.is_shadowed[place])
             {
                 later.meet(ran.class, place);
             }

@@ -154,3 +154,46 @@ impl<'a> Classes<'a> {
         }
     }
 }
+
+/// Walks operations from the last to the first, and says which are wiped away by a later one.
+///
+/// That it is overwritten is not enough: an operation in between may have made use of it and may
+/// not be wiped away itself. Then the effect lives on in that one.
+pub(super) struct Wipers<'a> {
+    classes: &'a Classes<'a>,
+    /// For each class of which one overwrites: the classes that live on before it.
+    before: Vec<Option<Vec<bool>>>,
+}
+
+impl<'a> Wipers<'a> {
+    pub(super) fn new(classes: &'a Classes<'a>) -> Self {
+        Self { classes, before: vec![None; classes.count()] }
+    }
+
+    /// Whether an operation that comes before all those met so far is wiped away.
+    pub(super) fn wipe(&self, class: Class) -> bool {
+        let lives_on = |before: &[bool]| {
+            let mut users = before.iter().enumerate().filter(|(_, lives)| **lives);
+            users.any(|(user, _)| !self.classes.commute(user, class))
+        };
+        self.before.iter().enumerate().any(|(wiper, before)| match before {
+            Some(before) => self.classes.wipes(wiper, class) && !lives_on(before),
+            None => false,
+        })
+    }
+
+    /// The next one lives on.
+    pub(super) fn meet(&mut self, class: Class) {
+        for before in self.before.iter_mut().flatten() {
+            before[class] = true;
+        }
+    }
+
+    /// The next one lives on, and if its class overwrites it wipes away others.
+    pub(super) fn meet_wiper(&mut self, class: Class) {
+        self.meet(class);
+        if self.classes.overwrites(class) {
+            self.before[class] = Some(vec![false; self.classes.count()]);
+        }
+    }
+}

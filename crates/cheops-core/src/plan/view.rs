@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::classes::{Class, Classes};
+use super::classes::{Class, Classes, Wipers};
 use super::log::{Run, RunLog, Trace};
 use super::{Item, Step};
 use crate::config::Config;
@@ -99,7 +99,7 @@ impl<'a> View<'a> {
         skip: impl Fn(usize, &Run) -> bool,
     ) -> Vec<Ran> {
         let all = runs.iter().enumerate().filter(|(index, run)| !skip(*index, run));
-        let mut left = unwiped(&self.classes, all);
+        let mut left = unwiped(&self.classes, as_ran(&self.classes, all));
         self.drop_settled_doubts(runs, &mut left);
         for ran in &mut left {
             ran.place = self.places.get(&runs[ran.run].item.id).copied();
@@ -109,14 +109,10 @@ impl<'a> View<'a> {
 
     /// These runs, then one more at the end that succeeds.
     pub(super) fn with(&self, mut ran: Vec<Ran>, place: Place) -> Vec<Ran> {
-        let class = self.class_at(place);
-        ran.retain(|earlier| {
-            !self.classes.wipes(class, earlier.class)
-                && (earlier.place != Some(place) || earlier.trace != Trace::Refused)
-        });
-        let run = self.log.runs.len();
+        ran.retain(|earlier| earlier.place != Some(place) || earlier.trace != Trace::Refused);
+        let (run, class) = (self.log.runs.len(), self.class_at(place));
         ran.push(Ran { run, class, place: Some(place), trace: Trace::Took, recalled: false });
-        ran
+        unwiped(&self.classes, ran.into_iter())
     }
 
     /// Where twice is as good as once, a run in doubt is settled by the next one that ended.
@@ -141,29 +137,36 @@ impl<'a> View<'a> {
 pub(super) fn wiped(runs: &[Run], config: &Config) -> Vec<bool> {
     let classes = Classes::new(config, runs.iter().map(|run| &run.item));
     let mut wiped = vec![true; runs.len()];
-    for ran in unwiped(&classes, runs.iter().enumerate()) {
+    for ran in unwiped(&classes, as_ran(&classes, runs.iter().enumerate())) {
         wiped[ran.run] = false;
     }
     wiped
 }
 
-fn unwiped<'r>(
-    classes: &Classes<'_>,
-    runs: impl DoubleEndedIterator<Item = (usize, &'r Run)>,
-) -> Vec<Ran> {
-    let mut wipers: Vec<Class> = Vec::new();
+fn unwiped(classes: &Classes<'_>, runs: impl DoubleEndedIterator<Item = Ran>) -> Vec<Ran> {
+    let mut wipers = Wipers::new(classes);
     let mut left = Vec::new();
-    for (index, run) in runs.rev() {
-        let class = classes.of(&run.item);
-        if wipers.iter().any(|wiper| classes.wipes(*wiper, class)) {
+    for ran in runs.rev() {
+        if wipers.wipe(ran.class) {
             continue;
         }
-        if run.trace == Trace::Took && classes.overwrites(class) {
-            wipers.push(class);
+        match ran.trace {
+            Trace::Took => wipers.meet_wiper(ran.class),
+            Trace::MayHaveRun | Trace::MayBeUndone => wipers.meet(ran.class),
+            Trace::Refused => {}
         }
-        let (trace, recalled) = (run.trace, run.recalled);
-        left.push(Ran { run: index, class, place: None, trace, recalled });
+        left.push(ran);
     }
     left.reverse();
     left
+}
+
+fn as_ran<'r>(
+    classes: &'r Classes<'_>,
+    runs: impl DoubleEndedIterator<Item = (usize, &'r Run)>,
+) -> impl DoubleEndedIterator<Item = Ran> {
+    runs.map(|(index, run)| {
+        let (class, trace, recalled) = (classes.of(&run.item), run.trace, run.recalled);
+        Ran { run: index, class, place: None, trace, recalled }
+    })
 }

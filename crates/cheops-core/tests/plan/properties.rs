@@ -139,7 +139,7 @@ fn cases(default: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(1000))]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn the_state_is_that_of_a_fresh_run_or_the_site_says_it_is_not(
