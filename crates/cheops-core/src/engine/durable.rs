@@ -22,13 +22,15 @@ pub enum Record {
     Knows(ResourceId, SiteId, Incarnation, Vector),
     /// What an earlier life of another site may have known and run.
     EarlierLife(ResourceId, SiteId, Vector),
+    /// In which life of its disk another site was heard last.
+    Life(SiteId, Incarnation),
     /// Entries up to the base are no longer needed. The log may forget them now.
     Pruned(ResourceId, Box<Base>),
 }
 
 impl Record {
-    /// The resource it is about.
-    pub fn resource(&self) -> &ResourceId {
+    /// The resource it is about, if it is about one.
+    pub fn resource(&self) -> Option<&ResourceId> {
         match self {
             Self::Entry(resource, _)
             | Self::Begun(resource, _)
@@ -36,7 +38,8 @@ impl Record {
             | Self::Ran(resource, _)
             | Self::Knows(resource, ..)
             | Self::EarlierLife(resource, ..)
-            | Self::Pruned(resource, _) => resource,
+            | Self::Pruned(resource, _) => Some(resource),
+            Self::Life(..) => None,
         }
     }
 }

@@ -83,6 +83,13 @@ impl Links {
         self.0.get(site).is_some_and(|link| link.usable(me))
     }
 
+    /// In which life that site was heard last, before this engine was started.
+    pub(super) fn lived(&mut self, site: &SiteId, incarnation: Incarnation) {
+        if let Some(link) = self.0.get_mut(site) {
+            link.incarnation = Some(incarnation);
+        }
+    }
+
     /// Notes that a site was heard, whatever it said.
     pub(super) fn heard(&mut self, from: &SiteId, now_ms: u64) -> Option<Effect> {
         let link = self.0.get_mut(from)?;

@@ -144,9 +144,11 @@ fn note_life(
     if before == Some(incarnation) {
         return;
     }
-    if before.is_some() {
-        turn.notify(Notice::SiteLostItsDisk(from.clone()));
+    turn.record(Record::Life(from.clone(), incarnation));
+    if before.is_none() {
+        return; // A site that was never heard before has no earlier life.
     }
+    turn.notify(Notice::SiteLostItsDisk(from.clone()));
     for resource in resources.values_mut().filter(|resource| resource.peers.contains_key(from)) {
         resource.peer_lost_memory(from, incarnation, turn);
         resource.review_peers(turn);

@@ -34,9 +34,7 @@ impl Peer {
 
     /// It came back without its memory. What it may have run before stays on record.
     pub(super) fn lost_its_memory(&mut self, incarnation: Incarnation, we_know: &Vector) {
-        if !self.sent.is_empty() || !self.knows.is_empty() {
-            self.earlier_life.join(we_know);
-        }
+        self.earlier_life.join(we_know);
         let earlier_life = std::mem::take(&mut self.earlier_life);
         *self = Self { incarnation: Some(incarnation), earlier_life, ..Self::default() };
     }

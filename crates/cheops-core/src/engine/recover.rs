@@ -20,9 +20,16 @@ impl Engine {
         let mut said_before = Reaction::default();
         let (resources, mut turn) = engine.turn(now, &mut said_before);
         for record in records {
-            let id = record.resource().clone();
-            let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id));
-            resource.replay(record, &mut turn);
+            match (record.resource().cloned(), &record) {
+                (Some(id), _) => resources
+                    .entry(id.clone())
+                    .or_insert_with(|| Resource::new(id))
+                    .replay(record, &mut turn),
+                (None, Record::Life(site, incarnation)) => {
+                    turn.context.links.lived(site, *incarnation);
+                }
+                (None, _) => {}
+            }
         }
         let mut out = Reaction::default();
         let (resources, mut turn) = engine.turn(now, &mut out);
@@ -60,6 +67,7 @@ impl Resource {
                 let peer = self.peers.entry(site).or_default();
                 *peer = super::peer::Peer { earlier_life: earlier, ..Default::default() };
             }
+            Record::Life(..) => {}
             Record::Pruned(_, base) => {
                 turn.context.written =
                     turn.context.written.max(base.upto.last_of(&turn.context.settings.me));

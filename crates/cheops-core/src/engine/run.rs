@@ -365,6 +365,7 @@ impl Resource {
             .operations()
             .iter()
             .filter(|operation| known.includes(&operation.id.0) && !log.has_run(&operation.id))
+            .filter(|operation| operation.id.0.author != turn.context.settings.me)
             .map(|operation| item(operation))
             .collect();
         if self.runs.log.may_have_run(suspects) {

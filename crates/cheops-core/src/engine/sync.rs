@@ -24,13 +24,22 @@ impl Resource {
             return;
         }
         let before = self.knows.clone();
+        let me = turn.context.settings.me.clone();
+        let of_earlier_life = |author: &Author| author.site == me.site && *author != me;
+        let remembers_us =
+            update.entries.iter().any(|entry| of_earlier_life(&entry.id().author));
         if let Some(base) = &update.base {
             self.adopt(base, turn);
         }
         for entry in update.entries {
             self.accept(entry, from, turn);
         }
-        self.may_have_run(&update.you_may_have_run, turn);
+        if remembers_us {
+            // Our earlier life held this resource: it may have run all there is.
+            self.may_have_run(&self.knows.clone(), turn);
+        } else {
+            self.may_have_run(&update.you_may_have_run, turn);
+        }
         if self.knows != before {
             self.confirm_soon(turn);
         }
@@ -271,12 +280,6 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) {
         let Some(peer) = self.peers.get_mut(site) else { return };
-        if peer.incarnation.is_none() && peer.sent.is_empty() {
-            peer.incarnation = Some(incarnation);
-        }
-        if peer.incarnation == Some(incarnation) {
-            return;
-        }
         peer.lost_its_memory(incarnation, &self.knows);
         let earlier = peer.earlier_life.clone();
         turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));

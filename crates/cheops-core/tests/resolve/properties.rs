@@ -154,7 +154,6 @@ proptest! {
         events in vec((any::<Index>(), event()), 1..5),
     ) {
         let made = script.play();
-        prop_assume!(!made.is_empty());
         let mut trial = trial(&made, &script.config);
         for (n, operation) in arrival(&made, &choices).iter().enumerate() {
             trial.arrives(operation);
@@ -171,13 +170,13 @@ proptest! {
         void in any::<Index>(),
     ) {
         let made = script.play();
-        prop_assume!(!made.is_empty());
+        let Some(last) = made.len().checked_sub(1) else { return Ok(()) };
         let results: Vec<_> = orders.iter().map(|choices| {
             let mut resolution = Resolution::new(script.config.clone());
             for operation in arrival(&made, choices) {
                 resolution.insert(operation);
             }
-            resolution.mark_void(&void.get(&made).id);
+            resolution.mark_void(&made[void.index(last + 1)].id);
             resolution.resolved()
         }).collect();
         prop_assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
