@@ -32,9 +32,9 @@ pub struct Report {
 
 /// How long faults are made for.
 const SAFETY_MS: u64 = 40_000;
-/// How long the sites get to agree once there are none: nothing takes longer than a few rounds of
-/// asking, one after the other.
-const LIVENESS_MS: u64 = 240_000;
+/// How long the sites get to agree once there are none. They know the same within seconds; a
+/// list of commands that take seconds each, undone and run again, takes its time.
+const LIVENESS_MS: u64 = 1_800_000;
 
 /// Runs one seed.
 pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
@@ -46,6 +46,9 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
     setup.command_ms = *rng.pick(&[(1, 20), (5, 300), (100, 3_000)]);
     let mut run = Torture { subjects: subjects(sites, &mut rng), world: World::new(setup), rng };
     let result = run.all();
+    if result.is_err() {
+        run.note_final_views();
+    }
     Report {
         seed,
         hash: run.world.trace.hash(),
@@ -256,6 +259,30 @@ impl Torture {
                 Err(_) => {}
             }
         }
+    }
+
+    /// What every site makes of every resource in the end, for whoever reads the trace.
+    fn note_final_views(&mut self) {
+        let mut lines = Vec::new();
+        for site in &self.world.sites {
+            let Some(engine) = &site.engine else { continue };
+            for view in engine.resources().filter_map(|id| engine.resource(id)) {
+                let value = site.application.value(&view.id).text;
+                let (id, health, progress) = (&view.id, &view.health, &view.progress);
+                lines.push(format!("{} {id} holds `{value}` {health:?} {progress:?}", site.id));
+                lines.push(format!("  knows {:?} pruned {:?}", view.knows, view.pruned));
+                for operation in &view.operations {
+                    let place = view.list.iter().position(|listed| *listed == operation.id);
+                    let replies: Vec<_> =
+                        operation.replies.iter().map(|(site, status, _)| (site, status)).collect();
+                    lines.push(format!(
+                        "  {} {} `{}` list: {place:?} out: {:?} replies: {replies:?}",
+                        operation.id, operation.kind, operation.summary, operation.left_out
+                    ));
+                }
+            }
+        }
+        lines.into_iter().for_each(|line| self.world.trace.line(|| line));
     }
 
     fn note_rejoined(&mut self) -> Result<(), Violation> {

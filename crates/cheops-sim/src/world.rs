@@ -379,11 +379,11 @@ impl World {
         let records_before = self.sites[site].disk.records().len();
         let mut log = Filtered { disk: &mut self.sites[site].disk, bug: self.setup.bug };
         let Ok(effects) = reaction.commit(&mut log);
+        self.note_written(site, records_before);
         if point == Some(CrashPoint::AfterCommit) {
             self.sometimes.saw("crash: after the commit");
             return self.crash(site);
         }
-        self.note_written(site, records_before);
         let half = effects.len() / 2;
         for (at, effect) in effects.into_iter().enumerate() {
             if point == Some(CrashPoint::BetweenEffects) && at >= half {

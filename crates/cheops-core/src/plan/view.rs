@@ -151,9 +151,10 @@ fn unwiped(classes: &Classes<'_>, runs: impl DoubleEndedIterator<Item = Ran>) ->
             continue;
         }
         match ran.trace {
-            Trace::Took => wipers.meet_wiper(ran.class),
-            Trace::MayHaveRun | Trace::MayBeUndone => wipers.meet(ran.class),
             Trace::Refused => {}
+            // What came before a run of a life that is lost is not known.
+            Trace::Took if !ran.recalled => wipers.meet_wiper(ran.class),
+            Trace::Took | Trace::MayHaveRun | Trace::MayBeUndone => wipers.meet(ran.class),
         }
         left.push(ran);
     }

@@ -5,7 +5,7 @@ use cheops_core::plan::{Health, Item, Next, RunLog, plan, plan_appended};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::app::Command;
+use super::app::{Command, really_wipes};
 use super::setup::{Setup, item, some_setup};
 use super::site::{Crash, Rest, Site};
 
@@ -85,15 +85,10 @@ impl<'a> History<'a> {
 
 /// An operation in the list to start from, which overwrites everything and works.
 fn has_start(list: &[Item], setup: &Setup, site: &Site) -> bool {
-    let commutes_with_none = |item: &Item| {
-        let others = setup.kinds.iter().map(|name| super::setup::kind(name));
-        others.into_iter().all(|other| !setup.config.commute(&item.kind, &other))
+    let wipes_all = |item: &Item| {
+        setup.kinds.iter().all(|other| really_wipes(item.kind.as_str(), other))
     };
-    list.iter().any(|item| {
-        setup.config.overwrites(&item.kind)
-            && commutes_with_none(item)
-            && !site.commands[&item.id].always_fails()
-    })
+    list.iter().any(|item| wipes_all(item) && !site.commands[&item.id].always_fails())
 }
 
 fn tale(site: &Site, list: &[Item]) -> String {
@@ -135,11 +130,11 @@ fn assert_rest_is_true(list: &[Item], setup: &Setup, site: &Site) {
 }
 
 fn cases(default: u32) -> ProptestConfig {
-    ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::with_cases(default) }
+    ProptestConfig { max_shrink_iters: 5_000, ..ProptestConfig::with_cases(default) }
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn the_state_is_that_of_a_fresh_run_or_the_site_says_it_is_not(
@@ -153,15 +148,18 @@ proptest! {
     }
 
     #[test]
-    fn with_an_undo_for_everything_and_an_operator_no_site_diverges(
+    fn with_an_undo_for_everything_and_no_crash_no_site_diverges(
         mut setup in some_setup(), events in some_events()
     ) {
         for name in &setup.kinds {
             let handling = setup.config.types.entry(super::setup::kind(name)).or_default();
             handling.undo = Some("undo".into());
         }
+        // A second run after a crash may be undone, but that brings back the doubt.
+        let events: Vec<_> =
+            events.into_iter().filter(|event| !matches!(event, Event::Crashes(_))).collect();
         let (mut site, list) = run(&setup, &events, false);
-        let rest = site.settle_with_operator(&list);
+        let rest = site.settle(&list);
         prop_assert_eq!(rest, Rest::InStep, "{}", tale(&site, &list));
         prop_assert_eq!(site.app.state(), site.fresh(&list));
     }
@@ -196,8 +194,11 @@ proptest! {
             let new = item(100 + n, *command);
             site.commands.insert(new.id.clone(), *command);
             list.push(new.clone());
+            // Where one never ran, since its effect would be wiped away but not surely, it may
+            // get its chance now; the short cut leaves that for the next plan.
+            let all_ran = list[..list.len() - 1].iter().all(|item| site.log.has_run(&item.id));
             let short = plan_appended(&site.log, &new, &setup.config);
-            if let Some(short) = short {
+            if let Some(short) = short.filter(|_| all_ran) {
                 prop_assert_eq!(short, site.plan(&list), "{}", tale(&site, &list));
             }
             site.settle(&list);
@@ -224,6 +225,7 @@ proptest! {
             id: id.clone(), ..item(0, *command)
         });
         site.log = RunLog::unknown_before(everything);
+        site.story.push("the disk is lost".into());
         let rest = site.settle(&list);
         assert_never_neither(&rest, &list, &setup, &site);
         let rest = site.settle_with_operator(&list);

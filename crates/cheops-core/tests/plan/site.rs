@@ -69,6 +69,7 @@ impl Site {
             self.tell(format!("{step:?}: {crash:?}"), list);
             return true;
         }
+        if std::env::var("STORY").is_ok() { eprintln!("{step:?} {crash:?} {:?}\n   {:?}\n    {:?}", list.iter().map(|i| i.id.0.n).collect::<Vec<_>>(), self.log, self.app); }
         let ended = self.perform(&step);
         self.tell(format!("{step:?}: {ended:?} {crash:?}"), list);
         if crash.is_none() {
@@ -109,7 +110,7 @@ impl Site {
     pub fn settle(&mut self, list: &[Item]) -> Rest {
         let bound = self.steps + 10 * (list.len() + self.commands.len() + 3).pow(2);
         while self.step(list, None) {
-            assert!(self.steps < bound, "no end to it: {:?}", self.plan(list));
+            assert!(self.steps < bound, "no end to it:\n{}", self.story.join("\n"));
         }
         let plan = self.plan(list);
         match (plan.next, plan.health) {
@@ -121,12 +122,13 @@ impl Site {
 
     /// The same, with an operator at hand who knows what happened.
     pub fn settle_with_operator(&mut self, list: &[Item]) -> Rest {
-        loop {
+        for _ in 0..100 {
             match self.settle(list) {
                 Rest::InDoubt(id) => self.ask_operator(&id),
                 rest => return rest,
             }
         }
+        panic!("asked again and again:\n{}", self.story.join("\n"));
     }
 
     fn ask_operator(&mut self, id: &OperationId) {

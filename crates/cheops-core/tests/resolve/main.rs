@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod figures;
+mod large;
 mod oracle;
 mod outcomes;
 mod properties;

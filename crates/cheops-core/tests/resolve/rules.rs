@@ -158,6 +158,21 @@ fn what_a_circle_keeps_undecided_may_be_decided_by_a_later_operation() {
 }
 
 #[test]
+fn what_hung_on_a_circle_and_counted_gives_way_when_it_turns_void() {
+    // c rules d out too, but d is the last of those undecided
+    let entries = format!("{CIRCLE}\n c d keep-order");
+    let mut world = World::new(&matrix(&entries), &["1", "2", "3", "4"]);
+    world.does("1", 1, "a", "a");
+    world.does("2", 2, "b", "b");
+    world.does("3", 3, "c", "c");
+    let last = world.does("4", 4, "d", "d");
+    world.heals();
+    assert_eq!(world.list(), "a d");
+    world.fails_everywhere(&last);
+    assert_eq!(world.list(), "c");
+}
+
+#[test]
 fn with_keep_both_a_set_runs_first_with_what_it_was_made_on_and_no_inc_is_lost() {
     let entries = format!("{REDIS_KEEP_BOTH}\n mark set take-both");
     let mut world = World::new(&matrix(&entries), &["1", "2"]);

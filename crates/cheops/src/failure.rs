@@ -1,0 +1,125 @@
+//! How verbs end, and the one place where errors are printed.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::look::{BAD, DIM, styled};
+use crate::output::{Format, Output};
+use crate::text::{hanging, printable};
+
+/// What came of a verb that could do its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All is well.
+    Fine,
+    /// What was looked at has problems, and they were printed.
+    Problems,
+}
+
+impl Verdict {
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Fine => ExitCode::SUCCESS,
+            Self::Problems => ExitCode::from(1),
+        }
+    }
+}
+
+/// Who can do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// Who typed the command.
+    Caller,
+    /// Who wrote this program, or who runs the machine.
+    Ours,
+}
+
+impl Fault {
+    fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Caller => ExitCode::from(2),
+            Self::Ours => ExitCode::from(1),
+        }
+    }
+}
+
+/// Why a verb could not do its work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    fault: Fault,
+    message: String,
+    source: Option<Box<dyn Error>>,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// Something is wrong with what was typed.
+    pub(crate) fn caller(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Caller, message: message.into(), source: None, hint: None }
+    }
+
+    /// Something is wrong that whoever typed the command could not know.
+    pub(crate) fn ours(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Ours, ..Self::caller(message) }
+    }
+
+    /// With what it comes from.
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn Error>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// With what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it, and says what to exit with.
+    pub(crate) fn report(&self, output: &mut Output) -> ExitCode {
+        match output.format {
+            Format::Table => self.report_as_text(output),
+            Format::Json => {
+                // If even that cannot be written, the exit code has to do.
+                let _unwritten = output.json(&self.as_json());
+            }
+        }
+        self.fault.exit_code()
+    }
+
+    fn report_as_text(&self, output: &mut Output) {
+        output.aside(self.line(BAD, "error: ", &self.message, output.width));
+        for cause in self.causes() {
+            output.aside(self.line(DIM, "because: ", &cause, output.width));
+        }
+        if let Some(hint) = &self.hint {
+            output.aside(self.line(DIM, "hint: ", hint, output.width));
+        }
+    }
+
+    fn line(&self, style: anstyle::Style, label: &str, text: &str, width: usize) -> String {
+        let text = hanging(label, &printable(text), width);
+        text.replacen(label, &styled(style, label), 1)
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let causes: Vec<String> = self.causes().collect();
+        let error = json!({ "message": self.message, "because": causes, "hint": self.hint });
+        json!({ "ok": false, "error": error })
+    }
+
+    fn causes(&self) -> impl Iterator<Item = String> {
+        let first: Option<&dyn Error> = self.source.as_deref();
+        std::iter::successors(first, |&cause| cause.source()).map(ToString::to_string)
+    }
+}
+
+/// The only input and output errors that are passed on as they are come from writing the answer.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::ours("the answer could not be written").because(error)
+    }
+}

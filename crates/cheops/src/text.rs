@@ -1,0 +1,92 @@
+//! Text for terminals: wrapped, without control characters, in tables.
+
+use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+
+/// Columns with a gap between them and a line under the header: little ink, much room.
+const LOOK: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none().junction(' '))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .content_lines(ContentLineStyle::none().junction(' '));
+
+/// An empty table of the house's look, at most so wide.
+pub(crate) fn table(header: &[&str], width: usize) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(LOOK)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(header.iter().copied());
+    table
+}
+
+/// The text in lines of at most so many characters, broken at spaces where there are any.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        let room = width.saturating_sub(line.chars().count() + 1);
+        if line.is_empty() {
+            line.push_str(word);
+        } else if word.chars().count() <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// The text in lines of at most so many characters, the first after `first`, the others as far in.
+pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
+    let indent = first.chars().count();
+    let lines = wrapped(text, width.saturating_sub(indent).max(20));
+    format!("{first}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
+}
+
+/// What somebody else wrote, fit for a terminal: nothing in it moves the cursor or rings the bell.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed<T: ToString>(words: &[T]) -> String {
+    let words: Vec<String> = words.iter().map(T::to_string).collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `1 pair`, `2 pairs`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_long_words_are_left_whole() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("incomprehensibilities", 7), ["incomprehensibilities"]);
+        assert_eq!(wrapped("", 7), [""]);
+        assert_eq!(hanging("- ", "aaaaaaaaaa bbbbbbbbbb", 22), "- aaaaaaaaaa\n  bbbbbbbbbb");
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\u{1b}[31mb\u{7}\nc"), "a\u{fffd}[31mb\u{fffd}\nc");
+    }
+
+    #[test]
+    fn lists_and_counts_read_as_one_would_say_them() {
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(counted(1, "pair"), "1 pair");
+        assert_eq!(counted(0, "pair"), "0 pairs");
+    }
+}
