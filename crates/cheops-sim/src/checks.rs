@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use cheops_core::engine::{Malformed, Progress, ResourceView, Update};
-use cheops_core::model::{OperationId, ResourceId, SiteId, Vector};
+use cheops_core::model::{Entry, EntryId, OperationId, ResourceId, SiteId, Vector};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
 
@@ -41,6 +42,8 @@ pub struct Checks {
     accepted: BTreeMap<OperationId, ResourceId>,
     /// Accepted operations that were on one disk only when that disk was lost.
     excused: BTreeSet<OperationId>,
+    /// Every entry ever sent.
+    entries: BTreeMap<EntryId, Arc<Entry>>,
     lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
     found: Option<Violation>,
     a_disk_was_lost: bool,
@@ -81,6 +84,19 @@ impl Checks {
         let home = self.homes.get(&update.resource);
         if home.is_some_and(|sites| !sites.contains(to)) {
             self.violated(format!("{to} was told of {}, which it does not hold", update.resource));
+        }
+        for entry in &update.entries {
+            self.one_name_one_entry(entry);
+        }
+    }
+
+    fn one_name_one_entry(&mut self, entry: &Arc<Entry>) {
+        match self.entries.get(entry.id()) {
+            Some(seen) if Arc::ptr_eq(seen, entry) || seen == entry => {}
+            Some(_) => self.violated(format!("two different entries go by `{}`", entry.id())),
+            None => {
+                self.entries.insert(entry.id().clone(), entry.clone());
+            }
         }
     }
 

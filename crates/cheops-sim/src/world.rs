@@ -363,7 +363,9 @@ impl World {
     }
 
     fn carry_on(&mut self, site: usize, reaction: Reaction) {
-        let crash = self.rng.below(100_000) < self.crash_chance;
+        // A crash that takes nothing with it is of little interest.
+        let weight = if reaction.records() > 0 { 10 } else { 1 };
+        let crash = self.rng.below(100_000) < self.crash_chance * weight;
         let point = crash.then(|| {
             *self.rng.pick(&[
                 CrashPoint::BeforeCommit,

@@ -1,12 +1,13 @@
 //! Text for terminals: wrapped, without control characters, in tables.
 
-use comfy_table::{ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
-/// Columns with a gap between them and a line under the header: little ink, much room.
-const LOOK: TableStyle = TableStyle::new()
-    .header_lines(ContentLineStyle::none().junction(' '))
-    .header_separator(LineStyle::none().fill('─').junction('─'))
-    .content_lines(ContentLineStyle::none().junction(' '));
+/// A line under the header and no other: little ink, much room.
+const LOOK: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Space before and after what stands in a column.
+const PADDING: (u16, u16) = (0, 2);
 
 /// An empty table of the house's look, at most so wide.
 pub(crate) fn table(header: &[&str], width: usize) -> Table {
@@ -16,6 +17,9 @@ pub(crate) fn table(header: &[&str], width: usize) -> Table {
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
         .set_header(header.iter().copied());
+    for column in table.column_iter_mut() {
+        column.set_padding(PADDING);
+    }
     table
 }
 

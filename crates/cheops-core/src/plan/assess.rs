@@ -88,16 +88,18 @@ impl Assessor<'_> {
         }
     }
 
+    /// What was refused, or is still to do, need not be looked at: if it minds what would be wiped
+    /// away, it minds what wipes it away as well, and offends where the two come in the wrong order.
     fn cast_shadows(&mut self) {
         let mut wipers = Wipers::new(&self.view.classes);
         for place in (0..self.at.len()).rev() {
             let class = self.view.class_at(place);
             self.is_shadowed[place] = wipers.wipe(class);
-            let took = self.at[place].is_some_and(|run| self.ran[run].trace == Trace::Took);
-            match self.is_shadowed[place] {
-                true => {}
-                false if took => wipers.meet_wiper(class),
-                false => wipers.meet(class),
+            match self.at[place].map(|run| self.ran[run].trace) {
+                _ if self.is_shadowed[place] => {}
+                None | Some(Trace::Refused) => {}
+                Some(Trace::Took) => wipers.meet_wiper(class),
+                Some(Trace::MayHaveRun | Trace::MayBeUndone) => wipers.meet(class),
             }
         }
     }

@@ -1,10 +1,17 @@
 //! The decision itself: follow the list if the runs so far allow it, else the cheapest repair
 //! that leads back to it, else say that this site has diverged.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
 use crate::config::Config;
+
+/// A matrix with more independent parts than this is past repair by starting again; every choice
+/// among them is tried.
+const STARTS_CONSIDERED: usize = 5;
 
 pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     if let Some(Step::Restore(id)) = log.in_doubt()
@@ -55,30 +62,30 @@ impl View<'_> {
 
     /// The operation to run now so that, with all that follows it, the list is run again from an
     /// overwriting one.
+    ///
+    /// One start is enough, unless the matrix tells of independent parts of the state. The later it
+    /// stands, the less there is to run.
     fn rebuild(&self, ran: &[Ran]) -> Option<Place> {
-        let mut starts = self.possible_starts(ran);
-        if !self.leads_back(ran, &starts) {
-            return None;
-        }
-        // One start is enough, unless the matrix tells of independent parts of the state. The
-        // later it stands, the less there is to run, so the early ones are dropped first.
-        for start in starts.clone() {
-            let others: Vec<_> = starts.iter().copied().filter(|place| *place != start).collect();
-            if self.leads_back(ran, &others) {
-                starts = others;
-            }
-        }
+        let starts = self.possible_starts(ran);
+        let mut choices: Vec<_> = (1..1u32 << starts.len()).collect();
+        choices.sort_by_key(|choice| (choice.count_ones(), Reverse(*choice)));
+        let chosen = choices.into_iter().map(|choice| {
+            let is_chosen = |bit: &usize| choice & (1 << bit) != 0;
+            (0..starts.len()).filter(is_chosen).map(|bit| starts[bit]).collect::<Vec<_>>()
+        });
+        let starts = chosen.into_iter().find(|starts| self.leads_back(ran, starts))?;
         self.unheard_before(ran, &starts).or(starts.first().copied())
     }
 
-    /// For each class that overwrites, the last one in the list that may succeed; in list order.
+    /// For each class that overwrites, the last one in the list that may succeed; in list order,
+    /// and only the last few.
     fn possible_starts(&self, ran: &[Ran]) -> Vec<Place> {
         let mut is_found = vec![false; self.classes.count()];
         let mut starts = Vec::new();
         for place in (0..self.list.len()).rev() {
             let class = self.class_at(place);
             let is_candidate = self.classes.overwrites(class) && !is_found[class];
-            if is_candidate && !is_in_vain(ran, place) {
+            if is_candidate && starts.len() < STARTS_CONSIDERED && !is_in_vain(ran, place) {
                 is_found[class] = true;
                 starts.push(place);
             }
@@ -127,43 +134,60 @@ impl View<'_> {
         if handling.idempotent && doubt.place.is_some() && !ran.iter().enumerate().any(minds) {
             return Some(Step::Run(item.clone()));
         }
-        handling.check.as_ref().map(|_| Step::Check(item.clone()))
+        // A check cannot tell a second run from the first one, if the effect of that is there.
+        let is_same = |(other, ran): (usize, &Ran)| {
+            let is_there = other != at && ran.trace != Trace::Refused;
+            is_there && self.log.runs.get(ran.run).is_some_and(|run| run.item.id == item.id)
+        };
+        let can_tell = handling.check.is_some() && !ran.iter().enumerate().any(is_same);
+        can_tell.then(|| Step::Check(item.clone()))
     }
 
-    /// The operation to take back now, so that with the others that must be the rest is right.
+    /// The operation to take back now, so that with the others that must go the rest is right.
+    fn undo(&self, ran: &[Ran], now: &Assessment) -> Option<Item> {
+        let first = self.must_go(ran, now)?;
+        let mut gone = first.clone();
+        // Whether the rest is right is not sure: the undo of an overwriting operation brings back
+        // what it had wiped away, and that may have to go as well.
+        loop {
+            let since = gone.iter().min().copied().unwrap_or(usize::MAX);
+            let rest = self.in_effect_without(&self.log.runs, |index, run| {
+                gone.contains(&index) || (index > since && run.trace == Trace::Refused)
+            });
+            let then = self.assess(&rest, Refusals::Believe);
+            if then.is_good() {
+                break;
+            }
+            gone.extend(self.must_go(&rest, &then)?);
+        }
+        first.last().map(|run| self.log.runs[*run].item.clone())
+    }
+
+    /// The runs that must be taken back, oldest first; `None` if not all of them can be.
     ///
     /// An operation can be taken back if only such as commute with it ran after it; so with each
     /// offender go all later ones that do not commute with one that goes.
-    fn undo(&self, ran: &[Ran], now: &Assessment) -> Option<Item> {
+    fn must_go(&self, ran: &[Ran], now: &Assessment) -> Option<BTreeSet<usize>> {
         let mut is_gone = vec![false; self.classes.count()];
-        let mut going = Vec::new();
-        for (index, one) in ran.iter().enumerate().filter(|(_, one)| one.trace == Trace::Took) {
+        let mut going = BTreeSet::new();
+        for (index, one) in ran.iter().enumerate().filter(|(_, one)| one.trace != Trace::Refused) {
             let minds = |class| is_gone[class] && !self.classes.commute(class, one.class);
             if now.offends[index] || (0..is_gone.len()).any(minds) {
                 is_gone[one.class] = true;
-                going.push(index);
+                going.insert(one.run);
+                if !self.can_go(ran, index) {
+                    return None;
+                }
             }
         }
-        let can_go = |index: &usize| {
-            let run = &self.log.runs[ran[*index].run];
-            let has_undo = self.config.handling(&run.item.kind).undo.is_some();
-            has_undo && !run.fixed && !self.order_is_forgotten(ran, *index)
-        };
-        if !going.iter().all(can_go) || !self.is_good_without(ran, &going) {
-            return None;
-        }
-        going.last().map(|index| self.log.runs[ran[*index].run].item.clone())
+        Some(going)
     }
 
-    /// Whether taking these back leads to a state from which the list can be followed. It may not:
-    /// the undo of an overwriting operation brings back what it had wiped away.
-    fn is_good_without(&self, ran: &[Ran], going: &[usize]) -> bool {
-        let gone: Vec<_> = going.iter().map(|index| ran[*index].run).collect();
-        let first = gone.first().copied().unwrap_or(usize::MAX);
-        let rest = self.in_effect_without(&self.log.runs, |index, run| {
-            gone.binary_search(&index).is_ok() || (index > first && run.trace == Trace::Refused)
-        });
-        self.assess(&rest, Refusals::Believe).is_good()
+    fn can_go(&self, ran: &[Ran], index: usize) -> bool {
+        let run = &self.log.runs[ran[index].run];
+        let has_undo = self.config.handling(&run.item.kind).undo.is_some();
+        let is_certain = run.trace == Trace::Took && !self.order_is_forgotten(ran, index);
+        has_undo && is_certain && !run.fixed
     }
 
     /// The latest snapshot from which the list can be followed.
@@ -174,9 +198,18 @@ impl View<'_> {
         Some(saved.id)
     }
 
-    /// Nothing helps. What is left to do is done all the same, so that the site stays of use.
+    /// Nothing helps. What is left to do is done all the same, so that the site stays of use; but
+    /// nothing that would wipe away what comes later in the list, or there would be no end to it.
     fn diverged(&self, ran: &[Ran], now: &Assessment) -> Plan {
-        let next = now.todo.first().map_or(Next::Nothing, |place| Next::Do(self.run(*place)));
+        let does_harm = |place: Place| {
+            let class = self.class_at(place);
+            ran.iter().any(|one| one.place > Some(place) && self.classes.wipes(class, one.class))
+        };
+        let place = now.todo.iter().copied().find(|place| {
+            let class = self.class_at(*place);
+            !self.classes.overwrites(class) || !does_harm(*place)
+        });
+        let next = place.map_or(Next::Nothing, |place| Next::Do(self.run(place)));
         Plan { next, health: Health::Diverged { why: self.why(ran, now) } }
     }
 

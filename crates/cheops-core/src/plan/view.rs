@@ -99,8 +99,9 @@ impl<'a> View<'a> {
         skip: impl Fn(usize, &Run) -> bool,
     ) -> Vec<Ran> {
         let all = runs.iter().enumerate().filter(|(index, run)| !skip(*index, run));
-        let mut left = unwiped(&self.classes, as_ran(&self.classes, all));
-        self.drop_settled_doubts(runs, &mut left);
+        let mut all: Vec<_> = as_ran(&self.classes, all).collect();
+        self.drop_settled_doubts(runs, &mut all);
+        let mut left = unwiped(&self.classes, all.into_iter());
         for ran in &mut left {
             ran.place = self.places.get(&runs[ran.run].item.id).copied();
         }
@@ -116,11 +117,11 @@ impl<'a> View<'a> {
     }
 
     /// Where twice is as good as once, a run in doubt is settled by the next one that ended.
-    fn drop_settled_doubts(&self, runs: &[Run], left: &mut Vec<Ran>) {
-        let Some(first) = left.iter().position(|ran| ran.trace.in_doubt()) else { return };
+    fn drop_settled_doubts(&self, runs: &[Run], all: &mut Vec<Ran>) {
+        let Some(first) = all.iter().position(|ran| ran.trace.in_doubt()) else { return };
         let mut ended_later = BTreeSet::new();
-        let mut is_settled = vec![false; left.len()];
-        for (at, ran) in left.iter().enumerate().skip(first).rev() {
+        let mut is_settled = vec![false; all.len()];
+        for (at, ran) in all.iter().enumerate().skip(first).rev() {
             let item = &runs[ran.run].item;
             if !ran.trace.in_doubt() {
                 ended_later.insert(&item.id);
@@ -129,7 +130,7 @@ impl<'a> View<'a> {
             }
         }
         let mut settled = is_settled.into_iter();
-        left.retain(|_| settled.next() != Some(true));
+        all.retain(|_| settled.next() != Some(true));
     }
 }
 

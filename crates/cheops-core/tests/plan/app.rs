@@ -145,24 +145,24 @@ impl App {
         self.last(id).is_some()
     }
 
-    /// Runs a command; says whether it succeeded.
-    pub fn run(&mut self, id: &OperationId, command: Command) -> bool {
+    /// Runs a command; says whether it succeeded. An error is a mistake of the caller's.
+    pub fn run(&mut self, id: &OperationId, command: Command) -> Result<bool, String> {
         if self.state().after(command).is_none() {
-            return false;
+            return Ok(false);
         }
         match self.last(id) {
-            Some(at) if !really_overwrites(command.kind()) => self.run_twice(at),
+            Some(at) if !really_overwrites(command.kind()) => self.run_twice(at)?,
             _ => self.history.push((id.clone(), command)),
         }
-        true
+        Ok(true)
     }
 
     /// Takes an operation back.
-    pub fn undo(&mut self, id: &OperationId) {
-        let at = self.last(id);
-        let at = at.unwrap_or_else(|| panic!("undo of {id}, whose effect is not there"));
-        self.assert_all_commute_after(at, "undo");
+    pub fn undo(&mut self, id: &OperationId) -> Result<(), String> {
+        let at = self.last(id).ok_or(format!("undo of {id}, whose effect is not there"))?;
+        self.must_commute_after(at, "undo")?;
         self.history.remove(at);
+        Ok(())
     }
 
     /// The run of the operation that is in effect.
@@ -175,18 +175,20 @@ impl App {
     }
 
     /// The effect is there already: fine only if twice is as good as once.
-    fn run_twice(&self, at: usize) {
+    fn run_twice(&self, at: usize) -> Result<(), String> {
         let (id, command) = &self.history[at];
-        let fine = really_idempotent(command.kind());
-        assert!(fine, "{id} takes effect twice: {:?}", self.history);
-        self.assert_all_commute_after(at, "second run");
+        if !really_idempotent(command.kind()) {
+            return Err(format!("{id} takes effect twice"));
+        }
+        self.must_commute_after(at, "second run")
     }
 
-    fn assert_all_commute_after(&self, at: usize, what: &str) {
+    fn must_commute_after(&self, at: usize, what: &str) -> Result<(), String> {
         let (id, command) = &self.history[at];
-        for (later, other) in &self.history[at + 1..] {
-            let fine = really_commute(command.kind(), other.kind());
-            assert!(fine, "{what} of {id} though {later} came after it: {:?}", self.history);
+        let mut after = self.history[at + 1..].iter();
+        match after.find(|(_, other)| !really_commute(command.kind(), other.kind())) {
+            Some((later, _)) => Err(format!("{what} of {id} though {later} came after it")),
+            None => Ok(()),
         }
     }
 }

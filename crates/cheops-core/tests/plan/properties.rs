@@ -134,7 +134,7 @@ fn cases(default: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(1000))]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn the_state_is_that_of_a_fresh_run_or_the_site_says_it_is_not(
@@ -226,6 +226,8 @@ proptest! {
         });
         site.log = RunLog::unknown_before(everything);
         site.story.push("the disk is lost".into());
+        // The operator still sees what is there.
+        site.seen = site.commands.keys().map(|id| (id.clone(), site.app.has(id))).collect();
         let rest = site.settle(&list);
         assert_never_neither(&rest, &list, &setup, &site);
         let rest = site.settle_with_operator(&list);

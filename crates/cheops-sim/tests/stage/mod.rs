@@ -15,27 +15,27 @@ use cheops_sim::{Setup, World, site_name, when_quiet};
 const PATIENCE_MS: u64 = 120_000;
 
 /// Sites that share one resource.
-pub struct Stage {
-    pub world: World,
-    pub resource: ResourceId,
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) resource: ResourceId,
     sites: BTreeSet<SiteId>,
     config: Arc<Config>,
 }
 
 impl Stage {
     /// So many sites, all of which share the resource.
-    pub fn new(sites: usize, config: &str) -> Self {
+    pub(crate) fn new(sites: usize, config: &str) -> Self {
         Self::with(Setup::new(sites, 1), config)
     }
 
     /// The same in a world of one's own.
-    pub fn with(setup: Setup, config: &str) -> Self {
+    pub(crate) fn with(setup: Setup, config: &str) -> Self {
         let home: Vec<usize> = (0..setup.sites).collect();
         Self::at(setup, config, &home)
     }
 
     /// A resource that lives on some of the sites only.
-    pub fn at(setup: Setup, config: &str, home: &[usize]) -> Self {
+    pub(crate) fn at(setup: Setup, config: &str, home: &[usize]) -> Self {
         let resource = ResourceId::new("resource-id").unwrap();
         let config = Arc::new(Config::parse(config).unwrap().config);
         let sites: BTreeSet<SiteId> = home.iter().map(|site| site_name(*site)).collect();
@@ -45,7 +45,7 @@ impl Stage {
     }
 
     /// An operation as a user would hand it in.
-    pub fn submission(&self, kind: &str, command: &str) -> Submission {
+    pub(crate) fn submission(&self, kind: &str, command: &str) -> Submission {
         Submission {
             ticket: Ticket(0),
             resource: self.resource.clone(),
@@ -60,24 +60,24 @@ impl Stage {
     }
 
     /// A user hands in an operation at a site.
-    pub fn does(&mut self, site: usize, kind: &str, command: &str) -> OperationId {
+    pub(crate) fn does(&mut self, site: usize, kind: &str, command: &str) -> OperationId {
         let submission = self.submission(kind, command);
         let ticket = self.world.submit(site, submission).unwrap();
         self.world.accepted(ticket).unwrap().clone()
     }
 
     /// A user hands in an operation and says whose replies to wait for, and for how long.
-    pub fn asks(&mut self, site: usize, kind: &str, command: &str, wait: Wait, ms: u64) -> Ticket {
+    pub(crate) fn asks(&mut self, site: usize, kind: &str, command: &str, wait: Wait, ms: u64) -> Ticket {
         let submission = Submission { wait, timeout_ms: ms, ..self.submission(kind, command) };
         self.world.submit(site, submission).unwrap()
     }
 
-    pub fn passes(&mut self, ms: u64) {
+    pub(crate) fn passes(&mut self, ms: u64) {
         self.world.run_for(ms).unwrap();
     }
 
     /// Lets time pass until that holds; how long it took.
-    pub fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> u64 {
+    pub(crate) fn until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> u64 {
         let start = self.world.now_ms;
         while !holds(self) {
             assert!(self.world.now_ms < start + PATIENCE_MS, "it never came about that {what}");
@@ -88,7 +88,7 @@ impl Stage {
 
     /// Lets time pass until every site knows everything and has run all of it, and sees that all
     /// is as it must be then. Says how long it took.
-    pub fn converges(&mut self) -> u64 {
+    pub(crate) fn converges(&mut self) -> u64 {
         let took = self.agrees();
         when_quiet(&self.world).unwrap();
         took
@@ -96,12 +96,12 @@ impl Stage {
 
     /// The same, without a look at the applications: for configs that do not tell the truth about
     /// the commands.
-    pub fn agrees(&mut self) -> u64 {
+    pub(crate) fn agrees(&mut self) -> u64 {
         self.until("all sites agree", Self::is_quiet)
     }
 
     /// Whether every site knows everything and has run all of it.
-    pub fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         let views: Option<Vec<_>> = self.home().map(|site| self.find(site)).collect();
         views.is_some_and(|views| {
             views.iter().all(|view| view.converged && view.knows == views[0].knows)
@@ -109,12 +109,12 @@ impl Stage {
     }
 
     /// The sites that hold the resource.
-    pub fn home(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn home(&self) -> impl Iterator<Item = usize> {
         let sites = self.world.sites.iter().enumerate();
         sites.filter(|(_, site)| self.sites.contains(&site.id)).map(|(index, _)| index)
     }
 
-    pub fn engine(&self, site: usize) -> &Engine {
+    pub(crate) fn engine(&self, site: usize) -> &Engine {
         self.world.sites[site].engine.as_ref().unwrap()
     }
 
@@ -123,18 +123,18 @@ impl Stage {
     }
 
     /// The resource as a site knows it.
-    pub fn view(&self, site: usize) -> ResourceView {
+    pub(crate) fn view(&self, site: usize) -> ResourceView {
         self.find(site).unwrap()
     }
 
     /// What a site's application holds.
-    pub fn value(&self, site: usize) -> String {
+    pub(crate) fn value(&self, site: usize) -> String {
         self.world.sites[site].application.value(&self.resource).text
     }
 
     /// What the applications hold, if they all hold the same.
     #[track_caller]
-    pub fn value_everywhere(&self) -> String {
+    pub(crate) fn value_everywhere(&self) -> String {
         let values: Vec<String> = self.home().map(|site| self.value(site)).collect();
         assert!(values.iter().all(|value| *value == values[0]), "the sites hold {values:?}");
         values[0].clone()
@@ -142,19 +142,19 @@ impl Stage {
 
     /// The commands of the list, which must be the same everywhere.
     #[track_caller]
-    pub fn list_everywhere(&self) -> Vec<String> {
+    pub(crate) fn list_everywhere(&self) -> Vec<String> {
         let lists: Vec<_> = self.home().map(|site| self.view(site).list).collect();
         assert!(lists.iter().all(|list| *list == lists[0]), "the sites list {lists:?}");
         lists[0].iter().map(|id| self.command(id)).collect()
     }
 
     /// The command of an operation.
-    pub fn command(&self, id: &OperationId) -> String {
+    pub(crate) fn command(&self, id: &OperationId) -> String {
         self.world.operations[id].payload.summary()
     }
 
     /// What a site says of an operation, as seen at another.
-    pub fn status(&self, seen_at: usize, id: &OperationId, of: usize) -> Option<Status> {
+    pub(crate) fn status(&self, seen_at: usize, id: &OperationId, of: usize) -> Option<Status> {
         let view = self.view(seen_at);
         let operation = view.operations.into_iter().find(|operation| operation.id == *id)?;
         let mut replies = operation.replies.into_iter();

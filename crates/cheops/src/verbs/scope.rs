@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Verdict};
 use crate::look::{ACCENT, BOLD, DIM, styled};
 use crate::output::{Format, Output};
-use crate::text::hanging;
+use crate::text::{hanging, wrapped};
 
 const AFTER_HELP: &str = "\
 A scope says, per service, where a request runs:
@@ -187,7 +187,9 @@ fn collect_sites(location: &Location, sites: &mut BTreeSet<SiteName>) {
         LocationKind::Site(site) => {
             sites.insert(site.clone());
         }
-        LocationKind::Both(parts) | LocationKind::Spread(parts) | LocationKind::Otherwise(parts) => {
+        LocationKind::Both(parts)
+        | LocationKind::Spread(parts)
+        | LocationKind::Otherwise(parts) => {
             parts.iter().for_each(|part| collect_sites(part, sites));
         }
         LocationKind::Around { centre, .. } => collect_sites(centre, sites),
@@ -202,7 +204,7 @@ fn told(answer: &Answer, width: usize) -> String {
 }
 
 fn sentence_told(sentence: &str, width: usize) -> String {
-    let text = hanging("  ", sentence, width);
+    let text = format!("  {}", wrapped(sentence, width.saturating_sub(4)).join("\n    "));
     match text.split_once(": ") {
         Some((service, rest)) => format!("{}: {rest}", styled(ACCENT, service)),
         None => text,
@@ -214,7 +216,9 @@ fn remark(arguments: &Arguments) -> Option<String> {
     let around = arguments.scope.contains("around");
     if !arguments.names_are_given() {
         let times = if around { ", and `--rtt` for `around`" } else { "" };
-        return Some(format!("names are taken as they are; give `--sites` and `--services`{times}"));
+        return Some(format!(
+            "names are taken as they are; give `--sites` and `--services`{times}"
+        ));
     }
     (around && arguments.rtt.is_empty())
         .then(|| "no round-trip time is known; give `--rtt paris:lyon=7ms`".to_owned())

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cheops_core::config::{Config, Parsed, Place, Profile, Problem, Warning};
+use cheops_core::config::{Config, Parsed, Place, Problem, Profile, Warning};
 use clap::Args;
 use serde::Serialize;
 
@@ -180,8 +180,7 @@ fn refuse(
     for Problem { place, fault } in problems {
         let (message, remedy) = (fault.to_string(), fault.remedy());
         let remedy = Some(remedy.as_str());
-        let told =
-            snippet::told(Gravity::Error, &message, remedy, place, document, output.width);
+        let told = snippet::told(Gravity::Error, &message, remedy, place, document, output.width);
         output.aside(told);
         output.aside("");
     }

@@ -1,0 +1,56 @@
+//! The simulation itself: it finds nothing wrong with the engine, it finds what is wrong with a
+//! broken one, and the same seed is the same run.
+
+use cheops_sim::{Bug, Sometimes, Violation, torture};
+
+/// So few that they take seconds; `make simulate` runs a thousand.
+const SEEDS: u64 = 60;
+
+#[test]
+fn a_few_seeds_find_nothing_wrong_and_see_everything_that_must_happen() {
+    let mut sometimes = Sometimes::default();
+    for seed in 1..=SEEDS {
+        let report = torture(seed, None, false);
+        assert_eq!(report.violation, None, "seed {seed}");
+        sometimes.join(&report.sometimes);
+    }
+    assert_eq!(sometimes.missing(), Vec::<&str>::new());
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_and_another_seed_is_another() {
+    let hashes: Vec<String> = (1..=8).map(|seed| torture(seed, None, false).hash).collect();
+    for (seed, hash) in (1..).zip(&hashes) {
+        assert_eq!(torture(seed, None, true).hash, *hash, "with or without a trace to read");
+    }
+    let mut different = hashes.clone();
+    different.sort_unstable();
+    different.dedup();
+    assert_eq!(different.len(), hashes.len());
+}
+
+/// The first seed that finds a bug, and what it found.
+fn hunt(bug: Bug, seeds: u64) -> Option<(u64, Violation)> {
+    (1..=seeds).find_map(|seed| Some((seed, torture(seed, Some(bug), false).violation?)))
+}
+
+#[track_caller]
+fn finds(bug: Bug, seeds: u64, class: &str) {
+    let (seed, violation) = hunt(bug, seeds).expect("the bug is not found");
+    assert!(violation.0.contains(class), "seed {seed}: {violation}");
+}
+
+#[test]
+fn a_run_whose_intent_was_not_durable_is_found_by_its_running_twice() {
+    finds(Bug::NoIntent, 20, "took effect twice");
+}
+
+#[test]
+fn ordering_by_arrival_is_found_by_entries_that_are_not_the_same_everywhere() {
+    finds(Bug::OrderByArrival, 20, "two different entries go by");
+}
+
+#[test]
+fn taking_what_was_sent_as_known_is_found_by_sites_that_never_agree() {
+    finds(Bug::SentMeansKnown, 20, "did not reach all of its sites");
+}
