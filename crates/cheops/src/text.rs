@@ -2,12 +2,14 @@
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
+use crate::look::{BOLD, styled};
+
 /// A line under the header and no other: little ink, much room.
 const LOOK: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// Space before and after what stands in a column.
-const PADDING: (u16, u16) = (0, 2);
+/// Space before and after what stands in a column; between two there is one more.
+const PADDING: (u16, u16) = (0, 1);
 
 /// An empty table of the house's look, at most so wide.
 pub(crate) fn table(header: &[&str], width: usize) -> Table {
@@ -21,6 +23,15 @@ pub(crate) fn table(header: &[&str], width: usize) -> Table {
         column.set_padding(PADDING);
     }
     table
+}
+
+/// The lines of a table, its header set off.
+pub(crate) fn table_lines(table: &Table) -> Vec<String> {
+    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_owned).collect();
+    if let Some(header) = lines.first_mut() {
+        *header = styled(BOLD, &header);
+    }
+    lines
 }
 
 /// The text in lines of at most so many characters, broken at spaces where there are any.

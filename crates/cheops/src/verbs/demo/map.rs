@@ -57,11 +57,21 @@ mod tests {
 
     #[test]
     fn links_show_their_round_trip() {
-        expect![[""]].assert_eq(&plain(false));
+        expect![[r#"
+                 paris ───────── 7 ms ───────── lyon
+                      ╲                         ╱
+                         9 ms             13 ms
+                             ╲           ╱
+                                 nantes"#]].assert_eq(&plain(false));
     }
 
     #[test]
     fn cut_links_are_cut() {
-        expect![[""]].assert_eq(&plain(true));
+        expect![[r#"
+                 paris ╌╌╌╌╌╌╌╌╌ cut ╌╌╌╌╌╌╌╌╌╌ lyon
+                      ·                         ·
+                         cut                cut
+                             ·           ·
+                                 nantes"#]].assert_eq(&plain(true));
     }
 }

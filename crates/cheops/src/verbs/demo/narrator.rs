@@ -12,7 +12,7 @@ use super::map;
 use crate::failure::Verdict;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, painted, styled};
 use crate::output::{Format, Output};
-use crate::text::{listed, table, wrapped};
+use crate::text::{listed, table, table_lines, wrapped};
 
 /// How long one can look at a scene, or at a long part of one, before the next begins.
 const PAUSE: Duration = Duration::from_millis(2_500);
@@ -201,14 +201,9 @@ fn replies(sites: &[String], operations: &[Replied], width: usize) -> String {
         let ran = |reply: &Option<SiteReply>| matches!(reply, Some(said) if said.status == "OK");
         replied.left_out_by.is_some() && replied.replies.iter().any(ran)
     });
-    let remark = match ran_before {
-        true => format!(
-            "\n{}",
-            remark("OK beside SUPERSEDED: it ran there before the winner was known.")
-        ),
-        false => String::new(),
-    };
-    format!("  What each site replied to what was done alone:\n{}{remark}", laid_out(&table))
+    let note = "OK beside SUPERSEDED: it ran there before the winner was known.";
+    let note = if ran_before { format!("\n{}\n", remark(note)) } else { String::new() };
+    format!("  What each site replied to what was done alone:\n{}{note}", laid_out(&table))
 }
 
 fn site_reply(reply: Option<&SiteReply>) -> String {
@@ -269,9 +264,9 @@ fn remark(text: &str) -> String {
 
 /// A table, indented, with room around it.
 fn laid_out(table: &comfy_table::Table) -> String {
-    let text = painted(&table.trim_fmt(), &STATUSES);
-    let lines: Vec<_> = text.lines().map(|line| format!("    {line}")).collect();
-    format!("\n{}\n", lines.join("\n"))
+    let lines = table_lines(table);
+    let lines = lines.iter().map(|line| format!("    {}", painted(line, &STATUSES)));
+    format!("\n{}\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// `1.234 s`.

@@ -3,8 +3,8 @@
 use cheops_core::config::{Meeting, Row, Sequence};
 use serde::Serialize;
 
-use crate::look::{BOLD, DIM, styled};
-use crate::text::{table, wrapped};
+use crate::look::{DIM, styled};
+use crate::text::{table, table_lines, wrapped};
 
 const HEADER: [&str; 5] = ["first", "second", "rule", "in sequence", "if concurrent"];
 
@@ -64,10 +64,7 @@ pub(super) fn told(rows: &[Row], width: usize) -> String {
     for row in rows {
         table.add_row(cells(row));
     }
-    let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_owned).collect();
-    if let Some(header) = lines.first_mut() {
-        *header = styled(BOLD, &header);
-    }
+    let mut lines = table_lines(&table);
     lines.push(String::new());
     lines.extend(wrapped(LEGEND, width).iter().map(|line| styled(DIM, line)));
     if rows.iter().any(|row| !row.listed) {
@@ -130,7 +127,17 @@ mod tests {
     #[test]
     fn every_pair_is_spelled_out() {
         let file = &profile("file").unwrap().config;
-        expect![[""]].assert_eq(&plain(file, 80));
+        expect![[r#"
+            first  second  rule                     in sequence  if concurrent
+            ─────────────────────────────────────────────────────────────────────────────
+            add    add     ordered                  added        both, the earlier first
+            add    set     take-both-reverse-order  replaces     only set
+            set    add     take-both-keep-order     added        only set
+            set    set     take-one                 replaces     only the later
+
+            In sequence: the second was made where the first was known; it is added after
+            it, or replaces all before it. If concurrent: neither knew of the other; who
+            stays, and in which order."#]].assert_eq(&plain(file, 80));
     }
 
     #[test]
@@ -143,7 +150,18 @@ mod tests {
                  "Concurrent": "keep-both"},
                 {"Before": "inc", "After": "inc", "Result": "logic:exec"}]}"#,
         );
-        expect![[""]].assert_eq(&plain(&config.unwrap().config, 80));
+        expect![[r#"
+            first  second  rule                     in sequence  if concurrent
+            ────────────────────────────────────────────────────────────────────────
+            inc    inc     logic:exec               added        logic:exec decides
+            inc    set     take-both-reverse-order  replaces     both, set first
+            set    inc     take-both-keep-order     added        both, set first
+            set    set     (take-both)              added        both, in any order
+
+            In sequence: the second was made where the first was known; it is added after
+            it, or replaces all before it. If concurrent: neither knew of the other; who
+            stays, and in which order.
+            A pair in parentheses is not listed, and so `take-both`."#]].assert_eq(&plain(&config.unwrap().config, 80));
     }
 
     #[test]

@@ -1,0 +1,9 @@
+//! The binary as a user runs it: arguments in; output, error output and exit code out.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
+
+mod demo;
+mod matrix;
+mod running;
+mod scope;
+mod usage;
