@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
@@ -108,7 +109,8 @@ impl Three {
 
     fn handle(&mut self, site: usize, event: Event) {
         self.handled += 1;
-        let reaction = self.engines[site].handle(self.now(), event);
+        let now = self.now();
+        let reaction = self.engines[site].handle(now, event);
         self.carry_out(site, reaction);
     }
 
@@ -187,7 +189,8 @@ fn measure(
     let before = three.handled;
     work(&mut three);
     let mut group = criterion.benchmark_group("engine");
-    group.sample_size(10);
+    group.sample_size(10).warm_up_time(Duration::from_secs(1));
+    group.measurement_time(Duration::from_secs(3));
     group.throughput(Throughput::Elements(three.handled - before));
     group.bench_function(name, |bencher| {
         bencher.iter_batched(
@@ -218,7 +221,7 @@ fn events(criterion: &mut Criterion) {
         three
     };
     measure(criterion, "a site catches up with 300 incs", behind, Three::heal);
-    measure(criterion, "one second of signs of life", Three::new, |three| three.pass(1_000));
+    measure(criterion, "ten seconds of signs of life", || after(1), |three| three.pass(10_000));
 }
 
 criterion_group!(benches, events);

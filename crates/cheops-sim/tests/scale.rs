@@ -1,5 +1,6 @@
 //! What an operation costs does not depend on how many sites there are. The benchmark of the same
 //! name does this with a thousand of them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "stage/scale.rs"]
 mod experiment;
@@ -14,5 +15,7 @@ fn an_operation_costs_as_much_among_many_sites_as_among_few() {
     let messages = many.messages_per_operation() / few.messages_per_operation();
     let bytes = many.bytes_per_operation() / few.bytes_per_operation();
     assert!(messages < 1.1 && bytes < 1.1, "{few:?} and {many:?}");
-    assert!(few.entries_per_operation() > 0.0 && few.heartbeats_per_site_and_second() > 0.0);
+    // The operation, and three replies, each to the two others; now and then one of them twice.
+    assert!((8.0..10.0).contains(&few.entries_per_operation()), "{few:?}");
+    assert!(few.heartbeats_per_site_and_second() > 0.0 && few.events > few.traffic.updates);
 }

@@ -1,5 +1,6 @@
 //! The simulation itself: it finds nothing wrong with the engine, it finds what is wrong with a
 //! broken one, and the same seed is the same run.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use cheops_sim::{Bug, Sometimes, Violation, torture};
 

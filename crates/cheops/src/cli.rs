@@ -34,10 +34,11 @@ const STYLES: Styles = Styles::styled()
 /// requests run; resolution matrices say what becomes of operations made at several sites at once.
 #[derive(Debug, Parser)]
 #[command(name = "cheops", version, styles = STYLES, after_help = AFTER_HELP)]
-#[command(max_term_width = 100, propagate_version = true)]
+#[command(max_term_width = 100)]
 pub(crate) struct Cli {
     /// How to print: for people or for programs
     #[arg(long, short, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(display_order = 100)]
     pub(crate) output: Format,
     #[command(subcommand)]
     pub(crate) verb: Verb,

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
+use anstyle::Style;
 use serde_json::json;
 
 use crate::look::{BAD, DIM, styled};
@@ -91,18 +92,13 @@ impl Failure {
     }
 
     fn report_as_text(&self, output: &mut Output) {
-        output.aside(self.line(BAD, "error: ", &self.message, output.width));
+        output.aside(labelled(BAD, "error: ", &self.message, output.width));
         for cause in self.causes() {
-            output.aside(self.line(DIM, "because: ", &cause, output.width));
+            output.aside(labelled(DIM, "because: ", &cause, output.width));
         }
         if let Some(hint) = &self.hint {
-            output.aside(self.line(DIM, "hint: ", hint, output.width));
+            output.aside(labelled(DIM, "hint: ", hint, output.width));
         }
-    }
-
-    fn line(&self, style: anstyle::Style, label: &str, text: &str, width: usize) -> String {
-        let text = hanging(label, &printable(text), width);
-        text.replacen(label, &styled(style, label), 1)
     }
 
     fn as_json(&self) -> serde_json::Value {
@@ -115,6 +111,12 @@ impl Failure {
         let first: Option<&dyn Error> = self.source.as_deref();
         std::iter::successors(first, |&cause| cause.source()).map(ToString::to_string)
     }
+}
+
+/// The text after a label, wrapped.
+fn labelled(style: Style, label: &str, text: &str, width: usize) -> String {
+    let text = hanging(label, &printable(text), width);
+    text.replacen(label, &styled(style, label), 1)
 }
 
 /// The only input and output errors that are passed on as they are come from writing the answer.

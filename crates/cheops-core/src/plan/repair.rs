@@ -85,13 +85,25 @@ impl View<'_> {
         for place in (0..self.list.len()).rev() {
             let class = self.class_at(place);
             let is_candidate = self.classes.overwrites(class) && !is_found[class];
-            if is_candidate && starts.len() < STARTS_CONSIDERED && !is_in_vain(ran, place) {
+            if is_candidate && starts.len() < STARTS_CONSIDERED && !self.fails_anyway(ran, place) {
                 is_found[class] = true;
                 starts.push(place);
             }
         }
         starts.reverse();
         starts
+    }
+
+    /// Whether this overwriting operation was refused, and what took effect since makes no difference
+    /// to it: it commutes with it, or would wipe it away.
+    fn fails_anyway(&self, ran: &[Ran], place: Place) -> bool {
+        let class = self.class_at(place);
+        let makes_no_difference =
+            |one: &Ran| self.classes.commute(class, one.class) || self.classes.wipes(class, one.class);
+        let is_it = |one: &Ran| one.place == Some(place) && one.trace == Trace::Refused;
+        let refused = ran.iter().position(is_it);
+        let since = |index: usize| ran[index + 1..].iter().filter(|one| one.trace != Trace::Refused);
+        is_in_vain(ran, place) || refused.is_some_and(|index| since(index).all(makes_no_difference))
     }
 
     fn leads_back(&self, ran: &[Ran], starts: &[Place]) -> bool {
@@ -134,33 +146,50 @@ impl View<'_> {
         if handling.idempotent && doubt.place.is_some() && !ran.iter().enumerate().any(minds) {
             return Some(Step::Run(item.clone()));
         }
-        // A check cannot tell a second run from the first one, if the effect of that is there.
-        let is_same = |(other, ran): (usize, &Ran)| {
-            let is_there = other != at && ran.trace != Trace::Refused;
-            is_there && self.log.runs.get(ran.run).is_some_and(|run| run.item.id == item.id)
-        };
-        let can_tell = handling.check.is_some() && !ran.iter().enumerate().any(is_same);
+        let can_tell = handling.check.is_some() && self.check_can_tell(ran, at);
         can_tell.then(|| Step::Check(item.clone()))
+    }
+
+    /// A check sees whether the effect is there. That does not tell a second run from the first
+    /// one; nor a run that never was from one that another run, in doubt itself, wiped away.
+    fn check_can_tell(&self, ran: &[Ran], at: usize) -> bool {
+        let doubt = ran[at];
+        let id = |ran: &Ran| self.log.runs.get(ran.run).map(|run| &run.item.id);
+        let is_same = |other: &Ran| other.trace != Trace::Refused && id(other) == id(&doubt);
+        let may_wipe = |other: &Ran| {
+            other.trace.in_doubt()
+                && !(other.recalled && doubt.recalled)
+                && self.classes.overwrites(other.class)
+                && !self.classes.commute(other.class, doubt.class)
+        };
+        let (before, after) = (&ran[..at], &ran[at + 1..]);
+        !before.iter().chain(after).any(is_same) && !after.iter().any(may_wipe)
     }
 
     /// The operation to take back now, so that with the others that must go the rest is right.
     fn undo(&self, ran: &[Ran], now: &Assessment) -> Option<Item> {
-        let first = self.must_go(ran, now)?;
-        let mut gone = first.clone();
-        // Whether the rest is right is not sure: the undo of an overwriting operation brings back
-        // what it had wiped away, and that may have to go as well.
-        loop {
-            let since = gone.iter().min().copied().unwrap_or(usize::MAX);
-            let rest = self.in_effect_without(&self.log.runs, |index, run| {
+        let next = self.must_go(ran, now)?.last().copied()?;
+        let mut gone = BTreeSet::new();
+        let (mut ran, mut now) = (ran.to_vec(), Assessment::clone(now));
+        while !now.is_good() {
+            let mut going = self.must_go(&ran, &now)?;
+            // The undo of an overwriting operation brings back what it had wiped away: one by one.
+            if going.iter().any(|run| self.log_overwrites(*run)) {
+                let last = going.pop_last()?;
+                going = BTreeSet::from([last]);
+            }
+            gone.append(&mut going);
+            let since = gone.first().copied().unwrap_or(usize::MAX);
+            ran = self.in_effect_without(&self.log.runs, |index, run| {
                 gone.contains(&index) || (index > since && run.trace == Trace::Refused)
             });
-            let then = self.assess(&rest, Refusals::Believe);
-            if then.is_good() {
-                break;
-            }
-            gone.extend(self.must_go(&rest, &then)?);
+            now = self.assess(&ran, Refusals::Believe);
         }
-        first.last().map(|run| self.log.runs[*run].item.clone())
+        Some(self.log.runs[next].item.clone())
+    }
+
+    fn log_overwrites(&self, run: usize) -> bool {
+        self.classes.overwrites(self.classes.of(&self.log.runs[run].item))
     }
 
     /// The runs that must be taken back, oldest first; `None` if not all of them can be.
@@ -186,8 +215,9 @@ impl View<'_> {
     fn can_go(&self, ran: &[Ran], index: usize) -> bool {
         let run = &self.log.runs[ran[index].run];
         let has_undo = self.config.handling(&run.item.kind).undo.is_some();
+        let brings_back_unknown = run.recalled && self.classes.overwrites(ran[index].class);
         let is_certain = run.trace == Trace::Took && !self.order_is_forgotten(ran, index);
-        has_undo && is_certain && !run.fixed
+        has_undo && is_certain && !run.fixed && !brings_back_unknown
     }
 
     /// The latest snapshot from which the list can be followed.
@@ -203,12 +233,14 @@ impl View<'_> {
     fn diverged(&self, ran: &[Ran], now: &Assessment) -> Plan {
         let does_harm = |place: Place| {
             let class = self.class_at(place);
-            ran.iter().any(|one| one.place > Some(place) && self.classes.wipes(class, one.class))
+            let is_hit = |one: &Ran| {
+                let comes_later = one.place > Some(place) && one.trace != Trace::Refused;
+                comes_later && self.classes.wipes(class, one.class)
+            };
+            self.classes.overwrites(class) && ran.iter().any(is_hit)
         };
-        let place = now.todo.iter().copied().find(|place| {
-            let class = self.class_at(*place);
-            !self.classes.overwrites(class) || !does_harm(*place)
-        });
+        let is_useful = |place: &Place| !does_harm(*place) && !is_in_vain(ran, *place);
+        let place = now.todo.iter().copied().find(is_useful);
         let next = place.map_or(Next::Nothing, |place| Next::Do(self.run(place)));
         Plan { next, health: Health::Diverged { why: self.why(ran, now) } }
     }

@@ -25,7 +25,7 @@ pub(super) struct Ran {
 }
 
 /// What is known about following the list from some runs.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Assessment {
     /// For each run in effect, whether the list cannot be followed while its effect is there.
     pub(super) offends: Vec<bool>,

@@ -28,6 +28,9 @@ pub struct Site {
     /// Of the last step on each operation that was cut short, whether it happened: the operator
     /// saw it.
     pub seen: BTreeMap<OperationId, bool>,
+    /// Every so many repair commands, one fails.
+    pub flaky: Option<usize>,
+    repairs: usize,
     /// Steps done in all.
     pub steps: usize,
     /// What happened, for the reader of a failed test.
@@ -51,6 +54,8 @@ impl Site {
             saved: BTreeMap::new(),
             config: config.clone(),
             seen: BTreeMap::new(),
+            flaky: None,
+            repairs: 0,
             steps: 0,
             story: Vec::new(),
         }
@@ -98,6 +103,12 @@ impl Site {
     }
 
     fn perform(&mut self, step: &Step) -> Result<Ended, String> {
+        if !matches!(step, Step::Run(_) | Step::Check(_)) {
+            self.repairs += 1;
+            if self.flaky.is_some_and(|every| self.repairs.is_multiple_of(every)) {
+                return Ok(Ended::Ko);
+            }
+        }
         Ok(match step {
             Step::Run(item) => match self.app.run(&item.id, self.commands[&item.id])? {
                 true => Ended::Ok,

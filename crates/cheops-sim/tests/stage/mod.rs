@@ -67,7 +67,14 @@ impl Stage {
     }
 
     /// A user hands in an operation and says whose replies to wait for, and for how long.
-    pub(crate) fn asks(&mut self, site: usize, kind: &str, command: &str, wait: Wait, ms: u64) -> Ticket {
+    pub(crate) fn asks(
+        &mut self,
+        site: usize,
+        kind: &str,
+        command: &str,
+        wait: Wait,
+        ms: u64,
+    ) -> Ticket {
         let submission = Submission { wait, timeout_ms: ms, ..self.submission(kind, command) };
         self.world.submit(site, submission).unwrap()
     }

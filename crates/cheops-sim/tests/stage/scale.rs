@@ -18,7 +18,7 @@ const COUNTER: &str = r#"{"ResolutionMatrix": [
 /// Every resource gets one operation at each of its sites.
 const HOME: usize = 3;
 /// How long the users take for one round of operations, one on each resource.
-const ROUND_MS: u64 = 1_000;
+const ROUND_MS: u64 = 600;
 
 /// How big.
 #[derive(Debug, Clone, Copy)]
@@ -73,11 +73,10 @@ pub(crate) fn measure(scale: Scale) -> Measured {
     let mut rng = Rng::new(7);
     let held: Vec<Held> = (0..scale.resources).map(|n| place(n, scale.sites, &mut rng)).collect();
     let config = Arc::new(Config::parse(COUNTER).unwrap().config);
-    let mut play = Play {
-        world: World::new(Setup { check: false, ..Setup::new(scale.sites, 1) }),
-        events: 0,
-    };
-    play.until(1_000);
+    let mut play =
+        Play { world: World::new(Setup { check: false, ..Setup::new(scale.sites, 1) }), events: 0 };
+    // Until all have heard each other.
+    play.until(500);
     for round in 0..HOME {
         let begin = play.world.now_ms;
         for (number, resource) in held.iter().enumerate() {
@@ -139,7 +138,17 @@ impl Play {
     fn until_quiet(&mut self, held: &[Held]) {
         let patience_ms = self.world.now_ms + 60_000;
         while !held.iter().all(|resource| self.is_quiet(resource)) {
-            assert!(self.world.now_ms < patience_ms, "the sites never came to rest");
+            if self.world.now_ms >= patience_ms {
+                for r in held.iter().filter(|r| !self.is_quiet(r)).take(3) {
+                    for s in r.home {
+                        let site = &self.world.sites[s];
+                        let view = site.engine.as_ref().unwrap().resource(&r.id).unwrap();
+                        println!("{} {} {:?} conv {} list {:?}", r.id, site.id, site.application.value(&r.id), view.converged, view.list);
+                        for op in view.operations { println!("   {:?}", op); }
+                    }
+                }
+                panic!();
+            }
             self.until(self.world.now_ms + 250);
         }
     }

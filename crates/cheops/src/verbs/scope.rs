@@ -16,11 +16,11 @@ use crate::text::{hanging, wrapped};
 
 const AFTER_HELP: &str = "\
 A scope says, per service, where a request runs:
-  image: paris              at paris
-  image: paris & lyon       at both, kept the same
-  image: paris % lyon       one resource spread over both
-  image: paris ; lyon       at paris, or at lyon if paris does not work
-  image: around(paris, 10ms)          the nearest that works, within 10 ms
+  image: paris                  at paris
+  image: paris & lyon           at both, kept the same
+  image: paris % lyon           one resource spread over both
+  image: paris ; lyon           at paris, or at lyon if paris does not work
+  image: around(paris, 10ms)    the nearest that works, within 10 ms
   image: paris & lyon [consistency=strong], compute: lyon
 
 Examples:

@@ -24,20 +24,23 @@ fn check(input: &str, format: &str) -> crate::running::Ran {
 
 #[test]
 fn a_good_matrix_is_spelled_out_pair_by_pair() {
-    check(REDIS, "table").check(0, &expect![[r#"
-        first  second  rule                     in sequence  if concurrent
-        ────────────────────────────────────────────────────────────────────────
-        inc    inc     take-both                added        both, in any order
-        inc    set     take-both-reverse-order  replaces     only set
-        set    inc     take-both-keep-order     added        only set
-        set    set     take-one                 replaces     only the later
+    check(REDIS, "table").check(
+        0,
+        &expect![[r#"
+            first  second  rule                     in sequence  if concurrent
+            ────────────────────────────────────────────────────────────────────────
+            inc    inc     take-both                added        both, in any order
+            inc    set     take-both-reverse-order  replaces     only set
+            set    inc     take-both-keep-order     added        only set
+            set    set     take-one                 replaces     only the later
 
-        In sequence: the second was made where the first was known; it is added after
-        it, or replaces all before it. If concurrent: neither knew of the other; who
-        stays, and in which order.
+            In sequence: the second was made where the first was known; it is added after
+            it, or replaces all before it. If concurrent: neither knew of the other, and the
+            first is the earlier; who stays, and in which order.
 
-        standard input: ok, 2 types, 4 pairs
-    "#]]);
+            standard input: ok, 2 types, 4 pairs
+        "#]],
+    );
 }
 
 #[test]
@@ -52,7 +55,9 @@ fn a_matrix_can_be_yaml_in_a_file_and_build_on_a_profile() {
 
 #[test]
 fn all_that_is_wrong_is_told_with_its_place() {
-    check(WRONG, "table").check(1, &expect![[r#"
+    check(WRONG, "table").check(
+        1,
+        &expect![[r#"
         --- aside
         error: `inc`, `set` is `take-both`, but `ResolutionMatrix[0]` (line 2,
                column 3) says that `set`, `inc` is `take-both-keep-order`
@@ -81,45 +86,51 @@ fn all_that_is_wrong_is_told_with_its_place() {
           = help: did you mean `Types`?
 
         standard input: 3 problems, so it cannot be used
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn what_is_probably_not_meant_is_a_warning() {
     let gap = "ResolutionMatrix:\n- {Before: set, After: inc, Result: take-both-keep-order}\n\
                - {Before: set, After: set, Result: take-one}\n";
-    check(gap, "table").check(0, &expect![[r#"
-        first  second  rule                  in sequence  if concurrent
-        ─────────────────────────────────────────────────────────────────────
-        inc    inc     (take-both)           added        both, in any order
-        inc    set     (take-both)           added        both, in any order
-        set    inc     take-both-keep-order  added        only set
-        set    set     take-one              replaces     only the later
+    check(gap, "table").check(
+        0,
+        &expect![[r#"
+            first  second  rule                  in sequence  if concurrent
+            ─────────────────────────────────────────────────────────────────────
+            inc    inc     (take-both)           added        both, in any order
+            inc    set     (take-both)           added        both, in any order
+            set    inc     take-both-keep-order  added        only set
+            set    set     take-one              replaces     only the later
 
-        In sequence: the second was made where the first was known; it is added after
-        it, or replaces all before it. If concurrent: neither knew of the other; who
-        stays, and in which order.
-        A pair in parentheses is not listed, and so `take-both`.
+            In sequence: the second was made where the first was known; it is added after
+            it, or replaces all before it. If concurrent: neither knew of the other, and the
+            first is the earlier; who stays, and in which order.
+            A pair in parentheses is not listed, and so `take-both`.
 
-        standard input: ok, 2 types, 4 pairs, 1 warning
-        --- aside
-        warning: `set`, `inc` is `take-both-keep-order`, but `inc`, `set` is not
-                 listed and so `take-both`: `set` made on `inc` is added after it,
-                 and where they are concurrent and `inc` is the earlier, both run, in
-                 any order
-         --> standard input:2:3
-          |
-        2 | - {Before: set, After: inc, Result: take-both-keep-order}
-          |   ^ ResolutionMatrix[0]
-          |
-          = help: list it as `take-both-reverse-order`
+            standard input: ok, 2 types, 4 pairs, 1 warning
+            --- aside
+            warning: `set`, `inc` is `take-both-keep-order`, but `inc`, `set` is not
+                     listed and so `take-both`: `set` made on `inc` is added after it,
+                     and where they are concurrent and `inc` is the earlier, both run, in
+                     any order
+             --> standard input:2:3
+              |
+            2 | - {Before: set, After: inc, Result: take-both-keep-order}
+              |   ^ ResolutionMatrix[0]
+              |
+              = help: list it as `take-both-reverse-order`
 
-    "#]]);
+        "#]],
+    );
 }
 
 #[test]
 fn what_is_neither_json_nor_yaml_is_refused() {
-    check("{\"ResolutionMatrix\": [", "table").check(1, &expect![[r#"
+    check("{\"ResolutionMatrix\": [", "table").check(
+        1,
+        &expect![[r#"
         --- aside
         error: the document cannot be read: unclosed bracket '['
          --> standard input:1:22
@@ -130,7 +141,8 @@ fn what_is_neither_json_nor_yaml_is_refused() {
           = help: expected JSON or YAML
 
         standard input: 1 problem, so it cannot be used
-    "#]]);
+    "#]],
+    );
     assert_eq!(check("", "table").code, Some(1));
     assert_eq!(check("[1, 2", "table").code, Some(1));
 }
@@ -182,18 +194,24 @@ fn programs_get_pairs_problems_and_warnings_as_data() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_named_with_the_reason() {
-    cheops(&["matrix", "check", "/no/such/file"]).check(2, &expect![[r#"
+    cheops(&["matrix", "check", "/no/such/file"]).check(
+        2,
+        &expect![[r#"
         --- aside
         error: cannot read `/no/such/file`
         because: No such file or directory (os error 2)
         hint: `-` reads from standard input
-    "#]]);
-    cheops(&["matrix", "check", "/"]).check(2, &expect![[r#"
+    "#]],
+    );
+    cheops(&["matrix", "check", "/"]).check(
+        2,
+        &expect![[r#"
         --- aside
         error: cannot read `/`
         because: Is a directory (os error 21)
         hint: give a file, in JSON or YAML
-    "#]]);
+    "#]],
+    );
     let answer = cheops(&["-o", "json", "matrix", "check", "/no/such/file"]).json();
     assert_eq!(answer["error"]["message"], json!("cannot read `/no/such/file`"));
 }

@@ -86,7 +86,8 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     expect![[r#"
         error: the answer could not be written
         because: No space left on device (os error 28)
-    "#]].assert_eq(&String::from_utf8_lossy(&ran.stderr));
+    "#]]
+    .assert_eq(&String::from_utf8_lossy(&ran.stderr));
     assert_eq!(ran.status.code(), Some(1));
 }
 

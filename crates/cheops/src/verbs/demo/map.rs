@@ -52,26 +52,31 @@ mod tests {
         };
         let links =
             [link("paris", "lyon", 7), link("paris", "nantes", 9), link("lyon", "nantes", 13)];
-        anstream::adapter::strip_str(&drawn(&links)).to_string()
+        // The first line holds the left margin, which the comparison would take away.
+        format!("map\n{}", anstream::adapter::strip_str(&drawn(&links)))
     }
 
     #[test]
     fn links_show_their_round_trip() {
         expect![[r#"
+            map
                  paris ───────── 7 ms ───────── lyon
                       ╲                         ╱
                          9 ms             13 ms
                              ╲           ╱
-                                 nantes"#]].assert_eq(&plain(false));
+                                 nantes"#]]
+        .assert_eq(&plain(false));
     }
 
     #[test]
     fn cut_links_are_cut() {
         expect![[r#"
+            map
                  paris ╌╌╌╌╌╌╌╌╌ cut ╌╌╌╌╌╌╌╌╌╌ lyon
                       ·                         ·
                          cut                cut
                              ·           ·
-                                 nantes"#]].assert_eq(&plain(true));
+                                 nantes"#]]
+        .assert_eq(&plain(true));
     }
 }

@@ -79,7 +79,7 @@ impl<'o> Narrator<'o> {
 
 fn pauses_before(beat: &Beat) -> bool {
     match beat {
-        Beat::Scene { number, .. } => *number > 1,
+        Beat::Scene { .. } => true,
         Beat::Opening(opening) => opening.length == Length::Short,
         Beat::Replies { .. } | Beat::Explained(_) => true,
         _ => false,
@@ -215,12 +215,19 @@ fn site_reply(reply: Option<&SiteReply>) -> String {
 }
 
 fn explained(explained: &Explained, width: usize) -> String {
-    let mut table = table(&["", "operation", "type", "at", "made on", "command"], width - 4);
+    let mut table = table(&["", "operation", "type", "at (s)", "made on", "command"], width - 4);
     for one in &explained.operations {
         let mark = if one.counts { "*" } else { "" };
         let on = if one.made_on.is_empty() { "nothing".to_owned() } else { one.made_on.join(", ") };
         let on = if one.replaces { format!("{on}, replaces") } else { on };
-        table.add_row([mark, &one.operation, &one.kind, &seconds(one.at_ms), &on, &one.command]);
+        table.add_row([
+            mark,
+            &one.operation,
+            &one.kind,
+            &bare_seconds(one.at_ms),
+            &on,
+            &one.command,
+        ]);
     }
     let because = explained
         .because
@@ -271,5 +278,9 @@ fn laid_out(table: &comfy_table::Table) -> String {
 
 /// `1.234 s`.
 fn seconds(ms: u64) -> String {
-    format!("{}.{:03} s", ms / 1000, ms % 1000)
+    format!("{} s", bare_seconds(ms))
+}
+
+fn bare_seconds(ms: u64) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
 }

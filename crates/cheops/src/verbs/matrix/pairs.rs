@@ -1,6 +1,6 @@
 //! The table of every pair, for people and for programs.
 
-use cheops_core::config::{Meeting, Row, Sequence};
+use cheops_core::config::{Meeting, Row, Rule, Sequence};
 use serde::Serialize;
 
 use crate::look::{DIM, styled};
@@ -9,8 +9,8 @@ use crate::text::{table, table_lines, wrapped};
 const HEADER: [&str; 5] = ["first", "second", "rule", "in sequence", "if concurrent"];
 
 const LEGEND: &str = "In sequence: the second was made where the first was known; it is added \
-    after it, or replaces all before it. If concurrent: neither knew of the other; who stays, and \
-    in which order.";
+    after it, or replaces all before it. If concurrent: neither knew of the other, and the first \
+    is the earlier; who stays, and in which order.";
 
 /// One pair, for programs.
 #[derive(Debug, Serialize)]
@@ -31,20 +31,14 @@ pub(super) struct Pair {
 
 impl From<&Row> for Pair {
     fn from(row: &Row) -> Self {
-        let ordered = matches!(
-            row.resolution.rule,
-            cheops_core::config::Rule::KeepOrder | cheops_core::config::Rule::ReverseOrder
-        );
+        let ordered = matches!(row.resolution.rule, Rule::KeepOrder | Rule::ReverseOrder);
         Self {
             first: row.first.to_string(),
             second: row.second.to_string(),
             rule: row.resolution.rule.to_string(),
             concurrent: ordered.then(|| row.resolution.concurrent.to_string()),
             listed: row.listed,
-            in_sequence: match row.sequence {
-                Sequence::Appended => "added",
-                Sequence::Replaces => "replaces",
-            },
+            in_sequence: sequence(row),
             if_concurrent: match &row.concurrent {
                 Meeting::OnlyFirst => "only-first".to_owned(),
                 Meeting::OnlySecond => "only-second".to_owned(),
@@ -101,12 +95,14 @@ fn meeting(row: &Row) -> String {
     match &row.concurrent {
         Meeting::OnlyFirst => format!("only {first}"),
         Meeting::OnlySecond if same => "only the later".to_owned(),
-        Meeting::OnlySecond if row.resolution.rule == cheops_core::config::Rule::TakeOne => {
+        Meeting::OnlySecond if row.resolution.rule == Rule::TakeOne => {
             format!("only {second}, the later")
         }
         Meeting::OnlySecond => format!("only {second}"),
         Meeting::AnyOrder => "both, in any order".to_owned(),
-        Meeting::FirstThenSecond if same => "both, the earlier first".to_owned(),
+        Meeting::FirstThenSecond if row.resolution.rule == Rule::Ordered => {
+            "both, the earlier first".to_owned()
+        }
         Meeting::FirstThenSecond => format!("both, {first} first"),
         Meeting::SecondThenFirst => format!("both, {second} first"),
         Meeting::Logic(name) => format!("logic:{name} decides"),
@@ -136,8 +132,9 @@ mod tests {
             set    set     take-one                 replaces     only the later
 
             In sequence: the second was made where the first was known; it is added after
-            it, or replaces all before it. If concurrent: neither knew of the other; who
-            stays, and in which order."#]].assert_eq(&plain(file, 80));
+            it, or replaces all before it. If concurrent: neither knew of the other, and the
+            first is the earlier; who stays, and in which order."#]]
+        .assert_eq(&plain(file, 80));
     }
 
     #[test]
@@ -159,9 +156,10 @@ mod tests {
             set    set     (take-both)              added        both, in any order
 
             In sequence: the second was made where the first was known; it is added after
-            it, or replaces all before it. If concurrent: neither knew of the other; who
-            stays, and in which order.
-            A pair in parentheses is not listed, and so `take-both`."#]].assert_eq(&plain(&config.unwrap().config, 80));
+            it, or replaces all before it. If concurrent: neither knew of the other, and the
+            first is the earlier; who stays, and in which order.
+            A pair in parentheses is not listed, and so `take-both`."#]]
+        .assert_eq(&plain(&config.unwrap().config, 80));
     }
 
     #[test]
