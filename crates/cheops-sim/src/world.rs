@@ -203,7 +203,7 @@ impl World {
     }
 
     fn new_author(&mut self, site: &SiteId) -> Author {
-        Author { site: site.clone(), incarnation: Incarnation(self.rng.next() & 0xffff) }
+        Author { site: site.clone(), incarnation: Incarnation(self.rng.next() & 0xffff_ffff) }
     }
 
     /// Hands in an operation at a site, if its agent is up.

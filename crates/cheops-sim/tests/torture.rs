@@ -35,23 +35,36 @@ fn hunt(bug: Bug, seeds: u64) -> Option<(u64, Violation)> {
     (1..=seeds).find_map(|seed| Some((seed, torture(seed, Some(bug), false).violation?)))
 }
 
+/// The bug is found, by a check that is meant for such bugs. The seeds are many times those it
+/// took when this was written: that changes with every change to the engine.
 #[track_caller]
-fn finds(bug: Bug, seeds: u64, class: &str) {
+fn finds(bug: Bug, seeds: u64, by: &[&str]) {
     let (seed, violation) = hunt(bug, seeds).expect("the bug is not found");
-    assert!(violation.0.contains(class), "seed {seed}: {violation}");
+    let known = by.iter().any(|what| violation.0.contains(what));
+    assert!(known, "seed {seed} finds something else: {violation}");
+}
+
+#[test]
+fn effects_before_the_commit_are_found_by_ids_used_twice_and_operations_that_are_gone() {
+    // One seed in twenty.
+    let by = ["two different entries go by", "know the same of", "was accepted, and"];
+    finds(Bug::EffectsBeforeCommit, 250, &by);
 }
 
 #[test]
 fn a_run_whose_intent_was_not_durable_is_found_by_its_running_twice() {
-    finds(Bug::NoIntent, 20, "took effect twice");
+    // Every other seed.
+    finds(Bug::NoIntent, 40, &["took effect twice"]);
 }
 
 #[test]
-fn ordering_by_arrival_is_found_by_entries_that_are_not_the_same_everywhere() {
-    finds(Bug::OrderByArrival, 20, "two different entries go by");
+fn ordering_by_arrival_is_found_by_entries_and_lists_that_differ_from_site_to_site() {
+    // Nearly every seed.
+    finds(Bug::OrderByArrival, 20, &["two different entries go by", "know the same of"]);
 }
 
 #[test]
 fn taking_what_was_sent_as_known_is_found_by_sites_that_never_agree() {
-    finds(Bug::SentMeansKnown, 20, "did not reach all of its sites");
+    // Every other seed.
+    finds(Bug::SentMeansKnown, 40, &["did not reach all of its sites", "do not know the same of"]);
 }

@@ -13,7 +13,8 @@ use crate::model::{
     Author, Body, Declaration, Entry, EntryId, Operation, OperationId, Outcome, Reply, ResourceId,
     SiteId, Status, Vector,
 };
-use crate::resolve::{Change, Resolution};
+use crate::plan::Effect;
+use crate::resolve::{Change, Resolution, Why};
 
 #[derive(Debug)]
 pub(super) struct Resource {
@@ -29,8 +30,7 @@ pub(super) struct Resource {
     pub(super) runs: Runs,
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
-    /// Operations that this site has not replied to.
-    unreplied: BTreeSet<OperationId>,
+    own: OwnReplies,
     entries: BTreeMap<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -79,6 +79,35 @@ impl Replies {
     }
 }
 
+/// What this site has said of the operations it knows.
+#[derive(Debug, Default)]
+struct OwnReplies {
+    none_yet: BTreeSet<OperationId>,
+    ran: BTreeSet<OperationId>,
+    superseded: BTreeSet<OperationId>,
+}
+
+impl OwnReplies {
+    fn said(&mut self, reply: &Reply) {
+        let id = &reply.operation;
+        self.none_yet.remove(id);
+        let superseded = matches!(reply.status, Status::Superseded { .. });
+        let (now, before) = if superseded {
+            (&mut self.superseded, &mut self.ran)
+        } else {
+            (&mut self.ran, &mut self.superseded)
+        };
+        before.remove(id);
+        now.insert(id.clone());
+    }
+
+    fn forget(&mut self, upto: &Vector) {
+        for set in [&mut self.none_yet, &mut self.ran, &mut self.superseded] {
+            set.retain(|id| !upto.includes(&id.0));
+        }
+    }
+}
+
 /// What became of an entry that was handed in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Accepted {
@@ -101,7 +130,7 @@ impl Resource {
             peers: BTreeMap::new(),
             runs: Runs::default(),
             confirm_ms: None,
-            unreplied: BTreeSet::new(),
+            own: OwnReplies::default(),
             entries: BTreeMap::new(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -235,7 +264,7 @@ impl Resource {
     fn take_operation(&mut self, operation: &Operation, turn: &mut Turn<'_>) {
         turn.context.clock.observe(operation.stamp);
         self.flag_strange_clock(operation, turn);
-        self.unreplied.insert(operation.id.clone());
+        self.own.none_yet.insert(operation.id.clone());
         if let Some(declaration) = &operation.declares {
             self.declare(operation, declaration, turn);
         }
@@ -292,7 +321,7 @@ impl Resource {
         }
         turn.context.clock.observe(reply.stamp);
         if reply.id.author == turn.context.settings.me {
-            self.unreplied.remove(&reply.operation);
+            self.own.said(reply);
         }
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
@@ -319,11 +348,31 @@ impl Resource {
         }
     }
 
-    /// Operations that will not run here, and were not said to be so.
-    pub(super) fn superseded_unreplied(&self) -> Vec<(OperationId, OperationId)> {
-        let left_out = |id: &OperationId| self.resolution.left_out(id).and_then(|out| out.by);
-        let out = self.unreplied.iter().filter(|id| !self.resolution.counts(id));
-        out.filter_map(|id| left_out(id).map(|by| (id.clone(), by))).collect()
+    /// Operations that do not count and were not said to be superseded, with the winner: those
+    /// that will not run here, and those that ran and lost to a concurrent one since. What a later
+    /// operation simply replaced had its time, and its reply stands.
+    pub(super) fn newly_superseded(&self) -> Vec<(OperationId, OperationId)> {
+        let left_out = |id: &OperationId| self.resolution.left_out(id);
+        let never_ran = self.own.none_yet.iter().filter_map(|id| Some((id, left_out(id)?.by?)));
+        let lost = self.own.ran.iter().filter(|id| !self.resolution.counts(id)).filter_map(|id| {
+            let out = left_out(id)?;
+            let in_sequence = matches!(out.why, Why::Replaced | Why::Forced);
+            (!in_sequence).then_some((id, out.by?))
+        });
+        never_ran.chain(lost).map(|(id, by)| (id.clone(), by)).collect()
+    }
+
+    /// Operations that were said to be superseded, count again, and have run.
+    pub(super) fn no_longer_superseded(&self) -> Vec<(OperationId, Status)> {
+        let back = self.own.superseded.iter().filter(|id| self.resolution.counts(id));
+        back.filter_map(|id| {
+            let status = match self.runs.log.outcome(id)? {
+                Effect::Took => Status::Ok,
+                Effect::Refused => Status::Ko,
+            };
+            Some((id.clone(), status))
+        })
+        .collect()
     }
 
     /// Entries that a site with that knowledge lacks, in causal order, at most so many.
@@ -357,7 +406,7 @@ impl Resource {
         }
         self.entries.retain(|_, held| !held.is_empty());
         self.replies.retain(|id, _| !upto.includes(&id.0));
-        self.unreplied.retain(|id| !upto.includes(&id.0));
+        self.own.forget(upto);
         self.resolution.prune(upto);
         forgotten
     }

@@ -1,7 +1,7 @@
 //! Running what the list asks for at this site: one step of a resource at a time, the intent
 //! durable before it and the outcome after it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::context::Turn;
 use super::durable::Record;
@@ -9,7 +9,7 @@ use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
 use crate::model::{Operation, OperationId, Outcome, Status, Vector};
-use crate::plan::{self, Decision, Ended, Health, Item, Next, Plan, RunLog, Step};
+use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
 use crate::resolve::Change;
 
 /// What ran here, what is running, and how far behind the list that is.
@@ -20,10 +20,11 @@ pub(super) struct Runs {
     pub(super) current: Option<Current>,
     pub(super) awaits_operator: Option<OperationId>,
     progress: Progress,
-    /// Whether somebody may have been left out since this was last looked at.
+    /// Whether somebody may have been left out, or taken in again, since this was last looked at.
     look_for_superseded: bool,
     /// Whether it was said that all sites are done.
     said_converged: bool,
+    runs_for_this_list: BTreeMap<OperationId, u32>,
 }
 
 /// The step under way.
@@ -68,6 +69,7 @@ impl Default for Runs {
             progress: Progress::default(),
             look_for_superseded: false,
             said_converged: false,
+            runs_for_this_list: BTreeMap::new(),
         }
     }
 }
@@ -75,6 +77,7 @@ impl Default for Runs {
 impl Runs {
     pub(super) fn list_changed(&mut self, change: &Change, operation: &Operation) {
         self.said_converged = false;
+        self.runs_for_this_list.clear();
         match change {
             Change::Appended => {
                 if let Progress::Follows(appended) = &mut self.progress {
@@ -90,6 +93,7 @@ impl Runs {
         self.progress = Progress::Unknown;
         self.look_for_superseded = true;
         self.said_converged = false;
+        self.runs_for_this_list.clear();
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -117,7 +121,10 @@ impl Resource {
     }
 
     fn reply_superseded(&mut self, turn: &mut Turn<'_>) {
-        for (operation, by) in self.superseded_unreplied() {
+        for (operation, status) in self.no_longer_superseded() {
+            self.write_reply(&operation, status, None, turn);
+        }
+        for (operation, by) in self.newly_superseded() {
             let running = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
             if running == Some(&operation) {
                 continue;
@@ -143,6 +150,7 @@ impl Resource {
             return;
         }
         let plan = self.next_plan();
+        let plan = self.within_bounds(plan);
         self.report_health(plan.health, turn);
         if let Next::AwaitOperator(operation) = plan.next {
             return self.report_in_doubt(operation, turn);
@@ -152,6 +160,18 @@ impl Resource {
             Next::Do(step) => self.start(step, turn),
             _ => self.runs.progress = Progress::default(),
         }
+    }
+
+    /// A plan that never comes to an end is no plan: every other bound in this engine holds by
+    /// construction, this one is counted.
+    fn within_bounds(&self, plan: Plan) -> Plan {
+        let Next::Do(Step::Run(item)) = &plan.next else { return plan };
+        let runs = self.runs.runs_for_this_list.get(&item.id).copied().unwrap_or(0);
+        if runs < plan::MOST_RUNS {
+            return plan;
+        }
+        let why = Divergence::NoEnd { ran: item.id.clone() };
+        Plan { next: Next::Nothing, health: Health::Diverged { why } }
     }
 
     fn next_plan(&mut self) -> Plan {
@@ -199,6 +219,9 @@ impl Resource {
     fn start(&mut self, step: Step, turn: &mut Turn<'_>) {
         let Some(task) = self.task(&step) else { return };
         let Some(job) = turn.context.start_job(&self.id) else { return };
+        if let Step::Run(item) = &step {
+            *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
+        }
         self.runs.log.begin(&step);
         turn.record(Record::Begun(self.id.clone(), step.clone()));
         self.runs.current = Some(Current { job, step, phase: Phase::Whole });

@@ -7,7 +7,7 @@
 //! as long as it met the same operations before it as in the list, up to swaps.
 
 use super::classes::{Class, Classes, Wipers};
-use super::log::Trace;
+use super::log::{Effect, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
 
 /// For each class, the earliest place in the list among the operations met so far.
@@ -94,14 +94,21 @@ impl Assessor<'_> {
         let mut wipers = Wipers::new(&self.view.classes);
         for place in (0..self.at.len()).rev() {
             let class = self.view.class_at(place);
-            self.is_shadowed[place] = wipers.wipe(class);
-            match self.at[place].map(|run| self.ran[run].trace) {
-                _ if self.is_shadowed[place] => {}
-                None | Some(Trace::Refused) => {}
-                Some(Trace::Took) => wipers.meet_wiper(class),
-                Some(Trace::MayHaveRun | Trace::MayBeUndone) => wipers.meet(class),
+            let is_shadowed = wipers.wipe(class);
+            self.is_shadowed[place] = is_shadowed;
+            let trace = self.at[place].map(|run| self.ran[run].trace);
+            if !is_shadowed && trace.is_some_and(|trace| trace != Trace::Refused) {
+                wipers.meet_living(class);
+            }
+            if trace == Some(Trace::Took) || (is_shadowed && self.has_taken(place)) {
+                wipers.meet_wiper(class);
             }
         }
+    }
+
+    /// Whether its last run here succeeded, whatever became of the effect.
+    fn has_taken(&self, place: Place) -> bool {
+        self.view.log.outcome(&self.view.list[place].id) == Some(Effect::Took)
     }
 
     /// For each run, how it stands if it was refused.
@@ -165,6 +172,7 @@ impl Assessor<'_> {
             is_due[*place] = true;
             later.meet(view.class_at(*place), *place);
         }
+        let forgotten = Forgotten::new(&view.classes, self.ran);
         // What may have wiped earlier runs away, and may not.
         let mut doubtful_wipers: Vec<Class> = Vec::new();
         let mut offends = vec![false; self.ran.len()];
@@ -172,11 +180,10 @@ impl Assessor<'_> {
             offends[index] = match (ran.trace, ran.place) {
                 (Trace::Refused, _) => false,
                 (Trace::Took, Some(place)) => {
-                    let may_be_wiped =
-                        doubtful_wipers.iter().any(|wiper| !view.classes.commute(*wiper, ran.class));
-                    may_be_wiped
-                        || later.conflicts(ran.class, place)
-                        || view.order_is_forgotten(self.ran, index)
+                    let may_be_wiped = doubtful_wipers
+                        .iter()
+                        .any(|wiper| !view.classes.commute(*wiper, ran.class));
+                    may_be_wiped || later.conflicts(ran.class, place) || forgotten.is_order_of(ran)
                 }
                 (Trace::Took, None) => true,
                 (Trace::MayHaveRun | Trace::MayBeUndone, _) => {
@@ -197,15 +204,25 @@ impl Assessor<'_> {
     }
 }
 
-impl View<'_> {
-    /// Whether this run and another one happened before the disk was lost, and their order counts.
-    pub(super) fn order_is_forgotten(&self, ran: &[Ran], index: usize) -> bool {
-        let one = ran[index];
-        let counts = |other: &Ran| {
-            other.recalled
-                && other.trace != Trace::Refused
-                && !self.classes.commute(one.class, other.class)
-        };
-        one.recalled && ran.iter().enumerate().any(|(at, other)| at != index && counts(other))
+/// Runs of a life that is lost, counted by class: in which order they happened is not known.
+pub(super) struct Forgotten<'a> {
+    classes: &'a Classes<'a>,
+    counts: Vec<usize>,
+}
+
+impl<'a> Forgotten<'a> {
+    pub(super) fn new(classes: &'a Classes<'a>, ran: &[Ran]) -> Self {
+        let mut counts = vec![0; classes.count()];
+        for one in ran.iter().filter(|one| one.recalled && one.trace != Trace::Refused) {
+            counts[one.class] += 1;
+        }
+        Self { classes, counts }
+    }
+
+    /// Whether the order of this run and another one is not known and counts.
+    pub(super) fn is_order_of(&self, one: &Ran) -> bool {
+        let others = |class: Class| self.counts[class] - usize::from(class == one.class);
+        let minds = |class: Class| !self.classes.commute(class, one.class) && others(class) > 0;
+        one.recalled && one.trace != Trace::Refused && (0..self.counts.len()).any(minds)
     }
 }

@@ -11,21 +11,22 @@ use crate::model::{OperationType, Replaces};
 pub(super) type Class = usize;
 
 /// Who a class holds.
-enum Members<'a> {
-    /// Operations that overwrite whatever was there, by the operator's word and not by their type.
-    Sovereign,
-    /// Operations of one type. Types the matrix does not name all behave alike and share a class.
-    Of(&'a OperationType),
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Members<'a> {
+    /// Operations of this type. Types the matrix does not name all behave alike and share a class,
+    /// in which any of them stands for all.
+    kind: &'a OperationType,
+    /// Whether they overwrite whatever was there, by their own word and not by their type.
+    sovereign: bool,
 }
 
 /// The classes of the operations at hand, and how they stand to each other.
 pub(super) struct Classes<'a> {
     config: &'a Config,
     named: BTreeSet<&'a OperationType>,
+    unnamed: Option<&'a OperationType>,
     members: Vec<Members<'a>>,
-    of_type: BTreeMap<&'a OperationType, Class>,
-    of_unnamed: Option<Class>,
-    of_sovereign: Option<Class>,
+    known: BTreeMap<Members<'a>, Class>,
     commute: Vec<Vec<bool>>,
     wipes: Vec<Vec<bool>>,
 }
@@ -37,10 +38,9 @@ impl<'a> Classes<'a> {
         let mut classes = Self {
             config,
             named,
+            unnamed: None,
             members: Vec::new(),
-            of_type: BTreeMap::new(),
-            of_unnamed: None,
-            of_sovereign: None,
+            known: BTreeMap::new(),
             commute: Vec::new(),
             wipes: Vec::new(),
         };
@@ -51,12 +51,10 @@ impl<'a> Classes<'a> {
 
     /// The class of an item that [`Classes::new`] was given.
     pub(super) fn of(&self, item: &Item) -> Class {
-        let class = if self.is_sovereign(item) {
-            self.of_sovereign
-        } else {
-            self.of_type.get(&item.kind).copied().or(self.of_unnamed)
-        };
-        class.unwrap_or_default()
+        let is_named = self.named.contains(&item.kind);
+        let kind = if is_named { &item.kind } else { self.unnamed.unwrap_or(&item.kind) };
+        let members = Members { kind, sovereign: self.is_sovereign(item) };
+        self.known.get(&members).copied().unwrap_or_default()
     }
 
     /// How many there are.
@@ -90,15 +88,11 @@ impl<'a> Classes<'a> {
     }
 
     fn admit(&mut self, item: &'a Item) {
+        let is_named = self.named.contains(&item.kind);
+        let kind = if is_named { &item.kind } else { self.unnamed.get_or_insert(&item.kind) };
+        let members = Members { kind, sovereign: self.is_sovereign(item) };
         let next = self.members.len();
-        let (class, members) = if self.is_sovereign(item) {
-            (*self.of_sovereign.get_or_insert(next), Members::Sovereign)
-        } else if self.named.contains(&item.kind) {
-            (*self.of_type.entry(&item.kind).or_insert(next), Members::Of(&item.kind))
-        } else {
-            (*self.of_unnamed.get_or_insert(next), Members::Of(&item.kind))
-        };
-        if class == next {
+        if *self.known.entry(members).or_insert(next) == next {
             self.members.push(members);
         }
     }
@@ -116,17 +110,16 @@ impl<'a> Classes<'a> {
     }
 
     fn may_swap(&self, a: Class, b: Class) -> bool {
-        match (&self.members[a], &self.members[b]) {
-            (Members::Of(a), Members::Of(b)) => self.config.commute(a, b),
-            _ => false,
-        }
+        let (a, b) = (self.members[a], self.members[b]);
+        !a.sovereign && !b.sovereign && self.config.commute(a.kind, b.kind)
     }
 
     /// The types of the matrix that commute with these operations: they work on other parts of the
     /// state, or on the same in a way that does not matter.
     fn beside(&self, members: &Members<'_>) -> BTreeSet<&'a OperationType> {
-        let Members::Of(kind) = members else { return BTreeSet::new() };
-        self.named.iter().copied().filter(|other| self.config.commute(kind, other)).collect()
+        let commutes = |other: &&OperationType| self.config.commute(members.kind, other);
+        let named = self.named.iter().copied();
+        named.filter(|_| !members.sovereign).filter(commutes).collect()
     }
 
     /// Whether a success of `a` takes away the whole of what an earlier `b` did.
@@ -134,16 +127,16 @@ impl<'a> Classes<'a> {
     /// An `a` that commutes with some type leaves that type's part of the state alone; if `b` does
     /// not commute with that type, it may have left something there.
     fn takes_away(&self, a: Class, b: Class, beside: &[BTreeSet<&OperationType>]) -> bool {
-        let Members::Of(kind) = &self.members[a] else { return true };
-        self.replaces(kind, &self.members[b])
-            && !self.may_swap(a, b)
-            && beside[a].is_subset(&beside[b])
+        let (one, other) = (self.members[a], self.members[b]);
+        one.sovereign
+            || (self.replaces(one.kind, other.kind)
+                && !self.may_swap(a, b)
+                && beside[a].is_subset(&beside[b]))
     }
 
     /// Whether the matrix has operations of this type in the place of those: by an entry, or, for a
     /// type of the replacing kind, by silence.
-    fn replaces(&self, kind: &OperationType, others: &Members<'_>) -> bool {
-        let Members::Of(other) = others else { return self.config.overwrites(kind) };
+    fn replaces(&self, kind: &OperationType, other: &OperationType) -> bool {
         let first = self.config.listed(kind, other).map(|entry| &entry.rule);
         let second = self.config.listed(other, kind).map(|entry| &entry.rule);
         match (first, second) {
@@ -182,16 +175,16 @@ impl<'a> Wipers<'a> {
         })
     }
 
-    /// The next one lives on.
-    pub(super) fn meet(&mut self, class: Class) {
+    /// The next one lives on, or may.
+    pub(super) fn meet_living(&mut self, class: Class) {
         for before in self.before.iter_mut().flatten() {
             before[class] = true;
         }
     }
 
-    /// The next one lives on, and if its class overwrites it wipes away others.
+    /// The next one took effect: if its class overwrites, it wiped away what came before, even if
+    /// it was wiped away itself later.
     pub(super) fn meet_wiper(&mut self, class: Class) {
-        self.meet(class);
         if self.classes.overwrites(class) {
             self.before[class] = Some(vec![false; self.classes.count()]);
         }

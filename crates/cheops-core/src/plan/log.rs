@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Item, Step, view};
+use super::view::{self, Fate};
+use super::{Ended, Item, Step};
 use crate::config::Config;
 use crate::model::{OperationId, Vector};
 
@@ -294,18 +295,18 @@ impl RunLog {
     }
 }
 
+/// Drops the runs that left no effect, if one of them is gone for good. All of them, since each may
+/// be the one that wiped away another; and from then on the overwriting runs cannot be undone, for
+/// what that would bring back is no longer recorded.
 fn forget(runs: &mut Vec<Run>, gone: &impl Fn(&OperationId) -> bool, config: &Config) {
-    let wiped = view::wiped(runs, config);
-    let (mut index, mut dropped) = (0, false);
+    let fates = view::fates(runs, config);
+    let wiped_and_gone = |(run, fate): (&Run, &Fate)| fate.is_wiped && gone(&run.item.id);
+    let forgets_wiped = runs.iter().zip(&fates).any(wiped_and_gone);
+    let mut fates = fates.into_iter();
     runs.retain_mut(|run| {
-        let without_effect = wiped[index] || run.trace == Trace::Refused;
-        index += 1;
-        if without_effect && gone(&run.item.id) {
-            dropped |= run.trace != Trace::Refused;
-            return false;
-        }
-        // Its undo might bring back what was just forgotten.
-        run.fixed |= dropped;
-        true
+        let Some(fate) = fates.next() else { return true };
+        run.fixed |= forgets_wiped && fate.overwrites;
+        let is_refused = run.trace == Trace::Refused && gone(&run.item.id);
+        !is_refused && !(forgets_wiped && fate.is_wiped)
     });
 }

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::assess::Forgotten;
 use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
@@ -98,11 +99,13 @@ impl View<'_> {
     /// to it: it commutes with it, or would wipe it away.
     fn fails_anyway(&self, ran: &[Ran], place: Place) -> bool {
         let class = self.class_at(place);
-        let makes_no_difference =
-            |one: &Ran| self.classes.commute(class, one.class) || self.classes.wipes(class, one.class);
+        let makes_no_difference = |one: &Ran| {
+            self.classes.commute(class, one.class) || self.classes.wipes(class, one.class)
+        };
         let is_it = |one: &Ran| one.place == Some(place) && one.trace == Trace::Refused;
         let refused = ran.iter().position(is_it);
-        let since = |index: usize| ran[index + 1..].iter().filter(|one| one.trace != Trace::Refused);
+        let since =
+            |index: usize| ran[index + 1..].iter().filter(|one| one.trace != Trace::Refused);
         is_in_vain(ran, place) || refused.is_some_and(|index| since(index).all(makes_no_difference))
     }
 
@@ -117,7 +120,9 @@ impl View<'_> {
         let end = *starts.last()?;
         let is_wiped = |place: Place| {
             let class = self.class_at(place);
-            starts.iter().any(|start| *start > place && self.classes.wipes(self.class_at(*start), class))
+            starts
+                .iter()
+                .any(|start| *start > place && self.classes.wipes(self.class_at(*start), class))
         };
         let is_in_doubt = |place| ran.iter().any(|ran| ran.place == Some(place));
         (0..end).find(|place| is_wiped(*place) && !self.has_run(*place) && !is_in_doubt(*place))
@@ -216,7 +221,8 @@ impl View<'_> {
         let run = &self.log.runs[ran[index].run];
         let has_undo = self.config.handling(&run.item.kind).undo.is_some();
         let brings_back_unknown = run.recalled && self.classes.overwrites(ran[index].class);
-        let is_certain = run.trace == Trace::Took && !self.order_is_forgotten(ran, index);
+        let is_certain = run.trace == Trace::Took
+            && !Forgotten::new(&self.classes, ran).is_order_of(&ran[index]);
         has_undo && is_certain && !run.fixed && !brings_back_unknown
     }
 
@@ -249,7 +255,8 @@ impl View<'_> {
         let index = now.offends.iter().position(|offends| *offends).unwrap_or_default();
         let (one, id) = (ran[index], self.log.runs[ran[index].run].item.id.clone());
         let Some(place) = one.place else { return Divergence::LeftOut { ran: id } };
-        let later = ran[index + 1..].iter().filter_map(|ran| ran.place).chain(now.todo.iter().copied());
+        let later =
+            ran[index + 1..].iter().filter_map(|ran| ran.place).chain(now.todo.iter().copied());
         let mut late = later.filter(|other| {
             *other < place && !self.classes.commute(one.class, self.class_at(*other))
         });

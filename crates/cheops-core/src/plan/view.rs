@@ -134,30 +134,42 @@ impl<'a> View<'a> {
     }
 }
 
-/// For each of these runs, whether a later one has wiped its effect away.
-pub(super) fn wiped(runs: &[Run], config: &Config) -> Vec<bool> {
+/// What became of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fate {
+    /// A later run has wiped its effect away.
+    pub(super) is_wiped: bool,
+    /// It wiped away what came before it.
+    pub(super) overwrites: bool,
+}
+
+/// What became of each of these runs.
+pub(super) fn fates(runs: &[Run], config: &Config) -> Vec<Fate> {
     let classes = Classes::new(config, runs.iter().map(|run| &run.item));
-    let mut wiped = vec![true; runs.len()];
+    let overwrites = |run: &Run| classes.overwrites(classes.of(&run.item));
+    let fate = |run| Fate { is_wiped: true, overwrites: overwrites(run) };
+    let mut fates: Vec<_> = runs.iter().map(fate).collect();
     for ran in unwiped(&classes, as_ran(&classes, runs.iter().enumerate())) {
-        wiped[ran.run] = false;
+        fates[ran.run].is_wiped = false;
     }
-    wiped
+    fates
 }
 
 fn unwiped(classes: &Classes<'_>, runs: impl DoubleEndedIterator<Item = Ran>) -> Vec<Ran> {
     let mut wipers = Wipers::new(classes);
     let mut left = Vec::new();
     for ran in runs.rev() {
-        if wipers.wipe(ran.class) {
-            continue;
+        let is_wiped = wipers.wipe(ran.class);
+        if !is_wiped {
+            left.push(ran);
         }
-        match ran.trace {
-            Trace::Refused => {}
-            // What came before a run of a life that is lost is not known.
-            Trace::Took if !ran.recalled => wipers.meet_wiper(ran.class),
-            Trace::Took | Trace::MayHaveRun | Trace::MayBeUndone => wipers.meet(ran.class),
+        if !is_wiped && ran.trace != Trace::Refused {
+            wipers.meet_living(ran.class);
         }
-        left.push(ran);
+        // What came before a run of a life that is lost is not known.
+        if ran.trace == Trace::Took && !ran.recalled {
+            wipers.meet_wiper(ran.class);
+        }
     }
     left.reverse();
     left

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::OperationId;
 
+/// How often one operation may be run for one and the same list. Repairs need two or three.
+pub const MOST_RUNS: u32 = 8;
+
 /// What keeps a site's state from being that of a fresh run of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Divergence {
@@ -27,6 +30,12 @@ pub enum Divergence {
         /// One of them.
         ran: OperationId,
     },
+    /// The operation was run again and again and the list was not followed yet: the matrix
+    /// promises an end that the repair does not reach.
+    NoEnd {
+        /// Which one.
+        ran: OperationId,
+    },
 }
 
 impl fmt::Display for Divergence {
@@ -41,6 +50,11 @@ impl fmt::Display for Divergence {
                 f,
                 "`{ran}` took effect here before `{before}`, which must come first, and nothing \
                  repairs the order: no operation to start again from, no undo, no snapshot"
+            ),
+            Self::NoEnd { ran } => write!(
+                f,
+                "`{ran}` was run {MOST_RUNS} times for the same list without an end: its matrix \
+                 may contradict what its commands do"
             ),
             Self::Forgotten { ran } => write!(
                 f,

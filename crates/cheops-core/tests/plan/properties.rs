@@ -85,9 +85,8 @@ impl<'a> History<'a> {
 
 /// An operation in the list to start from, which overwrites everything and works.
 fn has_start(list: &[Item], setup: &Setup, site: &Site) -> bool {
-    let wipes_all = |item: &Item| {
-        setup.kinds.iter().all(|other| really_wipes(item.kind.as_str(), other))
-    };
+    let wipes_all =
+        |item: &Item| setup.kinds.iter().all(|other| really_wipes(item.kind.as_str(), other));
     list.iter().any(|item| wipes_all(item) && !site.commands[&item.id].always_fails())
 }
 
@@ -101,7 +100,12 @@ pub(super) fn assert_never_neither(rest: &Rest, list: &[Item], setup: &Setup, si
     let start = has_start(list, setup, site);
     match rest {
         Rest::InStep => {
-            assert_eq!(site.app.state(), site.fresh(list), "silently diverged\n{}", tale(site, list));
+            assert_eq!(
+                site.app.state(),
+                site.fresh(list),
+                "silently diverged\n{}",
+                tale(site, list)
+            );
         }
         Rest::Diverged(_) | Rest::InDoubt(_) => {
             assert!(!start, "{rest:?}, though there was a start\n{}", tale(site, list));
@@ -130,7 +134,11 @@ fn assert_rest_is_true(list: &[Item], setup: &Setup, site: &Site) {
 }
 
 pub(super) fn cases(default: u32) -> ProptestConfig {
-    ProptestConfig { max_shrink_iters: 5_000, failure_persistence: None, ..ProptestConfig::with_cases(default) }
+    ProptestConfig {
+        max_shrink_iters: 5_000,
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(default)
+    }
 }
 
 proptest! {

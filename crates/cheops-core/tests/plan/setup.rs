@@ -11,7 +11,9 @@ use cheops_core::plan::Item;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::app::{Command, KINDS, really_commute, really_idempotent, really_overwrites, really_wipes};
+use super::app::{
+    Command, KINDS, really_commute, really_idempotent, really_overwrites, really_wipes,
+};
 
 pub fn kind(text: &str) -> OperationType {
     OperationType::new(text).unwrap()
@@ -99,8 +101,11 @@ fn some_kinds() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 fn some_powers() -> impl Strategy<Value = Powers> {
-    (any::<bool>(), any::<bool>(), any::<bool>())
-        .prop_map(|(undo, idempotent, check)| Powers { undo, idempotent, check })
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(undo, idempotent, check)| Powers {
+        undo,
+        idempotent,
+        check,
+    })
 }
 
 /// Powers for every type: none, all, or a mixture.
@@ -118,20 +123,23 @@ fn all_powers() -> impl Strategy<Value = BTreeMap<&'static str, Powers>> {
 
 pub fn some_command(kinds: Vec<&'static str>) -> impl Strategy<Value = Command> {
     let letters = || select(vec!['a', 'b', 'c', 'd']);
-    let of_kind = move |name| match name {
-        "set" => prop_oneof![6 => (0..9i64).prop_map(Command::Set), 1 => Just(Command::BadSet)].boxed(),
-        "inc" => (1..9i64).prop_map(Command::Inc).boxed(),
-        "assign" => letters().prop_map(Command::Assign).boxed(),
-        "append" => letters().prop_map(Command::Append).boxed(),
-        "clear" => Just(Command::Clear).boxed(),
-        "add" => (0..3u8).prop_map(Command::Add).boxed(),
-        "remove" => (0..3u8).prop_map(Command::Remove).boxed(),
-        "reset" => (0..9i64).prop_map(Command::Reset).boxed(),
-        "deposit" => (1..5i64).prop_map(Command::Deposit).boxed(),
-        "withdraw" => (1..5i64).prop_map(Command::Withdraw).boxed(),
-        "bill" => Just(Command::Bill).boxed(),
-        _ => prop_oneof![6 => (0..9i64).prop_map(Command::Init), 1 => Just(Command::BadInit)].boxed(),
-    };
+    let of_kind =
+        move |name| match name {
+            "set" => prop_oneof![6 => (0..9i64).prop_map(Command::Set), 1 => Just(Command::BadSet)]
+                .boxed(),
+            "inc" => (1..9i64).prop_map(Command::Inc).boxed(),
+            "assign" => letters().prop_map(Command::Assign).boxed(),
+            "append" => letters().prop_map(Command::Append).boxed(),
+            "clear" => Just(Command::Clear).boxed(),
+            "add" => (0..3u8).prop_map(Command::Add).boxed(),
+            "remove" => (0..3u8).prop_map(Command::Remove).boxed(),
+            "reset" => (0..9i64).prop_map(Command::Reset).boxed(),
+            "deposit" => (1..5i64).prop_map(Command::Deposit).boxed(),
+            "withdraw" => (1..5i64).prop_map(Command::Withdraw).boxed(),
+            "bill" => Just(Command::Bill).boxed(),
+            _ => prop_oneof![6 => (0..9i64).prop_map(Command::Init), 1 => Just(Command::BadInit)]
+                .boxed(),
+        };
     select(kinds).prop_flat_map(of_kind)
 }
 

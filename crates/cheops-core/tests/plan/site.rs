@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use cheops_core::config::Config;
 use cheops_core::model::OperationId;
-use cheops_core::plan::{Decision, Ended, Health, Item, Next, Plan, RunLog, SnapshotId, Step, plan};
+use cheops_core::plan::{
+    Decision, Ended, Health, Item, Next, Plan, RunLog, SnapshotId, Step, plan,
+};
 
 use super::app::{App, Command, State, fresh};
 
@@ -135,8 +137,13 @@ impl Site {
     pub fn settle(&mut self, list: &[Item]) -> Rest {
         let bound = self.steps + 10 * (list.len() + self.commands.len() + 3).pow(2);
         while self.step(list, None) {
-            assert!(self.steps < bound, 
-                "no end to it:\n{}\n{:?}\n{:?}", self.story.join("\n"), self.log, self.plan(list));
+            assert!(
+                self.steps < bound,
+                "no end to it:\n{}\n{:?}\n{:?}",
+                self.story.join("\n"),
+                self.log,
+                self.plan(list)
+            );
         }
         let plan = self.plan(list);
         match (plan.next, plan.health) {

@@ -67,8 +67,8 @@ struct Held {
     sites: BTreeSet<SiteId>,
 }
 
-/// Plays it: on every resource a set, then an inc at each of the other sites; then waits until
-/// every site of every resource is done.
+/// Plays it: on every resource a set, then an inc at each of the other sites, every time until all
+/// sites of all resources are done.
 pub(crate) fn measure(scale: Scale) -> Measured {
     let mut rng = Rng::new(7);
     let held: Vec<Held> = (0..scale.resources).map(|n| place(n, scale.sites, &mut rng)).collect();
@@ -84,9 +84,8 @@ pub(crate) fn measure(scale: Scale) -> Measured {
             let submission = submission(resource, round, &config);
             play.world.submit(resource.home[round], submission).unwrap();
         }
-        play.until(begin + ROUND_MS);
+        play.until_quiet(&held, 100 + round);
     }
-    play.until_quiet(&held);
     Measured {
         scale,
         operations: (HOME * scale.resources) as u64,
@@ -135,30 +134,21 @@ impl Play {
         }
     }
 
-    fn until_quiet(&mut self, held: &[Held]) {
+    fn until_quiet(&mut self, held: &[Held], value: usize) {
+        let value = value.to_string();
         let patience_ms = self.world.now_ms + 60_000;
-        while !held.iter().all(|resource| self.is_quiet(resource)) {
-            if self.world.now_ms >= patience_ms {
-                for r in held.iter().filter(|r| !self.is_quiet(r)).take(3) {
-                    for s in r.home {
-                        let site = &self.world.sites[s];
-                        let view = site.engine.as_ref().unwrap().resource(&r.id).unwrap();
-                        println!("{} {} {:?} conv {} list {:?}", r.id, site.id, site.application.value(&r.id), view.converged, view.list);
-                        for op in view.operations { println!("   {:?}", op); }
-                    }
-                }
-                panic!();
-            }
-            self.until(self.world.now_ms + 250);
+        while !held.iter().all(|resource| self.is_quiet(resource, &value)) {
+            assert!(self.world.now_ms < patience_ms, "the sites never came to rest");
+            self.until(self.world.now_ms + 100);
         }
     }
 
-    fn is_quiet(&self, resource: &Held) -> bool {
+    fn is_quiet(&self, resource: &Held, value: &str) -> bool {
         resource.home.iter().all(|site| {
             let site = &self.world.sites[*site];
             let view = site.engine.as_ref().and_then(|engine| engine.resource(&resource.id));
             view.is_some_and(|view| view.converged)
-                && site.application.value(&resource.id).text == "102"
+                && site.application.value(&resource.id).text == value
         })
     }
 }
