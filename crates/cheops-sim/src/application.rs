@@ -36,11 +36,7 @@ impl Application {
     }
 
     /// Whether the state holds the effect of an such an operation.
-    pub fn holds_any(
-        &self,
-        resource: &ResourceId,
-        such: impl Fn(&OperationId) -> bool,
-    ) -> bool {
+    pub fn holds_any(&self, resource: &ResourceId, such: impl Fn(&OperationId) -> bool) -> bool {
         self.effects.get(resource).is_some_and(|effects| effects.iter().any(such))
     }
 
@@ -100,7 +96,8 @@ impl Application {
 
     /// Brings a saved state back.
     pub fn restore(&mut self, resource: &ResourceId, number: u64) -> bool {
-        let Some((value, effects)) = self.snapshots.get(&(resource.clone(), number)).cloned() else {
+        let Some((value, effects)) = self.snapshots.get(&(resource.clone(), number)).cloned()
+        else {
             return false;
         };
         self.values.insert(resource.clone(), value);

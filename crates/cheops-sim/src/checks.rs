@@ -227,11 +227,7 @@ fn is_done(site: &Site, view: &ResourceView) -> Result<(), Violation> {
 }
 
 /// Nothing is left out in silence: every site has said something of every operation.
-fn all_replied(
-    site: &Site,
-    view: &ResourceView,
-    home: &BTreeSet<SiteId>,
-) -> Result<(), Violation> {
+fn all_replied(site: &Site, view: &ResourceView, home: &BTreeSet<SiteId>) -> Result<(), Violation> {
     for operation in &view.operations {
         let replied: BTreeSet<&SiteId> = operation.replies.iter().map(|(site, ..)| site).collect();
         if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
@@ -275,12 +271,10 @@ fn nothing_lost(
     holders: &[(&Site, ResourceView)],
 ) -> Result<(), Violation> {
     let checks = &world.checks;
-    let due = checks.accepted.iter().filter(|(id, of)| {
-        *of == resource && !checks.excused.contains(*id)
-    });
+    let due =
+        checks.accepted.iter().filter(|(id, of)| *of == resource && !checks.excused.contains(*id));
     for (operation, _) in due {
-        if let Some((site, _)) =
-            holders.iter().find(|(_, view)| !view.knows.includes(&operation.0))
+        if let Some((site, _)) = holders.iter().find(|(_, view)| !view.knows.includes(&operation.0))
         {
             return Err(Violation(format!(
                 "`{operation}` of {resource} was accepted, and {} does not know it",

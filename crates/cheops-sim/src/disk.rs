@@ -84,7 +84,8 @@ impl Disk {
                 Record::Entry(resource, entry) => {
                     bases.get(resource).is_none_or(|base| !base.includes(entry.id()))
                 }
-                Record::Begun(resource, _) | Record::Finished(resource, ..)
+                Record::Begun(resource, _)
+                | Record::Finished(resource, ..)
                 | Record::Ran(resource, _) => {
                     whole_logs.get(resource).is_none_or(|last| here >= *last)
                 }

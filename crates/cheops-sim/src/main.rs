@@ -85,7 +85,8 @@ const MOST_FAILURES: usize = 10;
 fn many(arguments: &Arguments) -> ExitCode {
     let start = Instant::now();
     let until = arguments.minutes.map(|minutes| start + Duration::from_secs(60 * minutes));
-    let end = if until.is_some() { u64::MAX } else { arguments.from.saturating_add(arguments.seeds) };
+    let end =
+        if until.is_some() { u64::MAX } else { arguments.from.saturating_add(arguments.seeds) };
     let shared = Shared {
         next: AtomicU64::new(arguments.from),
         stop: AtomicBool::new(false),

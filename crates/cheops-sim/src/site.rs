@@ -110,7 +110,9 @@ fn ones(command: &str) -> String {
 /// The command of an operation.
 pub fn command_of(operation: &Operation) -> &str {
     match &operation.payload {
-        Payload::Shell { command, .. } => command.rsplit_once('!').map_or(command, |(_, rest)| rest),
+        Payload::Shell { command, .. } => {
+            command.rsplit_once('!').map_or(command, |(_, rest)| rest)
+        }
         Payload::Http { .. } => "",
     }
 }

@@ -197,13 +197,8 @@ impl Torture {
     }
 
     fn weather(&mut self) {
-        let (loss, duplication, reordering) = *self.rng.pick(&[
-            (0, 0, 0),
-            (50, 0, 0),
-            (300, 50, 50),
-            (0, 300, 300),
-            (100, 100, 500),
-        ]);
+        let (loss, duplication, reordering) =
+            *self.rng.pick(&[(0, 0, 0), (50, 0, 0), (300, 50, 50), (0, 300, 300), (100, 100, 500)]);
         self.world.network.weather = Weather { loss, duplication, reordering };
     }
 
@@ -288,9 +283,11 @@ impl Torture {
     fn note_rejoined(&mut self) -> Result<(), Violation> {
         for site in &self.world.sites {
             let Some(engine) = &site.engine else { continue };
-            let started = |id: &ResourceId| engine.resource(id).is_some_and(|view| {
-                !view.pruned.is_empty() && view.pruned.last_of(engine.me()) == 0
-            });
+            let started = |id: &ResourceId| {
+                engine.resource(id).is_some_and(|view| {
+                    !view.pruned.is_empty() && view.pruned.last_of(engine.me()) == 0
+                })
+            };
             if engine.resources().any(started) {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }

@@ -217,7 +217,9 @@ mod tests {
     #[test]
     fn every_flavour_has_a_config_that_is_accepted() {
         for (number, flavour) in FLAVOURS.iter().enumerate() {
-            assert!(Subject::new(number, flavour, vec![0, 1]).id.as_str().starts_with(flavour.name));
+            assert!(
+                Subject::new(number, flavour, vec![0, 1]).id.as_str().starts_with(flavour.name)
+            );
         }
     }
 }

@@ -128,6 +128,7 @@ pub struct World {
     /// Bytes sent, apart from signs of life; and how many such messages.
     pub traffic: Traffic,
     configs: BTreeMap<ResourceId, Arc<Config>>,
+    indexes: BTreeMap<SiteId, usize>,
     queue: BinaryHeap<Reverse<Scheduled>>,
     numbered: u64,
     tickets: u64,
@@ -175,13 +176,15 @@ impl World {
             crash_chance: 0,
             traffic: Traffic::default(),
             configs: BTreeMap::new(),
+            indexes: BTreeMap::new(),
             queue: BinaryHeap::new(),
             numbered: 0,
             tickets: 0,
             setup,
         };
         let names: Vec<SiteId> = (0..world.setup.sites).map(site_name).collect();
-        for id in &names {
+        for (index, id) in names.iter().enumerate() {
+            world.indexes.insert(id.clone(), index);
             let settings = Settings::new(world.new_author(id), names.iter().cloned());
             world.sites.push(Site {
                 id: id.clone(),
@@ -203,7 +206,7 @@ impl World {
     }
 
     fn new_author(&mut self, site: &SiteId) -> Author {
-        Author { site: site.clone(), incarnation: Incarnation(self.rng.next() & 0xffff_ffff) }
+        Author { site: site.clone(), incarnation: Incarnation(self.rng.draw() & 0xffff_ffff) }
     }
 
     /// Hands in an operation at a site, if its agent is up.
@@ -406,7 +409,9 @@ impl World {
 
     fn note_written(&mut self, site: usize, from: usize) {
         let me = &self.sites[site].settings.me;
-        for record in &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..] {
+        for record in
+            &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..]
+        {
             let Record::Entry(resource, entry) = record else { continue };
             let Body::Operation(operation) = &entry.body else { continue };
             if operation.id.0.author != *me {
@@ -425,16 +430,16 @@ impl World {
             return;
         }
         match effect {
-            Effect::Tell { to, message } => self.tell(site, &to, message),
+            Effect::Tell { to, message } => self.tell(site, &to, &message),
             Effect::Run(job) => self.run(site, job),
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
         }
     }
 
-    fn tell(&mut self, from: usize, to: &SiteId, message: Message) {
-        let Some(to) = self.sites.iter().position(|site| site.id == *to) else { return };
-        self.count(from, to, &message);
+    fn tell(&mut self, from: usize, to: &SiteId, message: &Message) {
+        let Some(to) = self.indexes.get(to).copied() else { return };
+        self.count(from, to, message);
         let delays = self.network.delays_ms(from, to, &mut self.rng);
         match delays.as_slice() {
             [] => self.sometimes.saw("network: lost"),

@@ -60,45 +60,51 @@ impl Link {
 }
 
 #[derive(Debug)]
-pub(super) struct Links(BTreeMap<SiteId, Link>);
+pub(super) struct Links {
+    links: BTreeMap<SiteId, Link>,
+    /// The sites that should be heard, since they share resources, and are not.
+    unheard: BTreeSet<SiteId>,
+}
 
 impl Links {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self(settings.peers.iter().map(|site| (site.clone(), Link::default())).collect())
+        let links = settings.peers.iter().map(|site| (site.clone(), Link::default())).collect();
+        Self { links, unheard: BTreeSet::new() }
     }
 
     pub(super) fn get(&self, site: &SiteId) -> Option<&Link> {
-        self.0.get(site)
+        self.links.get(site)
     }
 
     pub(super) fn get_mut(&mut self, site: &SiteId) -> Option<&mut Link> {
-        self.0.get_mut(site)
+        self.links.get_mut(site)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SiteId, &Link)> {
-        self.0.iter()
+        self.links.iter()
     }
 
     pub(super) fn usable(&self, site: &SiteId, me: &SiteId) -> bool {
-        self.0.get(site).is_some_and(|link| link.usable(me))
+        self.links.get(site).is_some_and(|link| link.usable(me))
     }
 
     /// In which life that site was heard last, before this engine was started.
     pub(super) fn lived(&mut self, site: &SiteId, incarnation: Incarnation) {
-        if let Some(link) = self.0.get_mut(site) {
+        if let Some(link) = self.links.get_mut(site) {
             link.incarnation = Some(incarnation);
         }
     }
 
     /// Notes that a site was heard, whatever it said.
     pub(super) fn heard(&mut self, from: &SiteId, now_ms: u64) -> Option<Effect> {
-        let link = self.0.get_mut(from)?;
+        let link = self.links.get_mut(from)?;
         link.heard_ms = Some(now_ms);
         if link.up {
             return None;
         }
         link.up = true;
         link.since_ms = now_ms;
+        self.unheard.remove(from);
         // It should learn at once that it is heard again.
         link.next_beat_ms = now_ms;
         Some(Effect::Notify(Notice::SiteUp(from.clone())))
@@ -112,7 +118,7 @@ impl Links {
         beat: &Heartbeat,
         now_ms: u64,
     ) -> Heard {
-        let Some(link) = self.0.get_mut(from) else { return Heard::AsBefore };
+        let Some(link) = self.links.get_mut(from) else { return Heard::AsBefore };
         let could_talk = link.usable(me);
         link.last_heartbeat = Some(Echo { sent_ms: beat.sent_ms, held_ms: 0 });
         link.last_heartbeat_at_ms = now_ms;
@@ -135,14 +141,16 @@ impl Links {
         timers: &mut Timers,
         now_ms: u64,
     ) -> Vec<Effect> {
-        let unheard = self.unheard();
-        let Some(link) = self.0.get_mut(site) else { return Vec::new() };
+        let Some(link) = self.links.get_mut(site) else { return Vec::new() };
         let mut effects = Vec::new();
         let silence = link.heard_ms.map(|heard| now_ms.saturating_sub(heard));
         if link.up && silence.is_none_or(|silence| silence > link.silence_allowed_ms(settings)) {
             link.up = false;
             link.since_ms = now_ms;
             link.asking.clear();
+            if link.shared > 0 {
+                self.unheard.insert(site.clone());
+            }
             effects.push(Effect::Notify(Notice::SiteDown(site.clone())));
         }
         if link.next_beat_ms <= now_ms {
@@ -152,26 +160,23 @@ impl Links {
                 ..echo
             });
             let incarnation = settings.me.incarnation;
+            // Few by nature; bounded all the same, since every sign of life carries them.
+            let unheard = self.unheard.iter().take(64).cloned().collect();
             let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard };
-            effects
-                .push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
+            effects.push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
         }
         timers.set(link.next_beat_ms, Timer::Link(site.clone()));
         effects
     }
 
-    /// The sites that should be heard, since they share resources, and are not. Few by nature;
-    /// bounded all the same, since every sign of life carries it.
-    fn unheard(&self) -> Vec<SiteId> {
-        let missing = self.0.iter().filter(|(_, link)| link.shared > 0 && !link.up);
-        missing.take(64).map(|(site, _)| site.clone()).collect()
-    }
-
     /// One more resource is shared with that site: look after the link more often from now on.
     pub(super) fn share(&mut self, site: &SiteId, timers: &mut Timers, now_ms: u64) {
-        if let Some(link) = self.0.get_mut(site) {
+        if let Some(link) = self.links.get_mut(site) {
             link.shared += 1;
             if link.shared == 1 {
+                if !link.up {
+                    self.unheard.insert(site.clone());
+                }
                 link.next_beat_ms = now_ms;
                 timers.set(now_ms, Timer::Link(site.clone()));
             }

@@ -52,7 +52,7 @@ impl Resource {
                     turn.context.written = turn.context.written.max(entry.id().n);
                 }
                 if !self.base.includes(entry.id()) {
-                    self.restore(entry, turn);
+                    self.restore(&entry, turn);
                 }
             }
             Record::Begun(_, step) => self.runs.log.begin(&step),

@@ -168,14 +168,14 @@ impl Resource {
     fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
         let after = self.knows.last_of(&turn.context.settings.me);
         let entry = Arc::new(Entry { after, body });
-        self.insert(entry, turn);
+        self.insert(&entry, turn);
     }
 
     /// Takes in an entry heard from another site, and what was waiting for it.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
         match self.judge(&entry) {
             Accepted::New => {
-                self.insert(entry, turn);
+                self.insert(&entry, turn);
                 self.accept_waiting(turn);
             }
             Accepted::Known => {}
@@ -194,7 +194,7 @@ impl Resource {
             let before = self.waiting.len();
             for (id, entry) in std::mem::take(&mut self.waiting) {
                 match self.judge(&entry) {
-                    Accepted::New => self.insert(entry, turn),
+                    Accepted::New => self.insert(&entry, turn),
                     Accepted::NotYet => drop(self.waiting.insert(id, entry)),
                     Accepted::Known | Accepted::Malformed(_) => {}
                 }
@@ -238,9 +238,9 @@ impl Resource {
         self.resolution.operations().operation(id)
     }
 
-    fn insert(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+    fn insert(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         turn.record(Record::Entry(self.id.clone(), entry.clone()));
-        self.restore(entry.clone(), turn);
+        self.restore(entry, turn);
         if let Body::Reply(reply) = &entry.body {
             for effect in turn.context.waiting.replied(reply) {
                 turn.effect(effect);
@@ -249,7 +249,7 @@ impl Resource {
     }
 
     /// Takes an entry into the state without making it durable: it is, or is about to be.
-    pub(super) fn restore(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+    pub(super) fn restore(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         let id = entry.id().clone();
         self.knows.add(&id);
         self.arrivals += 1;
@@ -257,7 +257,7 @@ impl Resource {
         self.entries.entry(id.author.clone()).or_default().insert(id.n, held);
         match &entry.body {
             Body::Operation(operation) => self.take_operation(operation, turn),
-            Body::Reply(reply) => self.take_reply(reply, &entry, turn),
+            Body::Reply(reply) => self.take_reply(reply, entry, turn),
         }
     }
 

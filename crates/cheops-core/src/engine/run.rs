@@ -39,9 +39,16 @@ pub(super) struct Current {
 enum Phase {
     Whole,
     /// It failed, and the operator's program is asked for smaller steps.
-    Decomposing { failure: Outcome },
+    Decomposing {
+        failure: Outcome,
+    },
     /// Smaller steps are run until one fails.
-    InParts { left: VecDeque<String>, done: u32, of: u32, last: Outcome },
+    InParts {
+        left: VecDeque<String>,
+        done: u32,
+        of: u32,
+        last: Outcome,
+    },
 }
 
 /// How the log stands to the list, so that the common case need not look at all of either.
@@ -97,17 +104,14 @@ impl Runs {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        let nothing_appended = matches!(&self.progress, Progress::Follows(items) if items.is_empty());
+        let nothing_appended =
+            matches!(&self.progress, Progress::Follows(items) if items.is_empty());
         self.current.is_none() && self.awaits_operator.is_none() && nothing_appended
     }
 }
 
 pub(super) fn item(operation: &Operation) -> Item {
-    Item {
-        id: operation.id.clone(),
-        kind: operation.kind.clone(),
-        replaces: operation.replaces,
-    }
+    Item { id: operation.id.clone(), kind: operation.kind.clone(), replaces: operation.replaces }
 }
 
 impl Resource {
@@ -125,7 +129,8 @@ impl Resource {
             self.write_reply(&operation, status, None, turn);
         }
         for (operation, by) in self.newly_superseded() {
-            let running = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
+            let running =
+                self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
             if running == Some(&operation) {
                 continue;
             }
@@ -244,10 +249,9 @@ impl Resource {
                 operation: item.id.clone(),
                 command: config.handling(&item.kind).check.clone()?,
             },
-            Step::Snapshot(id) => Task::Snapshot {
-                id: *id,
-                command: config.snapshots.as_ref()?.snapshot.clone(),
-            },
+            Step::Snapshot(id) => {
+                Task::Snapshot { id: *id, command: config.snapshots.as_ref()?.snapshot.clone() }
+            }
             Step::Restore(id) => {
                 Task::Restore { id: *id, command: config.snapshots.as_ref()?.restore.clone() }
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::durable::Record;
 use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
-use super::resource::Resource;
+use super::resource::{Replies, Resource};
 use super::timers::Timer;
 use crate::model::{Author, Entry, Incarnation, SiteId, Vector};
 
@@ -26,8 +26,7 @@ impl Resource {
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
         let of_earlier_life = |author: &Author| author.site == me.site && *author != me;
-        let remembers_us =
-            update.entries.iter().any(|entry| of_earlier_life(&entry.id().author));
+        let remembers_us = update.entries.iter().any(|entry| of_earlier_life(&entry.id().author));
         if let Some(base) = &update.base {
             self.adopt(base, turn);
         }
@@ -96,13 +95,7 @@ impl Resource {
         }
     }
 
-    fn send(
-        &mut self,
-        to: &SiteId,
-        entries: Vec<Arc<Entry>>,
-        asks: Asks,
-        turn: &mut Turn<'_>,
-    ) {
+    fn send(&mut self, to: &SiteId, entries: Vec<Arc<Entry>>, asks: Asks, turn: &mut Turn<'_>) {
         let Some(peer) = self.peers.get_mut(to) else { return };
         // Said every time, since any one message may get lost and all sites must agree on it.
         let base = (!self.base.is_empty()).then(|| {
@@ -245,7 +238,8 @@ impl Resource {
     /// Sites take turns in passing on, so that they do not all send the same.
     fn relay_rank(&self, author: &Author, site: &SiteId, me: &SiteId) -> u64 {
         let others = self.declared.sites.iter();
-        others.filter(|other| **other != author.site && *other != site && *other < me).count() as u64
+        others.filter(|other| **other != author.site && *other != site && *other < me).count()
+            as u64
     }
 
     /// A timer set for this went off; it may have been set anew since.
@@ -303,7 +297,7 @@ impl Resource {
     pub(super) fn prune_if_possible(&mut self, turn: &mut Turn<'_>) {
         let Some(floor) = self.resolution.floor().cloned() else { return };
         let Some(below) = self.resolution.operations().past(&floor).cloned() else { return };
-        let holds = self.replies.get(&floor).is_some_and(|replies| replies.succeeded_somewhere());
+        let holds = self.replies.get(&floor).is_some_and(Replies::succeeded_somewhere);
         if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
             return;
         }

@@ -31,7 +31,11 @@ impl Timers {
 
     /// Takes out the next timer that is due, with the time it was due at.
     pub(super) fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Timer)> {
-        if self.0.first().is_some_and(|(due, _)| *due <= now_ms) { self.0.pop_first() } else { None }
+        if self.0.first().is_some_and(|(due, _)| *due <= now_ms) {
+            self.0.pop_first()
+        } else {
+            None
+        }
     }
 
     pub(super) fn next(&self) -> Option<u64> {

@@ -140,8 +140,12 @@ impl Engine {
 }
 
 fn view(resource: &Resource) -> ResourceView {
-    let mut operations: Vec<_> =
-        resource.resolution.operations().iter().map(|operation| operation_view(resource, operation)).collect();
+    let mut operations: Vec<_> = resource
+        .resolution
+        .operations()
+        .iter()
+        .map(|operation| operation_view(resource, operation))
+        .collect();
     operations.sort_by(|a, b| a.position.cmp(&b.position));
     let idle = resource.runs.is_idle();
     ResourceView {

@@ -19,7 +19,12 @@ struct Waiter {
 
 impl Waiting {
     /// Waits for these sites' replies to an operation that was just accepted.
-    pub(super) fn add(&mut self, ticket: Ticket, operation: &OperationId, missing: BTreeSet<SiteId>) {
+    pub(super) fn add(
+        &mut self,
+        ticket: Ticket,
+        operation: &OperationId,
+        missing: BTreeSet<SiteId>,
+    ) {
         self.by_ticket.insert(ticket, operation.clone());
         self.by_operation.insert(operation.clone(), Waiter { ticket, missing });
     }

@@ -27,12 +27,13 @@ pub enum Effect {
     Refused,
 }
 
-/// The operator's word on a step that is in doubt.
+/// The operator's word on an operation that is in doubt: because its run was cut short, or its undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
-    /// Take the step as done.
+    /// It is done: what it changes is there. (If the list has left it out, it is undone if it can
+    /// be.)
     Skip,
-    /// Take it as not done: it runs again, if the list still has it.
+    /// It is not: it runs again, if the list still has it.
     Rerun,
 }
 
@@ -152,13 +153,10 @@ impl RunLog {
     /// Takes the operator's word on an operation that [`super::Next::AwaitOperator`] named. Says
     /// whether there was anything to decide.
     pub fn decide(&mut self, id: &OperationId, decision: Decision) -> bool {
-        let Some(at) = self.last(id, Trace::in_doubt) else { return false };
-        let undoing = self.runs[at].trace == Trace::MayBeUndone;
-        let is_there = match decision {
-            Decision::Skip => !undoing,
-            Decision::Rerun => undoing,
-        };
-        self.settle(id, is_there);
+        if self.last(id, Trace::in_doubt).is_none() {
+            return false;
+        }
+        self.settle(id, decision == Decision::Skip);
         self.pending = None;
         true
     }
@@ -306,7 +304,8 @@ fn forget(runs: &mut Vec<Run>, gone: &impl Fn(&OperationId) -> bool, config: &Co
     runs.retain_mut(|run| {
         let Some(fate) = fates.next() else { return true };
         run.fixed |= forgets_wiped && fate.overwrites;
-        let is_refused = run.trace == Trace::Refused && gone(&run.item.id);
-        !is_refused && !(forgets_wiped && fate.is_wiped)
+        let is_void = run.trace == Trace::Refused && gone(&run.item.id);
+        let is_forgotten = is_void || (forgets_wiped && fate.is_wiped);
+        !is_forgotten
     });
 }

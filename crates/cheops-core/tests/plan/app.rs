@@ -7,7 +7,7 @@ use cheops_core::model::OperationId;
 
 /// One command, with the type that the config knows it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     Set(i64),
     Inc(i64),
     Assign(char),
@@ -29,13 +29,13 @@ pub enum Command {
     BadInit,
 }
 
-pub const KINDS: [&str; 12] = [
+pub(crate) const KINDS: [&str; 12] = [
     "set", "inc", "assign", "append", "clear", "add", "remove", "reset", "deposit", "withdraw",
     "bill", "init",
 ];
 
 impl Command {
-    pub fn kind(self) -> &'static str {
+    pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::Set(_) | Self::BadSet => "set",
             Self::Inc(_) => "inc",
@@ -52,13 +52,13 @@ impl Command {
         }
     }
 
-    pub fn always_fails(self) -> bool {
+    pub(crate) fn always_fails(self) -> bool {
         matches!(self, Self::BadSet | Self::BadInit)
     }
 }
 
 /// Which part of the state a type writes; `init` writes all.
-pub fn part(kind: &str) -> &'static str {
+pub(crate) fn part(kind: &str) -> &'static str {
     match kind {
         "set" | "inc" | "bill" => "counter",
         "assign" | "append" => "text",
@@ -68,16 +68,16 @@ pub fn part(kind: &str) -> &'static str {
     }
 }
 
-pub fn really_overwrites(kind: &str) -> bool {
+pub(crate) fn really_overwrites(kind: &str) -> bool {
     matches!(kind, "set" | "assign" | "clear" | "reset" | "init")
 }
 
-pub fn really_wipes(later: &str, earlier: &str) -> bool {
+pub(crate) fn really_wipes(later: &str, earlier: &str) -> bool {
     really_overwrites(later) && (later == "init" || part(later) == part(earlier))
 }
 
 /// Whether two types give the same state and the same failures in either order, always.
-pub fn really_commute(a: &str, b: &str) -> bool {
+pub(crate) fn really_commute(a: &str, b: &str) -> bool {
     match (a, b) {
         ("init", _) | (_, "init") => false,
         ("bill", other) | (other, "bill") => !matches!(part(other), "stock") && other != "set",
@@ -86,13 +86,13 @@ pub fn really_commute(a: &str, b: &str) -> bool {
     }
 }
 
-pub fn really_idempotent(kind: &str) -> bool {
+pub(crate) fn really_idempotent(kind: &str) -> bool {
     really_overwrites(kind) || matches!(kind, "add" | "remove")
 }
 
 /// The state of one resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct State {
+pub(crate) struct State {
     counter: i64,
     text: String,
     set: BTreeSet<u8>,
@@ -124,29 +124,29 @@ impl State {
 }
 
 /// What a fresh run of these commands gives.
-pub fn fresh(commands: impl IntoIterator<Item = Command>) -> State {
+pub(crate) fn fresh(commands: impl IntoIterator<Item = Command>) -> State {
     let run = |state: State, command| state.after(command).unwrap_or(state);
     commands.into_iter().fold(State::default(), run)
 }
 
 /// One instance, with the history of what changed it.
 #[derive(Debug, Clone, Default)]
-pub struct App {
+pub(crate) struct App {
     history: Vec<(OperationId, Command)>,
 }
 
 impl App {
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         fresh(self.history.iter().map(|(_, command)| *command))
     }
 
     /// Whether the operation's effect is there.
-    pub fn has(&self, id: &OperationId) -> bool {
+    pub(crate) fn has(&self, id: &OperationId) -> bool {
         self.last(id).is_some()
     }
 
     /// Runs a command; says whether it succeeded. An error is a mistake of the caller's.
-    pub fn run(&mut self, id: &OperationId, command: Command) -> Result<bool, String> {
+    pub(crate) fn run(&mut self, id: &OperationId, command: Command) -> Result<bool, String> {
         if self.state().after(command).is_none() {
             return Ok(false);
         }
@@ -158,7 +158,7 @@ impl App {
     }
 
     /// Takes an operation back.
-    pub fn undo(&mut self, id: &OperationId) -> Result<(), String> {
+    pub(crate) fn undo(&mut self, id: &OperationId) -> Result<(), String> {
         let at = self.last(id).ok_or(format!("undo of {id}, whose effect is not there"))?;
         self.must_commute_after(at, "undo")?;
         self.history.remove(at);

@@ -1,1 +1,291 @@
+//! Planning by example: what a site does, told step by step.
 
+use std::collections::BTreeMap;
+
+use cheops_core::config::{Concurrent, Config, Resolution, Rule};
+use cheops_core::model::Replaces;
+use cheops_core::plan::{Decision, Effect, Ended, Item, Next, RunLog, Step, plan, plan_appended};
+
+use super::app::Command;
+use super::setup::{Powers, config, id, item, kind};
+use super::site::{Crash, Rest, Site};
+
+/// A site with these operations, numbered from 1.
+struct Told {
+    site: Site,
+    commands: Vec<Command>,
+}
+
+fn told(config: &Config, commands: &[Command]) -> Told {
+    let mut site = Site::new(config);
+    for (n, command) in commands.iter().enumerate() {
+        site.commands.insert(id(n + 1), *command);
+    }
+    Told { site, commands: commands.to_vec() }
+}
+
+impl Told {
+    fn list(&self, numbers: &[usize]) -> Vec<Item> {
+        numbers.iter().map(|n| item(*n, self.commands[n - 1])).collect()
+    }
+
+    /// Follows the list to the end; says which steps that took.
+    fn follows(&mut self, numbers: &[usize]) -> String {
+        let (list, before) = (self.list(numbers), self.site.story.len());
+        let rest = self.site.settle(&list);
+        let steps = self.site.story[before..].iter().map(|step| short(step));
+        let steps = steps.collect::<Vec<_>>().join(", ");
+        if rest == Rest::InStep {
+            assert_eq!(self.site.app.state(), self.site.fresh(&list));
+            return steps;
+        }
+        format!("{steps}; {rest:?}")
+    }
+
+    fn crashes(&mut self, numbers: &[usize], crash: Crash) {
+        let list = self.list(numbers);
+        assert!(self.site.step(&list, Some(crash)));
+    }
+}
+
+/// `run 1`, `undo 2 (Ko)`, ...
+fn short(step: &str) -> String {
+    let verb = step.split('(').next().unwrap_or_default().to_lowercase();
+    let number = step.split("paris-1.").nth(1).and_then(|rest| rest.split(',').next());
+    let number = number.and_then(|number| number.parse::<usize>().ok()).map(|number| number - 1);
+    let failed = if step.contains(": Ko") { " (Ko)" } else { "" };
+    number.map_or(verb.clone(), |number| format!("{verb} {number}{failed}"))
+}
+
+const COUNTER: [&str; 2] = ["set", "inc"];
+const TEXT: [&str; 1] = ["append"];
+
+fn plain(kinds: &[&str]) -> Config {
+    config(kinds, &BTreeMap::new(), &[], false)
+}
+
+fn with(kinds: &[&str], powers: Powers) -> Config {
+    let powers = kinds.iter().map(|name| (*name, powers)).collect();
+    config(kinds, &powers, &[], false)
+}
+
+use Command::{Add, Append, Assign, Deposit, Inc, Remove, Set, Withdraw};
+
+#[test]
+fn only_the_new_ones_at_the_end_are_run_where_that_is_right() {
+    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(told.follows(&[1, 2, 3]), "run 3");
+    assert_eq!(told.follows(&[1, 3, 2]), "", "increments may be swapped");
+}
+
+#[test]
+fn what_a_replacing_operation_overwrote_needs_no_repair() {
+    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(29)]);
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(told.follows(&[3]), "run 3");
+}
+
+#[test]
+fn the_list_is_run_again_from_the_replacing_operation_where_a_new_one_must_come_earlier() {
+    let mut told = told(&plain(&["assign", "append"]), &[Assign('x'), Append('a'), Append('b')]);
+    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+}
+
+#[test]
+fn a_superseded_operation_that_ran_after_the_replacing_one_is_wiped_away() {
+    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
+    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
+}
+
+#[test]
+fn one_that_never_ran_is_heard_before_it_is_overwritten_again() {
+    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3), Inc(4)]);
+    assert_eq!(told.follows(&[3, 4]), "run 3, run 4");
+    assert_eq!(told.follows(&[1, 2, 3, 4]), "run 1, run 2, run 3, run 4");
+}
+
+#[test]
+fn a_replacing_operation_that_always_fails_is_no_start_but_an_earlier_one_is() {
+    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3), Command::BadSet]);
+    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(told.follows(&[1, 4, 3]), "run 4 (Ko), run 1, run 4 (Ko), run 3");
+}
+
+#[test]
+fn an_operation_that_commutes_with_the_later_ones_is_undone_alone() {
+    let undo = Powers { undo: true, ..Powers::default() };
+    let mut told = told(&with(&["inc"], undo), &[Inc(1), Inc(2), Inc(3)]);
+    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(told.follows(&[2, 3]), "undo 1");
+}
+
+#[test]
+fn the_later_ones_go_with_it_where_their_order_counts() {
+    let undo = Powers { undo: true, ..Powers::default() };
+    let mut told = told(&with(&TEXT, undo), &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(told.follows(&[1, 2, 3]), "undo 3, run 2, run 3");
+}
+
+#[test]
+fn without_undo_the_last_snapshot_that_fits_is_restored() {
+    let config = config(&TEXT, &BTreeMap::new(), &[], true);
+    let mut told = told(&config, &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(told.follows(&[1, 3]), "snapshot, run 1, run 3");
+    assert_eq!(told.follows(&[1, 2, 3]), "restore, run 1, run 2, run 3");
+}
+
+#[test]
+fn a_long_list_is_restored_from_a_late_snapshot() {
+    let config = config(&TEXT, &BTreeMap::new(), &[], true);
+    let mut told = told(&config, &[Append('a'); 40]);
+    let all: Vec<_> = (1..=39).collect();
+    told.follows(&all);
+    let late = [&all[..38], &[40, 39]].concat();
+    let steps = told.follows(&late);
+    assert_eq!(steps, "restore, run 33, run 34, run 35, run 36, run 37, run 38, run 40, run 39");
+    assert_eq!(told.site.log.snapshots().count(), 3);
+}
+
+#[test]
+fn where_nothing_helps_the_site_says_so_and_goes_on() {
+    let mut told = told(&plain(&TEXT), &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(told.follows(&[2]), "run 2");
+    let says = told.follows(&[1, 2]);
+    assert!(says.starts_with("run 1; Diverged(\"`paris-1.3` took effect here before"), "{says}");
+    assert!(told.follows(&[1, 2, 3]).starts_with("run 3; Diverged"));
+    assert_eq!(told.follows(&[2, 1, 3]), "", "the list came round to what ran");
+}
+
+#[test]
+fn a_superseded_operation_that_nothing_takes_back_is_a_divergence_until_it_is_overwritten() {
+    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3)]);
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    let says = told.follows(&[2]);
+    assert!(says.contains("`paris-1.2` took effect here and was left out since"), "{says}");
+    assert_eq!(told.follows(&[2, 3]), "run 3");
+}
+
+#[test]
+fn what_was_refused_is_tried_again_when_something_earlier_arrives() {
+    let mut told = told(&plain(&["deposit", "withdraw"]), &[Deposit(5), Withdraw(3)]);
+    assert_eq!(told.follows(&[2]), "run 2 (Ko)");
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+}
+
+#[test]
+fn a_matrix_that_says_nothing_is_not_believed_about_refusals() {
+    // `deposit` and `withdraw` do not commute, and yet nobody said so.
+    let mut told = told(&Config::default(), &[Deposit(5), Withdraw(3)]);
+    assert_eq!(told.follows(&[2]), "run 2 (Ko)");
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+}
+
+#[test]
+fn independent_parts_of_the_state_are_left_alone() {
+    let config = plain(&["set", "inc", "append"]);
+    let mut told = told(&config, &[Append('a'), Set(1), Inc(2), Inc(3)]);
+    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(told.follows(&[2, 1, 3]), "run 2, run 3", "the append is not run twice");
+}
+
+#[test]
+fn in_doubt_a_replacing_operation_is_the_place_to_start_again() {
+    for crash in [Crash::BeforeEffect, Crash::AfterEffect] {
+        let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2)]);
+        assert_eq!(told.follows(&[1]), "run 1");
+        told.crashes(&[1, 2], crash);
+        assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    }
+}
+
+#[test]
+fn in_doubt_an_idempotent_operation_is_run_again() {
+    let idempotent = Powers { idempotent: true, ..Powers::default() };
+    for crash in [Crash::BeforeEffect, Crash::AfterEffect] {
+        let mut told = told(&with(&["add", "remove"], idempotent), &[Add(1), Remove(1)]);
+        assert_eq!(told.follows(&[1]), "run 1");
+        told.crashes(&[1, 2], crash);
+        assert_eq!(told.follows(&[1, 2]), "run 2");
+    }
+}
+
+#[test]
+fn in_doubt_the_check_decides() {
+    let check = Powers { check: true, ..Powers::default() };
+    let endings = [(Crash::BeforeEffect, "check 1, run 1"), (Crash::AfterEffect, "check 1")];
+    for (crash, steps) in endings {
+        let mut told = told(&with(&["inc"], check), &[Inc(1)]);
+        told.crashes(&[1], crash);
+        assert_eq!(told.follows(&[1]), steps);
+    }
+}
+
+#[test]
+fn in_doubt_without_help_the_operator_decides() {
+    let endings = [(Crash::BeforeEffect, Decision::Rerun), (Crash::AfterEffect, Decision::Skip)];
+    for (crash, decision) in endings {
+        let mut told = told(&plain(&["inc"]), &[Inc(1), Inc(2)]);
+        told.crashes(&[1], crash);
+        assert_eq!(told.follows(&[1, 2]), "; InDoubt(paris-1.2)");
+        assert!(told.site.log.decide(&id(1), decision));
+        assert!(!told.site.log.decide(&id(1), decision), "there is nothing left to decide");
+        told.follows(&[1, 2]);
+        assert_eq!(told.site.log.outcome(&id(1)), Some(Effect::Took));
+    }
+}
+
+#[test]
+fn the_operators_force_settles_every_doubt() {
+    let config = plain(&["inc"]);
+    let mut log = RunLog::default();
+    log.begin(&Step::Run(item(1, Inc(1))));
+    let forced = Item { replaces: Replaces::PastByForce, ..item(2, Inc(2)) };
+    let next = plan(std::slice::from_ref(&forced), &log, &config).next;
+    assert_eq!(next, Next::Do(Step::Run(forced)));
+}
+
+#[test]
+fn a_site_without_its_disk_starts_again_from_a_replacing_operation_or_asks() {
+    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2)]);
+    told.follows(&[1, 2]);
+    told.site.log = RunLog::unknown_before(told.list(&[1, 2]));
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    told.site.log = RunLog::unknown_before(told.list(&[2]));
+    assert_eq!(told.follows(&[2]), "; InDoubt(paris-1.3)");
+}
+
+#[test]
+fn a_restore_that_was_cut_short_comes_first_when_the_site_is_back() {
+    let config = config(&TEXT, &BTreeMap::new(), &[], true);
+    let mut told = told(&config, &[Append('a'), Append('b')]);
+    told.follows(&[2]);
+    told.crashes(&[1, 2], Crash::AfterEffect);
+    assert_eq!(told.follows(&[1, 2]), "restore, run 1, run 2");
+}
+
+/// Table 5 of the report does not list `set` with `set`.
+#[test]
+fn ten_thousand_increments_are_planned_one_by_one_without_walking_the_list() {
+    let mut config = Config::default();
+    for (first, second, rule) in
+        [("set", "inc", Rule::KeepOrder), ("inc", "set", Rule::ReverseOrder)]
+    {
+        let entry = Resolution { rule, concurrent: Concurrent::ReplaceWins };
+        config.matrix.insert((kind(first), kind(second)), entry);
+    }
+    let mut log = RunLog::default();
+    let list: Vec<_> = (0..10_000).map(|n| item(n, Inc(1))).collect();
+    for new in &list {
+        let short = plan_appended(&log, new, &config).unwrap();
+        let Next::Do(step) = short.next else { panic!("nothing to do for {new:?}") };
+        log.begin(&step);
+        log.finish(&step, Ended::Ok);
+    }
+    assert_eq!(plan(&list, &log, &config).next, Next::Nothing);
+    let late = [&[item(20_000, Set(3))], &list[..]].concat();
+    assert_eq!(plan(&late, &log, &config).next, Next::Do(Step::Run(item(20_000, Set(3)))));
+}

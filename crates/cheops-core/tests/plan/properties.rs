@@ -77,8 +77,14 @@ impl<'a> History<'a> {
                 self.list.insert(place.index(self.list.len() + 1), back);
             }
             Event::Leaves(_) | Event::Returns(..) => {}
-            Event::Steps(count) => (0..*count).for_each(|_| drop(site.step(&self.list, None))),
-            Event::Crashes(crash) => drop(site.step(&self.list, Some(*crash))),
+            Event::Steps(count) => {
+                for _ in 0..*count {
+                    site.step(&self.list, None);
+                }
+            }
+            Event::Crashes(crash) => {
+                site.step(&self.list, Some(*crash));
+            }
         }
     }
 }
@@ -90,13 +96,13 @@ fn has_start(list: &[Item], setup: &Setup, site: &Site) -> bool {
     list.iter().any(|item| wipes_all(item) && !site.commands[&item.id].always_fails())
 }
 
-pub(super) fn tale(site: &Site, list: &[Item]) -> String {
+pub(crate) fn tale(site: &Site, list: &[Item]) -> String {
     let list: Vec<_> = list.iter().map(|item| (&item.id, site.commands[&item.id])).collect();
     format!("{}\nin the end: {list:?}\n{:?}", site.story.join("\n"), site.app)
 }
 
 /// What must hold of a site at rest.
-pub(super) fn assert_never_neither(rest: &Rest, list: &[Item], setup: &Setup, site: &Site) {
+pub(crate) fn assert_never_neither(rest: &Rest, list: &[Item], setup: &Setup, site: &Site) {
     let start = has_start(list, setup, site);
     match rest {
         Rest::InStep => {
@@ -133,12 +139,11 @@ fn assert_rest_is_true(list: &[Item], setup: &Setup, site: &Site) {
     }
 }
 
-pub(super) fn cases(default: u32) -> ProptestConfig {
-    ProptestConfig {
-        max_shrink_iters: 5_000,
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(default)
-    }
+/// So many cases, unless `PROPTEST_CASES` asks for another number.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    let given = ProptestConfig::default();
+    let cases = if given.cases == 256 { usual } else { given.cases };
+    ProptestConfig { cases, max_shrink_iters: 5_000, failure_persistence: None, ..given }
 }
 
 proptest! {

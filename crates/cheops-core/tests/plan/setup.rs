@@ -15,16 +15,16 @@ use super::app::{
     Command, KINDS, really_commute, really_idempotent, really_overwrites, really_wipes,
 };
 
-pub fn kind(text: &str) -> OperationType {
+pub(crate) fn kind(text: &str) -> OperationType {
     OperationType::new(text).unwrap()
 }
 
-pub fn id(n: usize) -> OperationId {
+pub(crate) fn id(n: usize) -> OperationId {
     let author = Author { site: SiteId::new("paris").unwrap(), incarnation: Incarnation(1) };
     OperationId(EntryId { author, n: n as u64 + 1 })
 }
 
-pub fn item(n: usize, command: Command) -> Item {
+pub(crate) fn item(n: usize, command: Command) -> Item {
     Item { id: id(n), kind: kind(command.kind()), replaces: Replaces::Nothing }
 }
 
@@ -50,15 +50,15 @@ fn rule(first: &str, second: &str, cautious: bool) -> Option<Rule> {
 
 /// What an operator may say of each type.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Powers {
-    pub undo: bool,
-    pub idempotent: bool,
-    pub check: bool,
+pub(crate) struct Powers {
+    pub(crate) undo: bool,
+    pub(crate) idempotent: bool,
+    pub(crate) check: bool,
 }
 
 /// A config that tells the truth about these types. `cautious` pairs are called `ordered` though
 /// they commute.
-pub fn config(
+pub(crate) fn config(
     kinds: &[&str],
     powers: &BTreeMap<&str, Powers>,
     cautious: &[(&str, &str)],
@@ -121,7 +121,7 @@ fn all_powers() -> impl Strategy<Value = BTreeMap<&'static str, Powers>> {
     ]
 }
 
-pub fn some_command(kinds: Vec<&'static str>) -> impl Strategy<Value = Command> {
+pub(crate) fn some_command(kinds: Vec<&'static str>) -> impl Strategy<Value = Command> {
     let letters = || select(vec!['a', 'b', 'c', 'd']);
     let of_kind =
         move |name| match name {
@@ -145,10 +145,10 @@ pub fn some_command(kinds: Vec<&'static str>) -> impl Strategy<Value = Command> 
 
 /// A resource: its config, and the commands that may come.
 #[derive(Clone)]
-pub struct Setup {
-    pub config: Config,
-    pub kinds: Vec<&'static str>,
-    pub commands: Vec<Command>,
+pub(crate) struct Setup {
+    pub(crate) config: Config,
+    pub(crate) kinds: Vec<&'static str>,
+    pub(crate) commands: Vec<Command>,
 }
 
 impl fmt::Debug for Setup {
@@ -165,7 +165,7 @@ impl fmt::Debug for Setup {
     }
 }
 
-pub fn some_setup() -> impl Strategy<Value = Setup> {
+pub(crate) fn some_setup() -> impl Strategy<Value = Setup> {
     let snapshots = prop_oneof![3 => Just(false), 1 => Just(true)];
     let cautious = proptest::collection::vec((select(&KINDS[..]), select(&KINDS[..])), 0..3);
     (some_kinds(), all_powers(), cautious, snapshots).prop_flat_map(

@@ -12,7 +12,7 @@ use super::app::{App, Command, State, fresh};
 
 /// Where a step is cut short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Crash {
+pub(crate) enum Crash {
     /// The intent is durable, nothing else happened.
     BeforeEffect,
     /// It happened, and the site does not know.
@@ -21,34 +21,34 @@ pub enum Crash {
 
 /// One site with one resource.
 #[derive(Debug, Clone)]
-pub struct Site {
-    pub app: App,
-    pub log: RunLog,
-    pub commands: BTreeMap<OperationId, Command>,
+pub(crate) struct Site {
+    pub(crate) app: App,
+    pub(crate) log: RunLog,
+    pub(crate) commands: BTreeMap<OperationId, Command>,
     saved: BTreeMap<SnapshotId, App>,
     config: Config,
-    /// Of the last step on each operation that was cut short, whether it happened: the operator
-    /// saw it.
-    pub seen: BTreeMap<OperationId, bool>,
+    /// After the last step on each operation that was cut short, whether the operation's effect
+    /// was there: the operator saw it.
+    pub(crate) seen: BTreeMap<OperationId, bool>,
     /// Every so many repair commands, one fails.
-    pub flaky: Option<usize>,
+    pub(crate) flaky: Option<usize>,
     repairs: usize,
     /// Steps done in all.
-    pub steps: usize,
+    pub(crate) steps: usize,
     /// What happened, for the reader of a failed test.
-    pub story: Vec<String>,
+    pub(crate) story: Vec<String>,
 }
 
 /// How a site stands when it has nothing left to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rest {
+pub(crate) enum Rest {
     InStep,
     Diverged(String),
     InDoubt(OperationId),
 }
 
 impl Site {
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             app: App::default(),
             log: RunLog::default(),
@@ -63,29 +63,29 @@ impl Site {
         }
     }
 
-    pub fn plan(&self, list: &[Item]) -> Plan {
+    pub(crate) fn plan(&self, list: &[Item]) -> Plan {
         plan(list, &self.log, &self.config)
     }
 
-    pub fn fresh(&self, list: &[Item]) -> State {
+    pub(crate) fn fresh(&self, list: &[Item]) -> State {
         fresh(list.iter().map(|item| self.commands[&item.id]))
     }
 
     /// Does one step; says whether there was one.
-    pub fn step(&mut self, list: &[Item], crash: Option<Crash>) -> bool {
+    pub(crate) fn step(&mut self, list: &[Item], crash: Option<Crash>) -> bool {
         let Next::Do(step) = self.plan(list).next else { return false };
         self.steps += 1;
         self.log.begin(&step);
         if crash == Some(Crash::BeforeEffect) {
             self.see(&step, false);
-            self.tell(format!("{step:?}: {crash:?}"), list);
+            self.tell(&format!("{step:?}: {crash:?}"), list);
             return true;
         }
         let ended = self.perform(&step).unwrap_or_else(|mistake| {
-            self.tell(format!("{step:?}"), list);
+            self.tell(&format!("{step:?}"), list);
             panic!("{mistake}:\n{}\n{:?}\n{:?}", self.story.join("\n"), self.app, self.log);
         });
-        self.tell(format!("{step:?}: {ended:?} {crash:?}"), list);
+        self.tell(&format!("{step:?}: {ended:?} {crash:?}"), list);
         match crash {
             None => self.log.finish(&step, ended),
             Some(_) => self.see(&step, ended == Ended::Ok),
@@ -94,12 +94,14 @@ impl Site {
     }
 
     fn see(&mut self, step: &Step, happened: bool) {
-        if let Step::Run(item) | Step::Undo(item) = step {
-            self.seen.insert(item.id.clone(), happened);
-        }
+        match step {
+            Step::Run(item) => self.seen.insert(item.id.clone(), happened),
+            Step::Undo(item) => self.seen.insert(item.id.clone(), !happened),
+            Step::Check(_) | Step::Snapshot(_) | Step::Restore(_) => None,
+        };
     }
 
-    fn tell(&mut self, what: String, list: &[Item]) {
+    fn tell(&mut self, what: &str, list: &[Item]) {
         let list: Vec<_> = list.iter().map(|item| (item.id.0.n, self.commands[&item.id])).collect();
         self.story.push(format!("{what}\n    list {list:?}"));
     }
@@ -134,7 +136,7 @@ impl Site {
     }
 
     /// Runs until nothing is left to do, and says how the site stands then.
-    pub fn settle(&mut self, list: &[Item]) -> Rest {
+    pub(crate) fn settle(&mut self, list: &[Item]) -> Rest {
         let bound = self.steps + 10 * (list.len() + self.commands.len() + 3).pow(2);
         while self.step(list, None) {
             assert!(
@@ -154,12 +156,12 @@ impl Site {
     }
 
     /// The same, with an operator at hand who tells what he saw, as far as he did.
-    pub fn settle_with_operator(&mut self, list: &[Item]) -> Rest {
+    pub(crate) fn settle_with_operator(&mut self, list: &[Item]) -> Rest {
         loop {
             let rest = self.settle(list);
             let Rest::InDoubt(id) = &rest else { return rest };
-            let Some(happened) = self.seen.remove(id) else { return rest };
-            let decision = if happened { Decision::Skip } else { Decision::Rerun };
+            let Some(is_there) = self.seen.remove(id) else { return rest };
+            let decision = if is_there { Decision::Skip } else { Decision::Rerun };
             self.story.push(format!("{id}: {decision:?}"));
             assert!(self.log.decide(id, decision), "nothing to decide on {id}");
         }
