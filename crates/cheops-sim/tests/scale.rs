@@ -17,5 +17,5 @@ fn an_operation_costs_as_much_among_many_sites_as_among_few() {
     assert!(messages < 1.1 && bytes < 1.1, "{few:?} and {many:?}");
     // The operation, and three replies, each to the two others; now and then one of them twice.
     assert!((8.0..10.0).contains(&few.entries_per_operation()), "{few:?}");
-    assert!(few.heartbeats_per_site_and_second() > 0.0 && few.events > few.traffic.updates);
+    assert!(few.heartbeats_per_site_and_second() > 0.0 && few.events_per_second() > 0.0);
 }

@@ -24,7 +24,7 @@ pub(super) struct Runs {
     look_for_superseded: bool,
     /// Whether it was said that all sites are done.
     said_converged: bool,
-    runs_for_this_list: BTreeMap<OperationId, u32>,
+    runs_for_this_list: BTreeMap<OperationId, usize>,
 }
 
 /// The step under way.
@@ -172,11 +172,15 @@ impl Resource {
     fn within_bounds(&self, plan: Plan) -> Plan {
         let Next::Do(Step::Run(item)) = &plan.next else { return plan };
         let runs = self.runs.runs_for_this_list.get(&item.id).copied().unwrap_or(0);
-        if runs < plan::MOST_RUNS {
+        // A repair may try an operation again after each one that it takes back.
+        if runs < 8 + self.resolution.operations().len() {
             return plan;
         }
         let why = Divergence::NoEnd { ran: item.id.clone() };
-        Plan { next: Next::Nothing, health: Health::Diverged { why } }
+        // Whoever waits for a reply still gets one.
+        let unheard = self.items().into_iter().find(|item| !self.runs.log.has_run(&item.id));
+        let next = unheard.map_or(Next::Nothing, |item| Next::Do(Step::Run(item)));
+        Plan { next, health: Health::Diverged { why } }
     }
 
     fn next_plan(&mut self) -> Plan {

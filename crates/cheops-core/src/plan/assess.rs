@@ -6,6 +6,7 @@
 //! operation that should have come first. A refused run did nothing, and is right where it stands
 //! as long as it met the same operations before it as in the list, up to swaps.
 
+use super::Item;
 use super::classes::{Class, Classes, Wipers};
 use super::log::{Effect, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
@@ -172,7 +173,7 @@ impl Assessor<'_> {
             is_due[*place] = true;
             later.meet(view.class_at(*place), *place);
         }
-        let forgotten = Forgotten::new(&view.classes, self.ran);
+        let forgotten = view.forgotten();
         // What may have wiped earlier runs away, and may not.
         let mut doubtful_wipers: Vec<Class> = Vec::new();
         let mut offends = vec![false; self.ran.len()];
@@ -183,7 +184,7 @@ impl Assessor<'_> {
                     let may_be_wiped = doubtful_wipers
                         .iter()
                         .any(|wiper| !view.classes.commute(*wiper, ran.class));
-                    may_be_wiped || later.conflicts(ran.class, place) || forgotten.is_order_of(ran)
+                    may_be_wiped || later.conflicts(ran.class, place) || forgotten.concerns(ran)
                 }
                 (Trace::Took, None) => true,
                 (Trace::MayHaveRun | Trace::MayBeUndone, _) => {
@@ -204,25 +205,28 @@ impl Assessor<'_> {
     }
 }
 
-/// Runs of a life that is lost, counted by class: in which order they happened is not known.
+/// What may have run in a life that is lost, counted by class: whether it did, when, and what it
+/// had a part in is not known.
 pub(super) struct Forgotten<'a> {
     classes: &'a Classes<'a>,
     counts: Vec<usize>,
 }
 
 impl<'a> Forgotten<'a> {
-    pub(super) fn new(classes: &'a Classes<'a>, ran: &[Ran]) -> Self {
+    pub(super) fn new(classes: &'a Classes<'a>, suspects: &[Item]) -> Self {
         let mut counts = vec![0; classes.count()];
-        for one in ran.iter().filter(|one| one.recalled && one.trace != Trace::Refused) {
-            counts[one.class] += 1;
+        for suspect in suspects {
+            counts[classes.of(suspect)] += 1;
         }
         Self { classes, counts }
     }
 
-    /// Whether the order of this run and another one is not known and counts.
-    pub(super) fn is_order_of(&self, one: &Ran) -> bool {
-        let others = |class: Class| self.counts[class] - usize::from(class == one.class);
-        let minds = |class: Class| !self.classes.commute(class, one.class) && others(class) > 0;
-        one.recalled && one.trace != Trace::Refused && (0..self.counts.len()).any(minds)
+    /// Whether this run is one of them and another one may have made a difference to it.
+    pub(super) fn concerns(&self, one: &Ran) -> bool {
+        let itself = |class: Class| usize::from(class == one.class);
+        let minds = |class: Class| {
+            !self.classes.commute(class, one.class) && self.counts[class] > itself(class)
+        };
+        one.recalled && (0..self.counts.len()).any(minds)
     }
 }

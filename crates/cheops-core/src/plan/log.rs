@@ -91,6 +91,9 @@ pub struct RunLog {
     pending: Option<Step>,
     /// Oldest first.
     pub(super) snapshots: Vec<Saved>,
+    /// All that may have run in a life that is lost, for as long as one of them is among the runs:
+    /// even what is not there any more may have had a part in what is.
+    pub(super) suspects: Vec<Item>,
     next_snapshot: u64,
     /// Runs since a snapshot was last asked for.
     since_snapshot: u64,
@@ -113,6 +116,7 @@ impl RunLog {
         let known: BTreeSet<_> = self.runs.iter().map(|run| run.item.id.clone()).collect();
         let new = suspects.into_iter().filter(|item| !known.contains(&item.id));
         let recalled: Vec<_> = new.map(recall).collect();
+        self.suspects.extend(recalled.iter().map(|run| run.item.clone()));
         // What is in the application is in the snapshots that were taken of it.
         let saved = self.snapshots.iter_mut().map(|saved| &mut saved.runs);
         for runs in saved.chain([&mut self.runs]) {
@@ -186,6 +190,10 @@ impl RunLog {
         forget(&mut self.runs, &gone, config);
         for saved in &mut self.snapshots {
             forget(&mut saved.runs, &gone, config);
+        }
+        let mut saved = self.snapshots.iter().flat_map(|saved| &saved.runs);
+        if !self.runs.iter().any(|run| run.recalled) && !saved.any(|run| run.recalled) {
+            self.suspects.clear();
         }
     }
 
@@ -262,6 +270,7 @@ impl RunLog {
             .filter(|run| run.trace != Trace::Refused)
             .map(|run| Run { trace: Trace::MayHaveRun, recalled: true, ..run })
             .collect();
+        self.suspects.extend(doubtful.iter().map(|run| run.item.clone()));
         self.runs.extend(doubtful);
     }
 

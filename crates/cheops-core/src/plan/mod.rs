@@ -36,7 +36,7 @@ use crate::config::Config;
 use crate::model::{OperationId, OperationType, Replaces};
 
 pub use log::{Decision, Effect, RunLog, SnapshotId};
-pub use why::{Divergence, MOST_RUNS};
+pub use why::Divergence;
 
 /// One operation, as far as planning needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

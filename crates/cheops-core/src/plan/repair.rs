@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::assess::Forgotten;
 use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
@@ -142,13 +141,11 @@ impl View<'_> {
         let (doubt, item) = (ran[at], &self.log.runs.get(ran[at].run)?.item);
         let handling = self.config.handling(&item.kind);
         // Twice is as good as once only if nothing that minds came in between.
-        let minds = |(other, ran): (usize, &Ran)| {
-            other != at
-                && ran.trace != Trace::Refused
-                && (other > at || (ran.recalled && doubt.recalled))
-                && !self.classes.commute(ran.class, doubt.class)
+        let minds = |later: &Ran| {
+            later.trace != Trace::Refused && !self.classes.commute(later.class, doubt.class)
         };
-        if handling.idempotent && doubt.place.is_some() && !ran.iter().enumerate().any(minds) {
+        let is_last = !ran[at + 1..].iter().any(minds) && !self.forgotten().concerns(&doubt);
+        if handling.idempotent && doubt.place.is_some() && is_last {
             return Some(Step::Run(item.clone()));
         }
         let can_tell = handling.check.is_some() && self.check_can_tell(ran, at);
@@ -221,8 +218,7 @@ impl View<'_> {
         let run = &self.log.runs[ran[index].run];
         let has_undo = self.config.handling(&run.item.kind).undo.is_some();
         let brings_back_unknown = run.recalled && self.classes.overwrites(ran[index].class);
-        let is_certain = run.trace == Trace::Took
-            && !Forgotten::new(&self.classes, ran).is_order_of(&ran[index]);
+        let is_certain = run.trace == Trace::Took && !self.forgotten().concerns(&ran[index]);
         has_undo && is_certain && !run.fixed && !brings_back_unknown
     }
 

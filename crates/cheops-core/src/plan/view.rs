@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assess::Forgotten;
 use super::classes::{Class, Classes, Wipers};
 use super::log::{Run, RunLog, Trace};
 use super::{Item, Step};
@@ -68,7 +69,8 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     pub(super) fn new(list: &'a [Item], log: &'a RunLog, config: &'a Config) -> Self {
         let logged = log.runs.iter().chain(log.snapshots.iter().flat_map(|saved| &saved.runs));
-        let items = list.iter().chain(logged.map(|run| &run.item));
+        let logged = logged.map(|run| &run.item).chain(&log.suspects);
+        let items = list.iter().chain(logged);
         let classes = Classes::new(config, items);
         let list_classes = list.iter().map(|item| classes.of(item)).collect();
         let places = list.iter().enumerate().map(|(place, item)| (&item.id, place)).collect();
@@ -85,6 +87,10 @@ impl<'a> View<'a> {
 
     pub(super) fn has_run(&self, place: Place) -> bool {
         self.log.has_run(&self.list[place].id)
+    }
+
+    pub(super) fn forgotten(&self) -> Forgotten<'_> {
+        Forgotten::new(&self.classes, &self.log.suspects)
     }
 
     /// Those of these runs that are not wiped away.

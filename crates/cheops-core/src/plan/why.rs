@@ -6,9 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::OperationId;
 
-/// How often one operation may be run for one and the same list. Repairs need two or three.
-pub const MOST_RUNS: u32 = 8;
-
 /// What keeps a site's state from being that of a fresh run of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Divergence {
@@ -53,8 +50,8 @@ impl fmt::Display for Divergence {
             ),
             Self::NoEnd { ran } => write!(
                 f,
-                "`{ran}` was run {MOST_RUNS} times for the same list without an end: its matrix \
-                 may contradict what its commands do"
+                "`{ran}` was run again and again for the same list without an end: the matrix may \
+                 contradict what the commands do"
             ),
             Self::Forgotten { ran } => write!(
                 f,

@@ -97,7 +97,12 @@ impl Site {
         match step {
             Step::Run(item) => self.seen.insert(item.id.clone(), happened),
             Step::Undo(item) => self.seen.insert(item.id.clone(), !happened),
-            Step::Check(_) | Step::Snapshot(_) | Step::Restore(_) => None,
+            Step::Restore(_) => {
+                let ids = self.commands.keys();
+                self.seen = ids.map(|id| (id.clone(), self.app.has(id))).collect();
+                None
+            }
+            Step::Check(_) | Step::Snapshot(_) => None,
         };
     }
 

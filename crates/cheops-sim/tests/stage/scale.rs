@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cheops_core::config::Config;
 use cheops_core::engine::{Submission, Ticket, Wait};
@@ -18,7 +19,7 @@ const COUNTER: &str = r#"{"ResolutionMatrix": [
 /// Every resource gets one operation at each of its sites.
 const HOME: usize = 3;
 /// How long the users take for one round of operations, one on each resource.
-const ROUND_MS: u64 = 600;
+const ROUND_MS: u64 = 300;
 
 /// How big.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,8 @@ pub(crate) struct Measured {
     pub(crate) traffic: Traffic,
     /// Things that happened: arrivals, ends of commands, ticks.
     pub(crate) events: u64,
+    /// How long that took here.
+    pub(crate) took: Duration,
     pub(crate) virtual_ms: u64,
 }
 
@@ -49,6 +52,10 @@ impl Measured {
 
     pub(crate) fn entries_per_operation(&self) -> f64 {
         ratio(self.traffic.entries, self.operations)
+    }
+
+    pub(crate) fn events_per_second(&self) -> f64 {
+        self.events as f64 / self.took.as_secs_f64()
     }
 
     pub(crate) fn heartbeats_per_site_and_second(&self) -> f64 {
@@ -76,7 +83,8 @@ pub(crate) fn measure(scale: Scale) -> Measured {
     let mut play =
         Play { world: World::new(Setup { check: false, ..Setup::new(scale.sites, 1) }), events: 0 };
     // Until all have heard each other.
-    play.until(500);
+    play.world.run_for(500).unwrap();
+    let start = Instant::now();
     for round in 0..HOME {
         let begin = play.world.now_ms;
         for (number, resource) in held.iter().enumerate() {
@@ -91,6 +99,7 @@ pub(crate) fn measure(scale: Scale) -> Measured {
         operations: (HOME * scale.resources) as u64,
         traffic: play.world.traffic,
         events: play.events,
+        took: start.elapsed(),
         virtual_ms: play.world.now_ms,
     }
 }
