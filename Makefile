@@ -9,6 +9,14 @@ SHELL := bash
 CARGO ?= cargo
 export CARGO
 
+# A machine may have the pinned version under the name `stable` only, and no way to fetch it again.
+PINNED := $(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+ifneq ($(shell cargo --version >/dev/null 2>&1 && echo there),there)
+  ifeq ($(word 2,$(shell rustup run stable rustc --version 2>/dev/null)),$(PINNED))
+    export RUSTUP_TOOLCHAIN := stable
+  endif
+endif
+
 SEEDS ?= 1000
 MINUTES ?= 60
 SECONDS ?= 60
