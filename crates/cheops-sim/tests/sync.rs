@@ -288,7 +288,6 @@ fn a_site_that_is_cut_off_is_seen_down_within_three_seconds_and_up_soon_after() 
 }
 
 #[test]
-#[ignore = "a link that was idle is called down when it is shared first, and the operation waits"]
 fn the_first_operation_that_two_sites_share_is_sent_at_once() {
     let mut stage = Stage::new(2, COUNTER);
     // In between two signs of life, which are rare where nothing is shared.

@@ -31,6 +31,8 @@ pub(super) struct Link {
     last_heartbeat: Option<Echo>,
     last_heartbeat_at_ms: u64,
     next_beat_ms: u64,
+    /// Until when its silence says nothing, since it may not know yet that it should speak often.
+    patient_until_ms: u64,
 }
 
 /// What hearing a site revealed.
@@ -144,7 +146,8 @@ impl Links {
         let Some(link) = self.links.get_mut(site) else { return Vec::new() };
         let mut effects = Vec::new();
         let silence = link.heard_ms.map(|heard| now_ms.saturating_sub(heard));
-        if link.up && silence.is_none_or(|silence| silence > link.silence_allowed_ms(settings)) {
+        let too_long = silence.is_none_or(|silence| silence > link.silence_allowed_ms(settings));
+        if link.up && too_long && now_ms > link.patient_until_ms {
             link.up = false;
             link.since_ms = now_ms;
             link.asking.clear();
@@ -169,11 +172,26 @@ impl Links {
         effects
     }
 
+    /// That site talks about a shared resource, so it speaks often from now on.
+    pub(super) fn knows_it_shares(&mut self, site: &SiteId) {
+        if let Some(link) = self.links.get_mut(site) {
+            link.patient_until_ms = 0;
+        }
+    }
+
     /// One more resource is shared with that site: look after the link more often from now on.
-    pub(super) fn share(&mut self, site: &SiteId, timers: &mut Timers, now_ms: u64) {
+    pub(super) fn share(
+        &mut self,
+        site: &SiteId,
+        settings: &Settings,
+        timers: &mut Timers,
+        now_ms: u64,
+    ) {
         if let Some(link) = self.links.get_mut(site) {
             link.shared += 1;
             if link.shared == 1 {
+                link.patient_until_ms =
+                    now_ms + settings.idle_heartbeat_ms + settings.down_after_ms;
                 if !link.up {
                     self.unheard.insert(site.clone());
                 }

@@ -167,6 +167,7 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
         turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
         return;
     }
+    turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
     follow_up(resource, turn);
 }

@@ -293,7 +293,9 @@ impl Resource {
         let new = self.declared.sites.difference(&before);
         for site in new.filter(|site| **site != me) {
             self.peers.entry(site.clone()).or_default();
-            turn.context.links.share(site, &mut turn.context.timers, turn.now.mono_ms);
+            let context = &mut *turn.context;
+            let now_ms = turn.now.mono_ms;
+            context.links.share(site, &context.settings, &mut context.timers, now_ms);
         }
         self.resolve_anew();
     }

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use super::assess::Forgotten;
 use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, Place, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
@@ -131,21 +132,23 @@ impl View<'_> {
     fn settle_doubt(&self, ran: &[Ran]) -> Option<Next> {
         let doubts: Vec<_> = (0..ran.len()).rev().filter(|at| ran[*at].trace.in_doubt()).collect();
         let last = self.log.runs.get(ran[*doubts.first()?].run)?;
-        let by_itself = doubts.iter().find_map(|at| self.settle_one(ran, *at)).map(Next::Do);
+        let forgotten = self.forgotten();
+        let by_itself =
+            doubts.iter().find_map(|at| self.settle_one(ran, *at, &forgotten)).map(Next::Do);
         by_itself
             .or_else(|| self.restore().map(|id| Next::Do(Step::Restore(id))))
             .or_else(|| Some(Next::AwaitOperator(last.item.id.clone())))
     }
 
-    fn settle_one(&self, ran: &[Ran], at: usize) -> Option<Step> {
+    fn settle_one(&self, ran: &[Ran], at: usize, forgotten: &Forgotten<'_>) -> Option<Step> {
         let (doubt, item) = (ran[at], &self.log.runs.get(ran[at].run)?.item);
         let handling = self.config.handling(&item.kind);
         // Twice is as good as once only if nothing that minds came in between.
         let minds = |later: &Ran| {
             later.trace != Trace::Refused && !self.classes.commute(later.class, doubt.class)
         };
-        let is_last = !ran[at + 1..].iter().any(minds) && !self.forgotten().concerns(&doubt);
-        if handling.idempotent && doubt.place.is_some() && is_last {
+        let is_last = || !forgotten.concerns(&doubt) && !ran[at + 1..].iter().any(minds);
+        if handling.idempotent && doubt.place.is_some() && is_last() {
             return Some(Step::Run(item.clone()));
         }
         let can_tell = handling.check.is_some() && self.check_can_tell(ran, at);
@@ -201,12 +204,13 @@ impl View<'_> {
     fn must_go(&self, ran: &[Ran], now: &Assessment) -> Option<BTreeSet<usize>> {
         let mut is_gone = vec![false; self.classes.count()];
         let mut going = BTreeSet::new();
+        let forgotten = self.forgotten();
         for (index, one) in ran.iter().enumerate().filter(|(_, one)| one.trace != Trace::Refused) {
             let minds = |class| is_gone[class] && !self.classes.commute(class, one.class);
             if now.offends[index] || (0..is_gone.len()).any(minds) {
                 is_gone[one.class] = true;
                 going.insert(one.run);
-                if !self.can_go(ran, index) {
+                if !self.can_go(one, &forgotten) {
                     return None;
                 }
             }
@@ -214,12 +218,12 @@ impl View<'_> {
         Some(going)
     }
 
-    fn can_go(&self, ran: &[Ran], index: usize) -> bool {
-        let run = &self.log.runs[ran[index].run];
+    fn can_go(&self, one: &Ran, forgotten: &Forgotten<'_>) -> bool {
+        let run = &self.log.runs[one.run];
         let has_undo = self.config.handling(&run.item.kind).undo.is_some();
-        let brings_back_unknown = run.recalled && self.classes.overwrites(ran[index].class);
-        let is_certain = run.trace == Trace::Took && !self.forgotten().concerns(&ran[index]);
-        has_undo && is_certain && !run.fixed && !brings_back_unknown
+        let brings_back_unknown = run.fixed || (run.recalled && self.classes.overwrites(one.class));
+        let is_certain = run.trace == Trace::Took && !forgotten.concerns(one);
+        has_undo && is_certain && !brings_back_unknown
     }
 
     /// The latest snapshot from which the list can be followed.

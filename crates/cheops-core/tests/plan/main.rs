@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod app;
+mod endings;
 mod examples;
 mod properties;
 mod setup;
