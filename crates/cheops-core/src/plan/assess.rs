@@ -174,25 +174,15 @@ impl Assessor<'_> {
             later.meet(view.class_at(*place), *place);
         }
         let forgotten = view.forgotten();
-        // What may have wiped earlier runs away, and may not.
-        let mut doubtful_wipers: Vec<Class> = Vec::new();
         let mut offends = vec![false; self.ran.len()];
         for (index, ran) in self.ran.iter().enumerate().rev() {
             offends[index] = match (ran.trace, ran.place) {
                 (Trace::Refused, _) => false,
                 (Trace::Took, Some(place)) => {
-                    let may_be_wiped = doubtful_wipers
-                        .iter()
-                        .any(|wiper| !view.classes.commute(*wiper, ran.class));
-                    may_be_wiped || later.conflicts(ran.class, place) || forgotten.concerns(ran)
+                    later.conflicts(ran.class, place) || forgotten.concerns(ran)
                 }
-                (Trace::Took, None) => true,
-                (Trace::MayHaveRun | Trace::MayBeUndone, _) => {
-                    if view.classes.overwrites(ran.class) {
-                        doubtful_wipers.push(ran.class);
-                    }
-                    true
-                }
+                // Nothing else is certain while one is in doubt: it may have wiped others away.
+                (Trace::Took, None) | (Trace::MayHaveRun | Trace::MayBeUndone, _) => true,
             };
             if let Some(place) = ran.place
                 && !is_due[place]

@@ -1,4 +1,11 @@
 //! The simulated world: sites, time, and what happens next. One thread, one source of chance.
+//!
+//! Here: the stage and what can be done to it. `agenda` is what happens when, `decisions` what an
+//! event leads to, `effects` what is done about it.
+
+mod agenda;
+mod decisions;
+mod effects;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,19 +13,19 @@ use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Answer, Application as AfterLoss, Effect, Engine, Event, Job, JobId, Message, Notice, Reaction,
-    Record, Settings, Submission, Task, Ticket,
+    Answer, Application as AfterLoss, Engine, Event, JobId, Message, Notice, Settings, Submission,
+    Task, Ticket,
 };
-use cheops_core::model::{
-    Author, Body, Entry, Incarnation, Operation, OperationId, ResourceId, SiteId,
-};
+use cheops_core::model::{Author, Entry, Incarnation, Operation, OperationId, ResourceId, SiteId};
+
+use agenda::{Scheduled, What};
 
 use crate::bugs::Bug;
 use crate::checks::{Checks, Violation};
 use crate::disk::Disk;
 use crate::network::{CITIES, Network};
 use crate::rng::Rng;
-use crate::site::{Running, Site};
+use crate::site::Site;
 use crate::sometimes::Sometimes;
 use crate::trace::Trace;
 
@@ -65,39 +72,6 @@ pub enum CrashPoint {
     AfterCommit,
     /// It is durable, and half of it was done.
     BetweenEffects,
-}
-
-#[derive(Debug)]
-enum What {
-    Deliver { to: usize, from: usize, message: Message },
-    CarryOut { site: usize, life: u64, job: JobId },
-    End { site: usize, life: u64, job: JobId },
-    Tick { site: usize, life: u64 },
-    Restart { site: usize, life: u64 },
-}
-
-#[derive(Debug)]
-struct Scheduled {
-    at_ms: u64,
-    number: u64,
-    what: What,
-}
-
-impl PartialEq for Scheduled {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at_ms, self.number) == (other.at_ms, other.number)
-    }
-}
-impl Eq for Scheduled {}
-impl PartialOrd for Scheduled {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Scheduled {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ms, self.number).cmp(&(other.at_ms, other.number))
-    }
 }
 
 /// Sites, links, time.
@@ -343,202 +317,6 @@ impl World {
         self.handle_about(site, Event::Ended { job, outcome }, Some(running.job.resource));
     }
 
-    /// Lets a site's engine handle an event, makes the outcome durable, and does what it says.
-    pub fn handle(&mut self, site: usize, event: Event) {
-        let resource = resource_of(&event);
-        self.handle_about(site, event, resource);
-    }
-
-    fn handle_about(&mut self, site: usize, event: Event, resource: Option<ResourceId>) {
-        let now = self.sites[site].now(self.now_ms);
-        self.trace.note(self.now_ms, &self.sites[site].id, &event);
-        self.trace.line(|| describe(self.now_ms, &self.sites[site].id, &event));
-        let Some(engine) = self.sites[site].engine.as_mut() else { return };
-        let reaction = engine.handle(now, event);
-        self.carry_on(site, reaction);
-        if self.setup.check
-            && let Some(resource) = resource
-        {
-            self.checks.after_step(self.now_ms, &self.sites[site], &resource);
-            self.note_conflicts(site, &resource);
-        }
-        self.schedule_tick(site);
-    }
-
-    fn carry_on(&mut self, site: usize, reaction: Reaction) {
-        // A crash that takes nothing with it is of little interest.
-        let weight = if reaction.records() > 0 { 10 } else { 1 };
-        let crash = self.rng.below(100_000) < self.crash_chance * weight;
-        let point = crash.then(|| {
-            *self.rng.pick(&[
-                CrashPoint::BeforeCommit,
-                CrashPoint::AfterCommit,
-                CrashPoint::BetweenEffects,
-            ])
-        });
-        let lying = self.setup.bug == Some(Bug::EffectsBeforeCommit);
-        if point == Some(CrashPoint::BeforeCommit) && !lying {
-            self.sometimes.saw("crash: before the commit");
-            return self.crash(site);
-        }
-        let records_before = self.sites[site].disk.records().len();
-        let mut log = Filtered { disk: &mut self.sites[site].disk, bug: self.setup.bug };
-        let Ok(effects) = reaction.commit(&mut log);
-        self.note_written(site, records_before);
-        if point == Some(CrashPoint::AfterCommit) {
-            self.sometimes.saw("crash: after the commit");
-            return self.crash(site);
-        }
-        let half = effects.len() / 2;
-        for (at, effect) in effects.into_iter().enumerate() {
-            if point == Some(CrashPoint::BetweenEffects) && at >= half {
-                break;
-            }
-            self.carry_out_effect(site, effect);
-        }
-        if point == Some(CrashPoint::BetweenEffects) {
-            self.sometimes.saw("crash: between effects");
-            self.crash(site);
-        }
-        if lying && point == Some(CrashPoint::BeforeCommit) {
-            let written = self.sites[site].disk.records().len() - records_before;
-            self.sites[site].disk.lose_last(written);
-            self.crash(site);
-        }
-    }
-
-    fn note_written(&mut self, site: usize, from: usize) {
-        let me = &self.sites[site].settings.me;
-        for record in
-            &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..]
-        {
-            let Record::Entry(resource, entry) = record else { continue };
-            let Body::Operation(operation) = &entry.body else { continue };
-            if operation.id.0.author != *me {
-                continue;
-            }
-            self.operations.insert(operation.id.clone(), Arc::new(operation.clone()));
-            if let Some(config) = operation.declares.as_ref().and_then(|said| said.config.clone()) {
-                self.configs.insert(resource.clone(), config);
-            }
-        }
-    }
-
-    fn carry_out_effect(&mut self, site: usize, effect: Effect) {
-        self.trace.note(self.now_ms, &self.sites[site].id, &effect);
-        if !Bug::lets_out(self.setup.bug, &effect) {
-            return;
-        }
-        match effect {
-            Effect::Tell { to, message } => self.tell(site, &to, &message),
-            Effect::Run(job) => self.run(site, job),
-            Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
-            Effect::Notify(notice) => self.note(site, notice),
-        }
-    }
-
-    fn tell(&mut self, from: usize, to: &SiteId, message: &Message) {
-        let Some(to) = self.indexes.get(to).copied() else { return };
-        self.count(from, to, message);
-        let delays = self.network.delays_ms(from, to, &mut self.rng);
-        match delays.as_slice() {
-            [] => self.sometimes.saw("network: lost"),
-            [_] => {}
-            _ => self.sometimes.saw("network: duplicated"),
-        }
-        if delays.iter().any(|delay| *delay > 300) {
-            self.sometimes.saw("network: reordered");
-        }
-        for delay in delays {
-            self.schedule(delay, What::Deliver { to, from, message: message.clone() });
-        }
-    }
-
-    fn count(&mut self, from: usize, to: usize, message: &Message) {
-        let Message::Update(update) = message else {
-            self.traffic.heartbeats += 1;
-            return;
-        };
-        self.traffic.updates += 1;
-        self.traffic.entries += update.entries.len() as u64;
-        self.traffic.update_bytes +=
-            postcard::to_stdvec(message).map_or(0, |bytes| bytes.len() as u64);
-        if !self.setup.check {
-            return;
-        }
-        let (from, to) = (self.sites[from].id.clone(), self.sites[to].id.clone());
-        self.checks.told(&to, update);
-        if update.asks {
-            self.sometimes.saw("sync: asked");
-        }
-        if update.entries.len() > 4 {
-            self.sometimes.saw("sync: caught up in one message");
-        }
-        if update.entries.iter().any(|entry| entry.id().author.site != from) {
-            self.sometimes.saw("sync: relayed by a third site");
-        }
-    }
-
-    fn run(&mut self, site: usize, job: Job) {
-        match &job.task {
-            Task::Run(operation) => {
-                let site = &self.sites[site];
-                if site.application.holds(&job.resource, &operation.id) {
-                    self.sometimes.saw("run: again, from a replacing operation");
-                }
-            }
-            Task::Undo { .. } => self.sometimes.saw("run: undone"),
-            Task::Check { .. } => self.sometimes.saw("run: checked"),
-            Task::Snapshot { .. } => self.sometimes.saw("run: snapshot"),
-            Task::Restore { .. } => self.sometimes.saw("run: restored"),
-            Task::RunPart { .. } | Task::Decompose { .. } => {}
-        }
-        let (least, most) = self.setup.command_ms;
-        let takes = self.rng.between(least, most);
-        let acts = self.rng.below(takes + 1);
-        let (id, life) = (job.id, self.sites[site].life);
-        self.sites[site].running.insert(id, Running { job, outcome: None });
-        self.schedule(acts, What::CarryOut { site, life, job: id });
-        self.schedule(takes, What::End { site, life, job: id });
-    }
-
-    fn answer(&mut self, site: usize, ticket: Ticket, answer: Answer) {
-        match &answer {
-            Answer::Accepted(id) => {
-                if let Some(operation) = self.operations.get(id) {
-                    let holds = self.sites[site].disk.holds(&operation.resource, id);
-                    self.checks.accepted(&operation.resource, id, holds);
-                }
-            }
-            Answer::Done => self.sometimes.saw("user: answered by all"),
-            Answer::TimedOut { .. } => self.sometimes.saw("user: timed out"),
-            Answer::Refused(_) => self.sometimes.saw("user: refused"),
-            Answer::Replied(_) => {}
-        }
-        self.answers.entry(ticket).or_default().push(answer);
-    }
-
-    fn note(&mut self, site: usize, notice: Notice) {
-        self.trace.line(|| format!("{:>9} {:<9}   {notice:?}", self.now_ms, self.sites[site].id));
-        match &notice {
-            Notice::SiteDown(_) => self.sometimes.saw("site: seen down"),
-            Notice::SiteUp(_) => self.sometimes.saw("site: seen up again"),
-            Notice::SiteLostItsDisk(_) => self.sometimes.saw("site: rejoined without its memory"),
-            Notice::StrangeClock(..) => self.sometimes.saw("clock: strange stamp flagged"),
-            Notice::Pruned(..) => self.sometimes.saw("sync: pruned"),
-            Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
-            Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
-            Notice::InDoubt(..) => self.sometimes.saw("run: in doubt, operator asked"),
-            Notice::Converged(_) => self.sometimes.saw("resource: converged"),
-            Notice::Malformed(from, what) => {
-                let allowed = self.setup.bug.is_some();
-                self.checks.malformed(from, *what, allowed);
-            }
-            Notice::Applied(..) | Notice::Failed(..) | Notice::Superseded(..) => {}
-        }
-        self.notices.push((self.sites[site].id.clone(), notice));
-    }
-
     fn schedule_tick(&mut self, site: usize) {
         let Some(due) = self.sites[site].engine.as_ref().and_then(Engine::next_deadline) else {
             return;
@@ -597,56 +375,4 @@ impl World {
         self.carry_on(site, reaction);
         self.schedule_tick(site);
     }
-
-    fn note_conflicts(&mut self, site: usize, resource: &ResourceId) {
-        let Some(view) = self.sites[site].engine.as_ref().and_then(|e| e.resource(resource)) else {
-            return;
-        };
-        crate::checks::note_conflicts(&view, &mut self.sometimes);
-    }
-}
-
-/// The disk with a bug in front of it, perhaps.
-struct Filtered<'a> {
-    disk: &'a mut Disk,
-    bug: Option<Bug>,
-}
-
-impl cheops_core::engine::Log for Filtered<'_> {
-    type Error = std::convert::Infallible;
-    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error> {
-        if self.bug.is_none() {
-            return self.disk.append(records);
-        }
-        let kept: Vec<Record> =
-            records.iter().filter(|record| Bug::keeps(self.bug, record)).cloned().collect();
-        self.disk.append(&kept)
-    }
-}
-
-fn resource_of(event: &Event) -> Option<ResourceId> {
-    match event {
-        Event::Submitted(submission) => Some(submission.resource.clone()),
-        Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
-        Event::Decided { resource, .. } => Some(resource.clone()),
-        Event::Ended { .. } | Event::Heard { .. } | Event::Ticked => None,
-    }
-}
-
-fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
-    let what = match event {
-        Event::Submitted(submission) => format!(
-            "submitted {} {} `{}`",
-            submission.resource,
-            submission.kind,
-            submission.payload.summary()
-        ),
-        Event::Heard { from, message } => format!("heard from {from}: {message}"),
-        Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
-        Event::Decided { resource, operation, decision } => {
-            format!("operator says {decision:?} to {operation} of {resource}")
-        }
-        Event::Ticked => "ticked".to_owned(),
-    };
-    format!("{at_ms:>9} {site:<9} {what}")
 }

@@ -1,0 +1,146 @@
+//! From an event to what it leads to: the engine decides, the disk keeps it, the effects follow,
+//! and a crash may come between any two of these.
+
+use std::sync::Arc;
+
+use cheops_core::engine::{Event, Log, Message, Reaction, Record};
+use cheops_core::model::{Body, ResourceId, SiteId};
+
+use super::{CrashPoint, World};
+use crate::bugs::Bug;
+use crate::disk::Disk;
+
+impl World {
+    /// Lets a site's engine handle an event, makes the outcome durable, and does what it says.
+    pub fn handle(&mut self, site: usize, event: Event) {
+        let resource = resource_of(&event);
+        self.handle_about(site, event, resource);
+    }
+
+    pub(super) fn handle_about(&mut self, site: usize, event: Event, resource: Option<ResourceId>) {
+        let now = self.sites[site].now(self.now_ms);
+        self.trace.note(self.now_ms, &self.sites[site].id, &event);
+        self.trace.line(|| describe(self.now_ms, &self.sites[site].id, &event));
+        let Some(engine) = self.sites[site].engine.as_mut() else { return };
+        let reaction = engine.handle(now, event);
+        self.carry_on(site, reaction);
+        if self.setup.check
+            && let Some(resource) = resource
+        {
+            self.checks.after_step(self.now_ms, &self.sites[site], &resource);
+            self.note_conflicts(site, &resource);
+        }
+        self.schedule_tick(site);
+    }
+
+    pub(super) fn carry_on(&mut self, site: usize, reaction: Reaction) {
+        // A crash that takes nothing with it is of little interest.
+        let weight = if reaction.records() > 0 { 10 } else { 1 };
+        let crash = self.rng.below(100_000) < self.crash_chance * weight;
+        let point = crash.then(|| {
+            *self.rng.pick(&[
+                CrashPoint::BeforeCommit,
+                CrashPoint::AfterCommit,
+                CrashPoint::BetweenEffects,
+            ])
+        });
+        let lying = self.setup.bug == Some(Bug::EffectsBeforeCommit);
+        if point == Some(CrashPoint::BeforeCommit) && !lying {
+            self.sometimes.saw("crash: before the commit");
+            return self.crash(site);
+        }
+        let records_before = self.sites[site].disk.records().len();
+        let mut log = Filtered { disk: &mut self.sites[site].disk, bug: self.setup.bug };
+        let Ok(effects) = reaction.commit(&mut log);
+        self.note_written(site, records_before);
+        if point == Some(CrashPoint::AfterCommit) {
+            self.sometimes.saw("crash: after the commit");
+            return self.crash(site);
+        }
+        let half = effects.len() / 2;
+        for (at, effect) in effects.into_iter().enumerate() {
+            if point == Some(CrashPoint::BetweenEffects) && at >= half {
+                break;
+            }
+            self.carry_out_effect(site, effect);
+        }
+        if point == Some(CrashPoint::BetweenEffects) {
+            self.sometimes.saw("crash: between effects");
+            self.crash(site);
+        }
+        if lying && point == Some(CrashPoint::BeforeCommit) {
+            let written = self.sites[site].disk.records().len() - records_before;
+            self.sites[site].disk.lose_last(written);
+            self.crash(site);
+        }
+    }
+
+    fn note_written(&mut self, site: usize, from: usize) {
+        let me = &self.sites[site].settings.me;
+        for record in
+            &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..]
+        {
+            let Record::Entry(resource, entry) = record else { continue };
+            let Body::Operation(operation) = &entry.body else { continue };
+            if operation.id.0.author != *me {
+                continue;
+            }
+            self.operations.insert(operation.id.clone(), Arc::new(operation.clone()));
+            if let Some(config) = operation.declares.as_ref().and_then(|said| said.config.clone()) {
+                self.configs.insert(resource.clone(), config);
+            }
+        }
+    }
+
+    fn note_conflicts(&mut self, site: usize, resource: &ResourceId) {
+        let Some(view) = self.sites[site].engine.as_ref().and_then(|e| e.resource(resource)) else {
+            return;
+        };
+        crate::checks::note_conflicts(&view, &mut self.sometimes);
+    }
+}
+
+/// The disk with a bug in front of it, perhaps.
+struct Filtered<'a> {
+    disk: &'a mut Disk,
+    bug: Option<Bug>,
+}
+
+impl Log for Filtered<'_> {
+    type Error = std::convert::Infallible;
+    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error> {
+        if self.bug.is_none() {
+            return self.disk.append(records);
+        }
+        let kept: Vec<Record> =
+            records.iter().filter(|record| Bug::keeps(self.bug, record)).cloned().collect();
+        self.disk.append(&kept)
+    }
+}
+
+fn resource_of(event: &Event) -> Option<ResourceId> {
+    match event {
+        Event::Submitted(submission) => Some(submission.resource.clone()),
+        Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
+        Event::Decided { resource, .. } => Some(resource.clone()),
+        Event::Ended { .. } | Event::Heard { .. } | Event::Ticked => None,
+    }
+}
+
+fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
+    let what = match event {
+        Event::Submitted(submission) => format!(
+            "submitted {} {} `{}`",
+            submission.resource,
+            submission.kind,
+            submission.payload.summary()
+        ),
+        Event::Heard { from, message } => format!("heard from {from}: {message}"),
+        Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
+        Event::Decided { resource, operation, decision } => {
+            format!("operator says {decision:?} to {operation} of {resource}")
+        }
+        Event::Ticked => "ticked".to_owned(),
+    };
+    format!("{at_ms:>9} {site:<9} {what}")
+}
