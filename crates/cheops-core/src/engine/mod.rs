@@ -6,16 +6,18 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
-//! `resource` (one resource as this site knows it), `sync` (keeping sites in step), `run` (running
-//! the list), `links` (who is heard), `waiting` (users who wait), `recover` (from the log back to
+//! `resource` (one resource as this site knows it), `replies` (what sites said of its operations),
+//! `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard), `waiting` (users who wait), `recover` (from the log back to
 //! an engine), `view` (what readers see).
 
 mod context;
 mod durable;
+mod jobs;
 mod links;
 mod peer;
 mod ports;
 mod recover;
+mod replies;
 mod resource;
 mod run;
 mod settings;

@@ -1,12 +1,13 @@
 //! One resource as one site knows it: its entries, what they come to, and who knows what.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
 use super::peer::Peer;
 use super::ports::{Declared, Malformed, Notice};
+use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
@@ -41,71 +42,6 @@ pub(super) struct Resource {
 struct Held {
     arrival: u64,
     entry: Arc<Entry>,
-}
-
-/// What the sites said of one operation.
-#[derive(Debug, Default)]
-pub(super) struct Replies {
-    /// The last word of each author.
-    latest: BTreeMap<Author, Arc<Entry>>,
-    /// Whether it succeeded the first time it ran, by author. Never changes, so that an operation
-    /// cannot turn void and back as it is run again.
-    pub(super) first_verdicts: BTreeMap<Author, bool>,
-}
-
-impl Replies {
-    /// The last word of a site, in whichever life of its disk it was said.
-    pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
-        let of_site = self.latest.iter().filter(|(author, _)| author.site == *site);
-        of_site.filter_map(|(_, entry)| reply_in(entry)).max_by_key(|reply| reply.stamp)
-    }
-
-    /// The last word of an author.
-    pub(super) fn by(&self, author: &Author) -> Option<&Reply> {
-        self.latest.get(author).and_then(|entry| reply_in(entry))
-    }
-
-    pub(super) fn succeeded_somewhere(&self) -> bool {
-        self.first_verdicts.values().any(|ok| *ok)
-    }
-
-    fn is_partial_error(&self) -> bool {
-        self.succeeded_somewhere() && self.first_verdicts.values().any(|ok| !*ok)
-    }
-
-    fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
-        let failed: BTreeSet<_> = self.first_verdicts.keys().map(|author| &author.site).collect();
-        !self.succeeded_somewhere() && sites.iter().all(|site| failed.contains(site))
-    }
-}
-
-/// What this site has said of the operations it knows.
-#[derive(Debug, Default)]
-struct OwnReplies {
-    none_yet: BTreeSet<OperationId>,
-    ran: BTreeSet<OperationId>,
-    superseded: BTreeSet<OperationId>,
-}
-
-impl OwnReplies {
-    fn said(&mut self, reply: &Reply) {
-        let id = &reply.operation;
-        self.none_yet.remove(id);
-        let superseded = matches!(reply.status, Status::Superseded { .. });
-        let (now, before) = if superseded {
-            (&mut self.superseded, &mut self.ran)
-        } else {
-            (&mut self.ran, &mut self.superseded)
-        };
-        before.remove(id);
-        now.insert(id.clone());
-    }
-
-    fn forget(&mut self, upto: &Vector) {
-        for set in [&mut self.none_yet, &mut self.ran, &mut self.superseded] {
-            set.retain(|id| !upto.includes(&id.0));
-        }
-    }
 }
 
 /// What became of an entry that was handed in.
@@ -419,20 +355,5 @@ impl Resource {
             held.range(knowledge.last_of(author) + 1..).count() as u64
         };
         self.entries.iter().map(of).sum()
-    }
-}
-
-fn reply_in(entry: &Entry) -> Option<&Reply> {
-    match &entry.body {
-        Body::Reply(reply) => Some(reply),
-        Body::Operation(_) => None,
-    }
-}
-
-fn verdict(status: &Status) -> Option<bool> {
-    match status {
-        Status::Ok | Status::Partial { .. } => Some(true),
-        Status::Ko => Some(false),
-        Status::Superseded { .. } | Status::InDoubt => None,
     }
 }

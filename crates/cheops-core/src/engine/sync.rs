@@ -12,7 +12,8 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::durable::Record;
 use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
-use super::resource::{Replies, Resource};
+use super::replies::Replies;
+use super::resource::Resource;
 use super::timers::Timer;
 use crate::model::{Author, Entry, Incarnation, SiteId, Vector};
 

@@ -1,0 +1,135 @@
+//! The end of a job and what follows: smaller steps for what failed whole, the outcome on record,
+//! and the reply.
+
+use std::collections::VecDeque;
+
+use super::context::Turn;
+use super::durable::Record;
+use super::ports::{JobId, Notice, Task};
+use super::resource::Resource;
+use super::run::{Current, Phase};
+use crate::model::{Outcome, Status};
+use crate::plan::{Ended, Item, Step};
+
+impl Resource {
+    /// The job of the step under way came to its end.
+    pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
+        let Some(current) = self.runs.current.take_if(|current| current.job == job) else { return };
+        match (&current.step, current.phase) {
+            (Step::Run(item), Phase::Whole) => {
+                let item = item.clone();
+                let decompose = self.config().handling(&item.kind).decompose.clone();
+                match decompose {
+                    Some(command) if !outcome.succeeded() => {
+                        self.decompose(item, command, outcome, turn);
+                    }
+                    _ => self.end_run(item, whole_status(&outcome), outcome, turn),
+                }
+            }
+            (Step::Run(item), Phase::Decomposing { failure }) => {
+                let left: VecDeque<_> = steps_of(&outcome).collect();
+                let of = u32::try_from(left.len()).unwrap_or(u32::MAX);
+                self.run_parts(item.clone(), left, 0, of, failure, turn);
+            }
+            (Step::Run(item), Phase::InParts { left, done, of, last }) => {
+                if outcome.succeeded() {
+                    self.run_parts(item.clone(), left, done + 1, of, outcome, turn);
+                } else {
+                    let status = parts_status(done, of);
+                    let shown = if done == 0 { last } else { outcome };
+                    self.end_run(item.clone(), status, shown, turn);
+                }
+            }
+            (step, _) => {
+                let ended = ended_otherwise(step, &outcome);
+                self.finish(step.clone(), ended, turn);
+                if let (Step::Check(item), Ended::ItHappened) = (step, ended) {
+                    self.reply_it_happened(&item.id, turn);
+                }
+            }
+        }
+    }
+
+    fn decompose(&mut self, item: Item, command: String, failure: Outcome, turn: &mut Turn<'_>) {
+        let Some(operation) = self.operation(&item.id).cloned() else {
+            return self.end_run(item, Status::Ko, failure, turn);
+        };
+        let phase = Phase::Decomposing { failure };
+        self.run_next(item, phase, Task::Decompose { operation, command }, turn);
+    }
+
+    /// Runs the next smaller step, or says how far they got.
+    fn run_parts(
+        &mut self,
+        item: Item,
+        mut left: VecDeque<String>,
+        done: u32,
+        of: u32,
+        last: Outcome,
+        turn: &mut Turn<'_>,
+    ) {
+        match (left.pop_front(), self.operation(&item.id).cloned()) {
+            (Some(command), Some(operation)) => {
+                let phase = Phase::InParts { left, done, of, last };
+                self.run_next(item, phase, Task::RunPart { operation, command }, turn);
+            }
+            _ => self.end_run(item, parts_status(done, of), last, turn),
+        }
+    }
+
+    /// Goes on with the step under way by another job. The step took the resource's place among
+    /// the running ones already, so that it does not queue again.
+    fn run_next(&mut self, item: Item, phase: Phase, task: Task, turn: &mut Turn<'_>) {
+        turn.context.jobs_started += 1;
+        let job = JobId(turn.context.jobs_started);
+        turn.context.jobs.insert(job, self.id.clone());
+        self.runs.current = Some(Current { job, step: Step::Run(item), phase });
+        self.run(job, task, turn);
+    }
+
+    fn end_run(&mut self, item: Item, status: Status, outcome: Outcome, turn: &mut Turn<'_>) {
+        let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
+        let operation = item.id.clone();
+        self.finish(Step::Run(item), ended, turn);
+        if self.operation(&operation).is_none() {
+            return; // Pruned while it ran: every site is past it.
+        }
+        turn.notify(match status {
+            Status::Ko => Notice::Failed(self.id.clone(), operation.clone()),
+            _ => Notice::Applied(self.id.clone(), operation.clone()),
+        });
+        self.write_reply(&operation, status, Some(outcome), turn);
+    }
+
+    fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {
+        self.runs.finished(&step, ended);
+        turn.record(Record::Finished(self.id.clone(), step, ended));
+    }
+}
+
+fn whole_status(outcome: &Outcome) -> Status {
+    if outcome.succeeded() { Status::Ok } else { Status::Ko }
+}
+
+/// No step succeeded: nothing happened, as if it had simply failed.
+fn parts_status(done: u32, of: u32) -> Status {
+    if done == 0 { Status::Ko } else { Status::Partial { done, of } }
+}
+
+/// A program may print any number of steps; more than this is a mistake in it.
+const MOST_STEPS: usize = 10_000;
+
+fn steps_of(outcome: &Outcome) -> impl Iterator<Item = String> {
+    let text = if outcome.succeeded() { outcome.text() } else { "" };
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.take(MOST_STEPS).map(str::to_owned)
+}
+
+fn ended_otherwise(step: &Step, outcome: &Outcome) -> Ended {
+    match step {
+        Step::Check(_) if outcome.succeeded() => Ended::ItHappened,
+        Step::Check(_) => Ended::ItDidNot,
+        _ if outcome.succeeded() => Ended::Ok,
+        _ => Ended::Ko,
+    }
+}

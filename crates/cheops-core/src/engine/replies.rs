@@ -1,0 +1,86 @@
+//! What the sites of a resource said of its operations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::{Author, Body, Entry, OperationId, Reply, SiteId, Status, Vector};
+
+/// What the sites said of one operation.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    /// The last word of each author.
+    pub(super) latest: BTreeMap<Author, Arc<Entry>>,
+    /// Whether it succeeded the first time it ran, by author. Never changes, so that an operation
+    /// cannot turn void and back as it is run again.
+    pub(super) first_verdicts: BTreeMap<Author, bool>,
+}
+
+impl Replies {
+    /// The last word of a site, in whichever life of its disk it was said.
+    pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
+        let of_site = self.latest.iter().filter(|(author, _)| author.site == *site);
+        of_site.filter_map(|(_, entry)| reply_in(entry)).max_by_key(|reply| reply.stamp)
+    }
+
+    /// The last word of an author.
+    pub(super) fn by(&self, author: &Author) -> Option<&Reply> {
+        self.latest.get(author).and_then(|entry| reply_in(entry))
+    }
+
+    pub(super) fn succeeded_somewhere(&self) -> bool {
+        self.first_verdicts.values().any(|ok| *ok)
+    }
+
+    pub(super) fn is_partial_error(&self) -> bool {
+        self.succeeded_somewhere() && self.first_verdicts.values().any(|ok| !*ok)
+    }
+
+    pub(super) fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
+        let failed: BTreeSet<_> = self.first_verdicts.keys().map(|author| &author.site).collect();
+        !self.succeeded_somewhere() && sites.iter().all(|site| failed.contains(site))
+    }
+}
+
+/// What this site has said of the operations it knows.
+#[derive(Debug, Default)]
+pub(super) struct OwnReplies {
+    pub(super) none_yet: BTreeSet<OperationId>,
+    pub(super) ran: BTreeSet<OperationId>,
+    pub(super) superseded: BTreeSet<OperationId>,
+}
+
+impl OwnReplies {
+    pub(super) fn said(&mut self, reply: &Reply) {
+        let id = &reply.operation;
+        self.none_yet.remove(id);
+        let superseded = matches!(reply.status, Status::Superseded { .. });
+        let (now, before) = if superseded {
+            (&mut self.superseded, &mut self.ran)
+        } else {
+            (&mut self.ran, &mut self.superseded)
+        };
+        before.remove(id);
+        now.insert(id.clone());
+    }
+
+    pub(super) fn forget(&mut self, upto: &Vector) {
+        for set in [&mut self.none_yet, &mut self.ran, &mut self.superseded] {
+            set.retain(|id| !upto.includes(&id.0));
+        }
+    }
+}
+
+fn reply_in(entry: &Entry) -> Option<&Reply> {
+    match &entry.body {
+        Body::Reply(reply) => Some(reply),
+        Body::Operation(_) => None,
+    }
+}
+
+pub(super) fn verdict(status: &Status) -> Option<bool> {
+    match status {
+        Status::Ok | Status::Partial { .. } => Some(true),
+        Status::Ko => Some(false),
+        Status::Superseded { .. } | Status::InDoubt => None,
+    }
+}
