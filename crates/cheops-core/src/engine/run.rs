@@ -8,7 +8,7 @@ use super::durable::Record;
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
-use crate::model::{Operation, OperationId, Outcome, Status, Vector};
+use crate::model::{Author, Operation, OperationId, Outcome, Status, Vector};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
 use crate::resolve::Change;
 
@@ -169,7 +169,8 @@ impl Resource {
         }
         let plan = self.next_plan();
         let plan = self.within_bounds(plan);
-        self.report_health(plan.health, turn);
+        let health = self.admit_unknown_past(plan.health, turn);
+        self.report_health(health, turn);
         if let Next::AwaitOperator(operation) = plan.next {
             return self.report_in_doubt(operation, turn);
         }
@@ -217,6 +218,32 @@ impl Resource {
         let operations = self.resolution.operations();
         let listed = self.resolution.list().filter_map(|id| operations.operation(id));
         listed.map(|operation| item(operation)).collect()
+    }
+
+    /// What was pruned is not among the operations that an earlier life may have run, and may be
+    /// in the application all the same.
+    fn admit_unknown_past(&self, health: Health, turn: &Turn<'_>) -> Health {
+        let settings = &turn.context.settings;
+        let earlier_life =
+            |(author, _): (&Author, u64)| author.site == settings.me.site && *author != settings.me;
+        if self.base.is_empty()
+            || health != Health::InStep
+            || settings.application == Application::Empty
+            || !self.knows.iter().any(earlier_life)
+        {
+            return health;
+        }
+        let config = self.config();
+        let overwrote = |item: &Item| {
+            (item.replaces.past() || config.overwrites(&item.kind))
+                && self.runs.log.outcome(&item.id) == Some(plan::Effect::Took)
+        };
+        let listed = self.items();
+        let to_come = listed.iter().any(|item| !self.runs.log.has_run(&item.id));
+        if to_come || listed.iter().any(overwrote) {
+            return health;
+        }
+        Health::Diverged { why: Divergence::UnknownPast }
     }
 
     fn report_health(&mut self, health: Health, turn: &mut Turn<'_>) {

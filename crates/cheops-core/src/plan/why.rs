@@ -27,6 +27,9 @@ pub enum Divergence {
         /// One of them.
         ran: OperationId,
     },
+    /// This site lost its disk and not its application, which may hold what ran before and has
+    /// been pruned since; what should have overwritten that failed here.
+    UnknownPast,
     /// The operation was run again and again and the list was not followed yet: the matrix
     /// promises an end that the repair does not reach.
     NoEnd {
@@ -47,6 +50,10 @@ impl fmt::Display for Divergence {
                 f,
                 "`{ran}` took effect here before `{before}`, which must come first, and nothing \
                  repairs the order: no operation to start again from, no undo, no snapshot"
+            ),
+            Self::UnknownPast => f.write_str(
+                "this site lost its disk, its application may hold what nobody remembers, and no \
+                 operation that would overwrite it has succeeded here since",
             ),
             Self::NoEnd { ran } => write!(
                 f,
