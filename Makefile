@@ -106,7 +106,7 @@ bench: ## how fast the core and the simulator are
 	$(CARGO) bench --locked -p cheops-sim
 
 .PHONY: demo
-demo: ## the five-minute tour
+demo: ## three sites, a cut, a conflict and the heal, told in half a minute
 	$(call heading,demo)
 	$(CARGO) run --release --locked -p cheops -- demo
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark that cannot go on stops")]
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use cheops_core::config::{Concurrent, Config, Resolution as Entry, Rule};
 use cheops_core::model::{
@@ -11,7 +12,11 @@ use cheops_core::model::{
     ResourceId, SiteId, Stamp,
 };
 use cheops_core::resolve::{OperationSet, Resolution, resolve};
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{
+    BatchSize, BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
+    criterion_main,
+};
 
 fn kind(name: &str) -> OperationType {
     OperationType::new(name).unwrap()
@@ -77,8 +82,16 @@ fn set_of(operations: &[Operation]) -> OperationSet {
     set
 }
 
+/// A few seconds each: the differences that matter here are not of a few per cent.
+fn brief<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
+    group
+}
+
 fn sequential(c: &mut Criterion) {
-    let mut group = c.benchmark_group("sequential");
+    let mut group = brief(c, "sequential");
     for (name, sets) in [("incs", false), ("every tenth a set", true)] {
         let operations = chain("a", 10_000, None, sets);
         group.throughput(Throughput::Elements(10_000));
@@ -89,7 +102,7 @@ fn sequential(c: &mut Criterion) {
 
 /// Two sites cut off from each other: every operation of the one has 100 concurrent ones.
 fn concurrent(c: &mut Criterion) {
-    let mut group = c.benchmark_group("with 100 concurrent");
+    let mut group = brief(c, "with 100 concurrent");
     for (name, sets) in [("incs", false), ("every tenth a set", true)] {
         let mut known = vec![operation("root", 1, 1, &[], "set")];
         known.extend(chain("a", 100, Some(id("root", 1)), sets));
@@ -115,7 +128,7 @@ const LATER: u64 = 1_000_000_000;
 /// One more operation, with three concurrent ones, on histories of different lengths: one the
 /// others leave alone, one that loses, and one that wins and replaces the whole history.
 fn history(c: &mut Criterion) {
-    let mut group = c.benchmark_group("one more on a history of");
+    let mut group = brief(c, "one more on a history of");
     for length in [1_000, 10_000, 100_000] {
         for (label, rival, name, at) in [
             ("inc beside incs", "inc", "inc", LATER / 2),
@@ -148,7 +161,7 @@ fn with_three_concurrent(length: u64, rival: &str) -> Vec<Operation> {
 }
 
 fn from_scratch(c: &mut Criterion) {
-    let mut group = c.benchmark_group("2,000 operations from scratch");
+    let mut group = brief(c, "2,000 operations from scratch");
     group.sample_size(10);
     for (name, sets) in [("incs", false), ("every tenth a set", true)] {
         let mut made = chain("a", 1_000, None, sets);

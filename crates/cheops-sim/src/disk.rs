@@ -1,10 +1,10 @@
 //! The disk of one simulated site. It keeps what was committed and nothing else.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use cheops_core::engine::{Log, Record};
-use cheops_core::model::OperationId;
-use cheops_core::model::{Body, ResourceId, Vector};
+use cheops_core::model::{Body, OperationId, ResourceId, SiteId, Vector};
 
 /// What survives a crash.
 #[derive(Debug, Clone, Default)]
@@ -60,37 +60,60 @@ impl Disk {
         })
     }
 
-    /// Drops what was pruned, as a real log may.
+    /// Drops what later records made obsolete, as a real log may; see [`Record`].
     fn compact(&mut self) {
         self.prunable = 0;
-        let mut bases = std::collections::BTreeMap::<ResourceId, Vector>::new();
-        let mut whole_logs = std::collections::BTreeMap::<ResourceId, usize>::new();
+        let mut bases = BTreeMap::<ResourceId, Vector>::new();
+        let mut last = BTreeMap::<Slot, usize>::new();
         for (at, record) in self.records.iter().enumerate() {
-            match record {
-                Record::Pruned(resource, base) => {
-                    bases.entry(resource.clone()).or_default().join(&base.upto);
-                }
-                Record::Ran(resource, _) => {
-                    whole_logs.insert(resource.clone(), at);
-                }
-                _ => {}
+            if let Record::Pruned(resource, base) = record {
+                bases.entry(resource.clone()).or_default().join(&base.upto);
+            }
+            if let Some(slot) = slot(record) {
+                last.insert(slot, at);
             }
         }
-        let mut at = 0;
+        let is_last = |slot: Slot, at| last.get(&slot).is_none_or(|last| at >= *last);
+        let mut next = 0;
         self.records.retain(|record| {
-            let here = at;
-            at += 1;
+            let at = next;
+            next += 1;
             match record {
                 Record::Entry(resource, entry) => {
                     bases.get(resource).is_none_or(|base| !base.includes(entry.id()))
                 }
-                Record::Begun(resource, _)
-                | Record::Finished(resource, ..)
-                | Record::Ran(resource, _) => {
-                    whole_logs.get(resource).is_none_or(|last| here >= *last)
+                Record::Begun(resource, _) | Record::Finished(resource, ..) => {
+                    is_last(Slot::Ran(resource.clone()), at)
                 }
-                _ => true,
+                Record::Knows(resource, site, ..) => {
+                    is_last(Slot::EarlierLife(resource.clone(), site.clone()), at)
+                        && is_last(Slot::Knows(resource.clone(), site.clone()), at)
+                }
+                _ => slot(record).is_none_or(|slot| is_last(slot, at)),
             }
         });
+    }
+}
+
+/// What only the last record of counts.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Slot {
+    Ran(ResourceId),
+    Pruned(ResourceId),
+    Knows(ResourceId, SiteId),
+    EarlierLife(ResourceId, SiteId),
+    Life(SiteId),
+}
+
+fn slot(record: &Record) -> Option<Slot> {
+    match record {
+        Record::Ran(resource, _) => Some(Slot::Ran(resource.clone())),
+        Record::Pruned(resource, _) => Some(Slot::Pruned(resource.clone())),
+        Record::Knows(resource, site, ..) => Some(Slot::Knows(resource.clone(), site.clone())),
+        Record::EarlierLife(resource, site, _) => {
+            Some(Slot::EarlierLife(resource.clone(), site.clone()))
+        }
+        Record::Life(site, _) => Some(Slot::Life(site.clone())),
+        Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => None,
     }
 }

@@ -8,6 +8,13 @@ use crate::plan::{Ended, RunLog, Step};
 use std::sync::Arc;
 
 /// One fact of a site's log.
+///
+/// A log may forget, at any time, what a later record of the same log made obsolete:
+/// - an `Entry` that a later `Pruned` of its resource includes;
+/// - `Begun`, `Finished` and `Ran` before the last `Ran` of their resource;
+/// - a `Knows` or `EarlierLife` before the last `EarlierLife` of the same resource and site, and a
+///   `Knows` before another of them;
+/// - a `Pruned` before another of its resource, and a `Life` before another of its site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
     /// An operation or reply, of this site or another.

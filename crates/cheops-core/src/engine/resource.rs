@@ -290,14 +290,19 @@ impl Resource {
     /// that will not run here, and those that ran and lost to a concurrent one since. What a later
     /// operation simply replaced had its time, and its reply stands.
     pub(super) fn newly_superseded(&self) -> Vec<(OperationId, OperationId)> {
-        let left_out = |id: &OperationId| self.resolution.left_out(id);
-        let never_ran = self.own.none_yet.iter().filter_map(|id| Some((id, left_out(id)?.by?)));
-        let lost = self.own.ran.iter().filter(|id| !self.resolution.counts(id)).filter_map(|id| {
-            let out = left_out(id)?;
-            let in_sequence = matches!(out.why, Why::Replaced | Why::Forced);
-            (!in_sequence).then_some((id, out.by?))
-        });
-        never_ran.chain(lost).map(|(id, by)| (id.clone(), by)).collect()
+        let said_otherwise = self.own.none_yet.iter().chain(&self.own.ran);
+        said_otherwise.filter_map(|id| Some((id.clone(), self.superseded_by(id)?))).collect()
+    }
+
+    /// The same for one operation.
+    pub(super) fn superseded_by(&self, id: &OperationId) -> Option<OperationId> {
+        if self.resolution.counts(id) || self.own.superseded.contains(id) {
+            return None;
+        }
+        let out = self.resolution.left_out(id)?;
+        let had_its_time =
+            matches!(out.why, Why::Replaced | Why::Forced) && self.own.ran.contains(id);
+        if had_its_time { None } else { out.by }
     }
 
     /// Operations that were said to be superseded, count again, and have run.

@@ -20,8 +20,8 @@ pub(super) struct Runs {
     pub(super) current: Option<Current>,
     pub(super) awaits_operator: Option<OperationId>,
     progress: Progress,
-    /// Whether somebody may have been left out, or taken in again, since this was last looked at.
-    look_for_superseded: bool,
+    /// Who may have been left out, or taken in again, since this was last looked at.
+    look_for_superseded: Look,
     /// Whether it was said that all sites are done.
     said_converged: bool,
     runs_for_this_list: BTreeMap<OperationId, usize>,
@@ -60,6 +60,27 @@ enum Progress {
     Unknown,
 }
 
+/// Whose standing to look at: usually that of very few, whatever the history.
+#[derive(Debug)]
+enum Look {
+    At(Vec<OperationId>),
+    AtAll,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self::At(Vec::new())
+    }
+}
+
+impl Look {
+    fn at(&mut self, operation: &OperationId) {
+        if let Self::At(operations) = self {
+            operations.push(operation.clone());
+        }
+    }
+}
+
 impl Default for Progress {
     fn default() -> Self {
         Self::Follows(VecDeque::new())
@@ -74,7 +95,7 @@ impl Default for Runs {
             current: None,
             awaits_operator: None,
             progress: Progress::default(),
-            look_for_superseded: false,
+            look_for_superseded: Look::default(),
             said_converged: false,
             runs_for_this_list: BTreeMap::new(),
         }
@@ -91,14 +112,14 @@ impl Runs {
                     appended.push_back(item(operation));
                 }
             }
-            Change::Nothing => self.look_for_superseded = true,
+            Change::Nothing => self.look_for_superseded.at(&operation.id),
             Change::Rearranged => self.list_rearranged(),
         }
     }
 
     pub(super) fn list_rearranged(&mut self) {
         self.progress = Progress::Unknown;
-        self.look_for_superseded = true;
+        self.look_for_superseded = Look::AtAll;
         self.said_converged = false;
         self.runs_for_this_list.clear();
     }
@@ -112,8 +133,10 @@ impl Runs {
             }
             progress => *progress = Progress::Unknown,
         }
-        // It may have been superseded while it ran, and so got no such reply then.
-        self.look_for_superseded = true;
+        if let Some(operation) = operation_of(step) {
+            // It may have been superseded while it ran, and so got no such reply then.
+            self.look_for_superseded.at(operation);
+        }
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -130,18 +153,32 @@ pub(super) fn item(operation: &Operation) -> Item {
 impl Resource {
     /// Does what the present knowledge asks for: replies to what will not run, and the next run.
     pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
-        if std::mem::take(&mut self.runs.look_for_superseded) {
-            self.reply_superseded(turn);
+        match std::mem::take(&mut self.runs.look_for_superseded) {
+            Look::At(operations) => {
+                let out = operations.into_iter().filter_map(|id| {
+                    let by = self.superseded_by(&id)?;
+                    Some((id, by))
+                });
+                let out = out.collect();
+                self.reply_superseded(out, turn);
+            }
+            Look::AtAll => {
+                for (operation, status) in self.no_longer_superseded() {
+                    self.write_reply(&operation, status, None, turn);
+                }
+                self.reply_superseded(self.newly_superseded(), turn);
+            }
         }
         self.advance(turn);
         self.say_converged(turn);
     }
 
-    fn reply_superseded(&mut self, turn: &mut Turn<'_>) {
-        for (operation, status) in self.no_longer_superseded() {
-            self.write_reply(&operation, status, None, turn);
-        }
-        for (operation, by) in self.newly_superseded() {
+    fn reply_superseded(
+        &mut self,
+        superseded: Vec<(OperationId, OperationId)>,
+        turn: &mut Turn<'_>,
+    ) {
+        for (operation, by) in superseded {
             let running =
                 self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
             if running == Some(&operation) {
@@ -315,7 +352,7 @@ impl Resource {
             return;
         }
         self.runs.progress = Progress::Unknown;
-        self.runs.look_for_superseded = true;
+        self.runs.look_for_superseded.at(id);
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         if decision == Decision::Skip {
             self.reply_it_happened(id, turn);

@@ -69,7 +69,7 @@ fn with(kinds: &[&str], powers: Powers) -> Config {
     config(kinds, &powers, &[], false)
 }
 
-use Command::{Add, Append, Assign, Deposit, Inc, Remove, Set, Withdraw};
+use Command::{Add, Append, Assign, Clear, Deposit, Inc, Remove, Reset, Set, Withdraw};
 
 #[test]
 fn only_the_new_ones_at_the_end_are_run_where_that_is_right() {
@@ -190,6 +190,25 @@ fn independent_parts_of_the_state_are_left_alone() {
     let mut told = told(&config, &[Append('a'), Set(1), Inc(2), Inc(3)]);
     assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
     assert_eq!(told.follows(&[2, 1, 3]), "run 2, run 3", "the append is not run twice");
+}
+
+#[test]
+fn a_start_that_fails_is_not_tried_again_and_again() {
+    let config = config(&["init", "set", "clear", "reset"], &BTreeMap::new(), &[], false);
+    let commands = [Reset(0), Clear, Set(0), Command::BadInit];
+    let mut told = told(&config, &commands);
+    assert_eq!(told.follows(&[1, 3, 2]), "run 1, run 3, run 2");
+    told.crashes(&[4, 1, 3, 2], Crash::BeforeEffect);
+    assert_eq!(told.follows(&[4, 1, 3, 2]), "run 4 (Ko); InDoubt(paris-1.5)");
+}
+
+#[test]
+fn a_diverged_site_does_not_go_to_and_fro() {
+    let config = plain(&["reset", "bill", "append"]);
+    let mut told = told(&config, &[Reset(1), Command::Bill, Reset(3), Append('x')]);
+    assert_eq!(told.follows(&[4, 2, 3]), "run 4, run 2, run 3");
+    let says = told.follows(&[1, 2, 3]);
+    assert!(says.starts_with("; Diverged"), "{says}");
 }
 
 #[test]
