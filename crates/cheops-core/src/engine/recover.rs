@@ -48,9 +48,6 @@ impl Resource {
     fn replay(&mut self, record: Record, turn: &mut Turn<'_>) {
         match record {
             Record::Entry(_, entry) => {
-                if entry.id().author == turn.context.settings.me {
-                    turn.context.written = turn.context.written.max(entry.id().n);
-                }
                 if !self.base.includes(entry.id()) {
                     self.restore(&entry, turn);
                 }

@@ -1,6 +1,7 @@
 //! One resource as one site knows it: its entries, what they come to, and who knows what.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::context::Turn;
@@ -52,6 +53,14 @@ pub(super) enum Accepted {
     /// Something it rests on is missing.
     NotYet,
     Malformed(Malformed),
+}
+
+/// More than an author can ever write; a number beyond it is a mistake or an attack.
+const MOST_ENTRIES: u64 = u64::MAX / 2;
+
+/// The numbers after this one, whatever a peer said it is.
+fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
+    (Bound::Excluded(n), Bound::Unbounded)
 }
 
 impl Resource {
@@ -146,7 +155,7 @@ impl Resource {
         if self.knows.includes(id) {
             return Accepted::Known;
         }
-        if id.n <= entry.after {
+        if id.n <= entry.after || id.n > MOST_ENTRIES {
             return Accepted::Malformed(Malformed::NumberNotAfter);
         }
         let has_past = self.knows.last_of(&id.author) >= entry.after
@@ -187,6 +196,10 @@ impl Resource {
     /// Takes an entry into the state without making it durable: it is, or is about to be.
     pub(super) fn restore(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         let id = entry.id().clone();
+        if id.author == turn.context.settings.me {
+            // Also one that only others remembered: its number must not be used again.
+            turn.context.written = turn.context.written.max(id.n);
+        }
         self.knows.add(&id);
         self.arrivals += 1;
         let held = Held { arrival: self.arrivals, entry: entry.clone() };
@@ -322,8 +335,8 @@ impl Resource {
     pub(super) fn lacking(&self, knowledge: &Vector, most: usize) -> Vec<Arc<Entry>> {
         let mut lacking: Vec<&Held> = Vec::new();
         for (author, held) in &self.entries {
-            let from = knowledge.last_of(author) + 1;
-            lacking.extend(held.range(from..).map(|(_, held)| held).take(most));
+            let unknown = after(knowledge.last_of(author));
+            lacking.extend(held.range(unknown).map(|(_, held)| held).take(most));
         }
         lacking.sort_by_key(|held| held.arrival);
         lacking.into_iter().take(most).map(|held| held.entry.clone()).collect()
@@ -331,7 +344,7 @@ impl Resource {
 
     /// This site's own entries after that number, at most so many.
     pub(super) fn own_after(&self, me: &Author, n: u64, most: usize) -> Vec<Arc<Entry>> {
-        let own = self.entries.get(me).into_iter().flat_map(|held| held.range(n + 1..));
+        let own = self.entries.get(me).into_iter().flat_map(|held| held.range(after(n)));
         own.take(most).map(|(_, held)| held.entry.clone()).collect()
     }
 
@@ -342,7 +355,7 @@ impl Resource {
         let mut forgotten = 0;
         for (author, last) in upto.iter() {
             if let Some(held) = self.entries.get_mut(author) {
-                let kept = held.split_off(&(last + 1));
+                let kept = held.split_off(&last.saturating_add(1));
                 forgotten += held.len() as u64;
                 *held = kept;
             }
@@ -357,7 +370,7 @@ impl Resource {
     /// How many entries a site with that knowledge lacks.
     pub(super) fn count_lacking(&self, knowledge: &Vector) -> u64 {
         let of = |(author, held): (&Author, &BTreeMap<u64, Held>)| {
-            held.range(knowledge.last_of(author) + 1..).count() as u64
+            held.range(after(knowledge.last_of(author))).count() as u64
         };
         self.entries.iter().map(of).sum()
     }

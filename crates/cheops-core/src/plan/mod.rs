@@ -12,8 +12,9 @@
 //! # What is taken for granted
 //!
 //! 1. An operation that *overwrites* (it replaces its past, or its type is of the replacing kind)
-//!    and succeeds takes away the effect of all that ran before, except of types with which the
-//!    matrix says outright that it commutes (`take-both` both ways). Whether it succeeds does not
+//!    and succeeds takes away the effect of all that ran before. Except where an entry of the
+//!    matrix says otherwise of a type: `take-both` (the two work on different parts of the state)
+//!    or `ordered` (the order counts and neither replaces the other). Whether it succeeds does not
 //!    depend on what it overwrites.
 //! 2. Types that commute by the matrix may be swapped: same state, same successes and failures.
 //! 3. A run that failed changed nothing.
@@ -118,7 +119,8 @@ pub enum Health {
 ///
 /// An operation that stands before one that overwrote it, and has never run here, is run all the
 /// same, then the rest again from the overwriting one: every operation of the list gets its
-/// verdict from every site.
+/// verdict from every site. (Not where that could not surely be repaired, which takes a matrix of
+/// several parts of which one reads another; then it stays without a run, and the state is right.)
 pub fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     repair::plan(list, log, config)
 }

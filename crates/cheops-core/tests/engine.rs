@@ -1,0 +1,327 @@
+//! One engine, event by event: what it makes durable, what it does, and what it refuses.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
+
+use std::sync::Arc;
+
+use cheops_core::engine::{
+    Answer, Effect, Engine, Event, Heartbeat, Log, Malformed, Message, Notice, Now, Reaction,
+    Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
+};
+use cheops_core::model::{
+    Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
+    Outcome, Payload, Replaces, ResourceId, SiteId, Stamp, Vector,
+};
+
+#[derive(Default)]
+struct Disk(Vec<Record>);
+
+impl Log for Disk {
+    type Error = std::convert::Infallible;
+    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error> {
+        self.0.extend(records.iter().cloned());
+        Ok(())
+    }
+}
+
+struct FullDisk;
+
+impl Log for FullDisk {
+    type Error = &'static str;
+    fn append(&mut self, _: &[Record]) -> Result<(), Self::Error> {
+        Err("no space left")
+    }
+}
+
+fn site(name: &str) -> SiteId {
+    SiteId::new(name).unwrap()
+}
+
+fn author(name: &str) -> Author {
+    Author { site: site(name), incarnation: Incarnation(1) }
+}
+
+fn counter() -> ResourceId {
+    ResourceId::new("counter").unwrap()
+}
+
+fn inc() -> OperationType {
+    OperationType::new("inc").unwrap()
+}
+
+fn now(ms: u64) -> Now {
+    Now { mono_ms: ms, wall_ms: 1_000_000 + ms }
+}
+
+/// An engine at paris, with lyon and nantes as the other sites, and its disk.
+struct Paris {
+    engine: Engine,
+    disk: Disk,
+}
+
+impl Paris {
+    fn new() -> Self {
+        let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+        let (engine, reaction) = Engine::recover(settings, Vec::new(), now(0));
+        let mut paris = Self { engine, disk: Disk::default() };
+        paris.commit(reaction);
+        paris
+    }
+
+    fn commit(&mut self, reaction: Reaction) -> Vec<Effect> {
+        let Ok(effects) = reaction.commit(&mut self.disk);
+        effects
+    }
+
+    fn handle(&mut self, ms: u64, event: Event) -> Vec<Effect> {
+        let reaction = self.engine.handle(now(ms), event);
+        self.commit(reaction)
+    }
+
+    fn hears(&mut self, ms: u64, from: &str, message: Message) -> Vec<Effect> {
+        self.handle(ms, Event::Heard { from: site(from), message })
+    }
+
+    fn knows(&self) -> Vector {
+        self.engine.resource(&counter()).map(|view| view.knows).unwrap_or_default()
+    }
+}
+
+fn submission() -> Submission {
+    Submission {
+        ticket: Ticket(1),
+        resource: counter(),
+        sites: Some([site("paris"), site("lyon")].into()),
+        config: None,
+        kind: inc(),
+        payload: Payload::shell("redis-cli incr counter"),
+        force: false,
+        wait: Wait::All,
+        timeout_ms: 1_000,
+    }
+}
+
+fn id(name: &str, n: u64) -> EntryId {
+    EntryId { author: author(name), n }
+}
+
+fn from_lyon(n: u64, after: u64, parents: &[EntryId], wall_ms: u64) -> Entry {
+    let sites = [site("paris"), site("lyon")].into();
+    let operation = Operation {
+        id: OperationId(id("lyon", n)),
+        resource: counter(),
+        stamp: Stamp { wall_ms, counter: 0 },
+        parents: parents.iter().cloned().map(OperationId).collect(),
+        kind: inc(),
+        payload: Payload::shell("redis-cli incr counter"),
+        replaces: Replaces::Nothing,
+        declares: Some(Arc::new(Declaration { sites, config: None })),
+    };
+    Entry { after, body: Body::Operation(operation) }
+}
+
+fn update(entries: Vec<Entry>) -> Message {
+    Message::Update(Box::new(Update {
+        incarnation: Incarnation(1),
+        resource: counter(),
+        base: None,
+        knows: entries.iter().map(|entry| entry.id().clone()).collect(),
+        entries: entries.into_iter().map(Arc::new).collect(),
+        you_may_have_run: Vector::default(),
+        asks: false,
+    }))
+}
+
+fn heartbeat() -> Message {
+    let incarnation = Incarnation(1);
+    Message::Heartbeat(Heartbeat { incarnation, sent_ms: 0, echo: None, unheard: Vec::new() })
+}
+
+fn answers(effects: &[Effect]) -> Vec<&Answer> {
+    let answer = |effect| match effect {
+        &Effect::Answer { ref answer, .. } => Some(answer),
+        _ => None,
+    };
+    effects.iter().filter_map(answer).collect()
+}
+
+fn malformed(effects: &[Effect]) -> Option<Malformed> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Notify(Notice::Malformed(_, what)) => Some(*what),
+        _ => None,
+    })
+}
+
+fn refusal(change: impl FnOnce(&mut Submission)) -> Option<Refusal> {
+    let mut paris = Paris::new();
+    let mut asked = submission();
+    change(&mut asked);
+    let effects = paris.handle(1, Event::Submitted(asked));
+    assert!(paris.disk.0.is_empty(), "what is refused leaves nothing behind");
+    match answers(&effects)[..] {
+        [Answer::Refused(why)] => Some(why.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_operation_is_accepted_run_and_sent_only_once_it_is_durable() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", heartbeat());
+    let reaction = paris.engine.handle(now(2), Event::Submitted(submission()));
+    assert_eq!(reaction.records(), 2, "the operation, and the intent to run it");
+    let effects = paris.commit(reaction);
+    assert!(matches!(answers(&effects)[..], [Answer::Accepted(_)]));
+    let runs =
+        |effect: &Effect| matches!(effect, Effect::Run(job) if matches!(job.task, Task::Run(_)));
+    assert_eq!(effects.iter().filter(|effect| runs(effect)).count(), 1);
+    let told = |effect: &Effect| matches!(effect, Effect::Tell { to, message: Message::Update(_) } if *to == site("lyon"));
+    assert_eq!(effects.iter().filter(|effect| told(effect)).count(), 1);
+}
+
+#[test]
+fn what_the_disk_refuses_has_no_effects() {
+    let mut paris = Paris::new();
+    let reaction = paris.engine.handle(now(1), Event::Submitted(submission()));
+    assert_eq!(reaction.commit(&mut FullDisk), Err("no space left"));
+}
+
+#[test]
+fn an_engine_recovered_from_its_log_knows_what_it_knew_and_sees_what_was_cut_short() {
+    let mut paris = Paris::new();
+    paris.handle(1, Event::Submitted(submission()));
+    let before = paris.knows();
+    let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+    let (engine, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(0));
+    let view = engine.resource(&counter()).unwrap();
+    assert!(view.knows.covers(&before));
+    let effects = reaction.commit(&mut Disk::default()).unwrap();
+    let in_doubt = |effect: &Effect| matches!(effect, Effect::Notify(Notice::InDoubt(..)));
+    assert!(effects.iter().any(in_doubt), "it may have run: {effects:?}");
+}
+
+#[test]
+fn an_operation_without_sites_on_a_new_resource_is_refused() {
+    let why = refusal(|asked| asked.sites = None);
+    assert_eq!(why, Some(Refusal::UnknownResource(counter())));
+}
+
+#[test]
+fn an_operation_on_sites_without_this_one_is_refused_and_names_them() {
+    let sites = [site("lyon"), site("nantes")];
+    let why = refusal(|asked| asked.sites = Some(sites.clone().into())).unwrap();
+    assert_eq!(why.to_string(), "resource `counter` lives on `lyon`, `nantes`, not on this site");
+}
+
+#[test]
+fn an_operation_on_a_site_nobody_knows_is_refused() {
+    let why = refusal(|asked| asked.sites = Some([site("paris"), site("atlantis")].into()));
+    assert_eq!(why, Some(Refusal::UnknownSite(site("atlantis"))));
+}
+
+#[test]
+fn sites_that_differ_from_those_of_the_resource_are_refused() {
+    let mut paris = Paris::new();
+    paris.handle(1, Event::Submitted(submission()));
+    let asked = Submission { sites: Some([site("paris")].into()), ..submission() };
+    let effects = paris.handle(2, Event::Submitted(asked));
+    assert!(matches!(answers(&effects)[..], [Answer::Refused(Refusal::SitesDiffer { .. })]));
+}
+
+#[test]
+fn an_entry_waits_for_the_one_before_it() {
+    let mut paris = Paris::new();
+    let (first, second) = (from_lyon(1, 0, &[], 5), from_lyon(4, 1, &[id("lyon", 1)], 6));
+    paris.hears(1, "lyon", update(vec![first.clone()]));
+    let third = from_lyon(7, 4, &[id("lyon", 4)], 7);
+    paris.hears(2, "lyon", update(vec![third]));
+    assert_eq!(paris.knows().last_of(&author("lyon")), 1, "there is a gap");
+    paris.hears(3, "lyon", update(vec![second]));
+    assert_eq!(paris.knows().last_of(&author("lyon")), 7, "and now there is none");
+}
+
+#[test]
+fn what_is_heard_twice_is_made_durable_once() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    let entries =
+        |disk: &Disk| disk.0.iter().filter(|record| matches!(record, Record::Entry(..))).count();
+    assert_eq!(entries(&paris.disk), 1);
+    paris.hears(2, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    assert_eq!(entries(&paris.disk), 1);
+}
+
+#[test]
+fn numbers_from_a_peer_can_be_as_large_as_they_like() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    let mut huge = update(vec![from_lyon(u64::MAX, 1, &[], u64::MAX)]);
+    if let Message::Update(update) = &mut huge {
+        update.knows = [id("lyon", u64::MAX), id("paris", u64::MAX)].into_iter().collect();
+    }
+    let effects = paris.hears(2, "lyon", huge);
+    assert_eq!(malformed(&effects), Some(Malformed::NumberNotAfter));
+    let effects = paris.handle(3, Event::Submitted(submission()));
+    assert!(matches!(answers(&effects)[..], [Answer::Accepted(_)]), "it goes on working");
+}
+
+#[test]
+fn an_operation_stamped_before_its_own_past_is_left_aside() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    let effects = paris.hears(2, "lyon", update(vec![from_lyon(2, 1, &[id("lyon", 1)], 4)]));
+    assert_eq!(malformed(&effects), Some(Malformed::StampBeforePast));
+}
+
+#[test]
+fn an_entry_of_another_resource_is_left_aside() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    let mut stray = from_lyon(2, 1, &[id("lyon", 1)], 6);
+    if let Body::Operation(operation) = &mut stray.body {
+        operation.resource = ResourceId::new("other").unwrap();
+    }
+    let effects = paris.hears(2, "lyon", update(vec![stray]));
+    assert_eq!(malformed(&effects), Some(Malformed::WrongResource));
+}
+
+#[test]
+fn a_site_outside_the_mesh_or_the_resource_is_not_listened_to() {
+    let mut paris = Paris::new();
+    paris.handle(1, Event::Submitted(submission()));
+    let before = paris.knows();
+    for stranger in ["nantes", "atlantis"] {
+        let mut said = from_lyon(1, 0, &[], 5);
+        if let Body::Operation(operation) = &mut said.body {
+            operation.declares = None;
+        }
+        let effects = paris.hears(2, stranger, update(vec![said]));
+        assert_eq!(malformed(&effects), Some(Malformed::NotShared), "{stranger}");
+    }
+    assert_eq!(paris.knows(), before);
+}
+
+#[test]
+fn who_asks_about_a_resource_that_is_not_known_here_is_told_so() {
+    let mut paris = Paris::new();
+    let mut question = update(Vec::new());
+    if let Message::Update(update) = &mut question {
+        update.asks = true;
+    }
+    let effects = paris.hears(1, "lyon", question);
+    let says_nothing_is_known = |effect: &Effect| match effect {
+        Effect::Tell { message: Message::Update(update), .. } => update.knows.is_empty(),
+        _ => false,
+    };
+    assert!(effects.iter().any(says_nothing_is_known));
+    assert_eq!(paris.engine.resources().count(), 0, "and nothing is kept of it");
+}
+
+#[test]
+fn an_outcome_of_a_job_that_nobody_asked_for_changes_nothing() {
+    let mut paris = Paris::new();
+    let stray = Event::Ended { job: cheops_core::engine::JobId(99), outcome: Outcome::success("") };
+    let reaction = paris.engine.handle(now(1), stray);
+    assert_eq!(reaction.records(), 0);
+    assert!(answers(&paris.commit(reaction)).is_empty());
+}
