@@ -138,11 +138,13 @@ fn heartbeat() -> Message {
 }
 
 fn answers(effects: &[Effect]) -> Vec<&Answer> {
-    let answer = |effect| match effect {
-        &Effect::Answer { ref answer, .. } => Some(answer),
-        _ => None,
-    };
-    effects.iter().filter_map(answer).collect()
+    let mut found = Vec::new();
+    for effect in effects {
+        if let Effect::Answer { answer, .. } = effect {
+            found.push(answer);
+        }
+    }
+    found
 }
 
 fn malformed(effects: &[Effect]) -> Option<Malformed> {
@@ -315,6 +317,81 @@ fn who_asks_about_a_resource_that_is_not_known_here_is_told_so() {
     };
     assert!(effects.iter().any(says_nothing_is_known));
     assert_eq!(paris.engine.resources().count(), 0, "and nothing is kept of it");
+}
+
+#[test]
+fn a_resource_whose_declaration_cannot_be_taken_yet_is_still_unknown() {
+    let mut paris = Paris::new();
+    // The first operation got lost; the second declares a new config, and rests on the first.
+    paris.hears(1, "lyon", update(vec![from_lyon(2, 1, &[id("lyon", 1)], 6)]));
+    let mut question = update(Vec::new());
+    if let Message::Update(update) = &mut question {
+        update.asks = true;
+    }
+    let effects = paris.hears(2, "lyon", question);
+    assert_eq!(malformed(&effects), None);
+    let says_so = |effect: &Effect| match effect {
+        Effect::Tell { message: Message::Update(said), .. } => said.knows.is_empty(),
+        _ => false,
+    };
+    assert!(effects.iter().any(says_so), "or lyon would never send the first again: {effects:?}");
+    let both = vec![from_lyon(1, 0, &[], 5), from_lyon(2, 1, &[id("lyon", 1)], 6)];
+    paris.hears(3, "lyon", update(both));
+    assert_eq!(paris.knows().last_of(&author("lyon")), 2);
+}
+
+#[test]
+fn a_stamp_at_the_end_of_time_is_left_aside_and_the_clock_goes_on() {
+    let mut paris = Paris::new();
+    let effects = paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], u64::MAX)]));
+    assert_eq!(malformed(&effects), Some(Malformed::NoSuchTime));
+    let effects = paris.handle(2, Event::Submitted(submission()));
+    assert!(matches!(answers(&effects)[..], [Answer::Accepted(_)]));
+}
+
+#[test]
+fn a_base_that_its_sender_does_not_know_itself_is_left_aside() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
+    let mut lie = update(Vec::new());
+    if let Message::Update(update) = &mut lie {
+        let upto = [id("lyon", u64::MAX)].into_iter().collect();
+        update.base = Some(cheops_core::engine::Base { upto, declared: None });
+    }
+    let effects = paris.hears(2, "lyon", lie);
+    assert_eq!(malformed(&effects), Some(Malformed::BaseBeyondKnowledge));
+    assert_eq!(paris.knows().last_of(&author("lyon")), 1);
+}
+
+#[test]
+fn resources_take_turns_when_places_to_run_in_are_few() {
+    let mut settings = Settings::new(author("paris"), [site("lyon")]);
+    settings.jobs_at_once = 1;
+    let (engine, reaction) = Engine::recover(settings, Vec::new(), now(0));
+    let mut paris = Paris { engine, disk: Disk::default() };
+    paris.commit(reaction);
+    let on = |name: &str| Submission {
+        resource: ResourceId::new(name).unwrap(),
+        sites: Some([site("paris")].into()),
+        ..submission()
+    };
+    let mut effects = Vec::new();
+    for name in ["busy", "busy", "patient"] {
+        effects.extend(paris.handle(1, Event::Submitted(on(name))));
+    }
+    let started = |effects: &[Effect]| -> Vec<_> {
+        let job = |effect: &Effect| match effect {
+            Effect::Run(job) => Some((job.id, job.resource.to_string())),
+            _ => None,
+        };
+        effects.iter().filter_map(job).collect()
+    };
+    let first = started(&effects);
+    assert_eq!(first.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["busy"]);
+    let outcome = Outcome::success("");
+    let effects = paris.handle(2, Event::Ended { job: first[0].0, outcome });
+    let next = started(&effects);
+    assert_eq!(next.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["patient"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Resource {
                 }
             }
             (Step::Run(item), Phase::Decomposing { failure }) => {
-                let left: VecDeque<_> = steps_of(&outcome).collect();
+                let left = steps_of(&outcome);
                 let of = u32::try_from(left.len()).unwrap_or(u32::MAX);
                 self.run_parts(item.clone(), left, 0, of, failure, turn);
             }
@@ -91,9 +91,6 @@ impl Resource {
         let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
         let operation = item.id.clone();
         self.finish(Step::Run(item), ended, turn);
-        if self.operation(&operation).is_none() {
-            return; // Pruned while it ran: every site is past it.
-        }
         turn.notify(match status {
             Status::Ko => Notice::Failed(self.id.clone(), operation.clone()),
             _ => Notice::Applied(self.id.clone(), operation.clone()),
@@ -119,10 +116,12 @@ fn parts_status(done: u32, of: u32) -> Status {
 /// A program may print any number of steps; more than this is a mistake in it.
 const MOST_STEPS: usize = 10_000;
 
-fn steps_of(outcome: &Outcome) -> impl Iterator<Item = String> {
-    let text = if outcome.succeeded() { outcome.text() } else { "" };
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.take(MOST_STEPS).map(str::to_owned)
+fn steps_of(outcome: &Outcome) -> VecDeque<String> {
+    let text = if outcome.succeeded() && !outcome.is_truncated() { outcome.text() } else { "" };
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    // A list that is cut off, or endless, is no list: its last step might be half a command.
+    let most = if lines().count() > MOST_STEPS { 0 } else { MOST_STEPS };
+    lines().take(most).map(str::to_owned).collect()
 }
 
 fn ended_otherwise(step: &Step, outcome: &Outcome) -> Ended {

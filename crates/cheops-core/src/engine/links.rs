@@ -1,6 +1,7 @@
 //! Who is heard, how far away they are, and which resources they are behind on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::ports::{Echo, Effect, Heartbeat, Message, Notice};
 use super::settings::Settings;
@@ -28,6 +29,7 @@ pub(super) struct Link {
     pub(super) behind: BTreeSet<ResourceId>,
     /// Those among them that it is being asked about.
     pub(super) asking: BTreeSet<ResourceId>,
+    asked_last: Option<ResourceId>,
     last_heartbeat: Option<Echo>,
     last_heartbeat_at_ms: u64,
     next_beat_ms: u64,
@@ -48,6 +50,16 @@ impl Link {
     /// Whether what is sent is likely to arrive: it is heard, and says that it hears us.
     pub(super) fn usable(&self, me: &SiteId) -> bool {
         self.up && !self.does_not_hear.contains(me)
+    }
+
+    /// The next resource to ask it about, in turn, so that none is passed over for ever.
+    pub(super) fn next_to_ask(&mut self) -> Option<ResourceId> {
+        let after = self.asked_last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.behind.range((after, Bound::Unbounded));
+        let next = later.chain(&self.behind).find(|id| !self.asking.contains(*id)).cloned()?;
+        self.asking.insert(next.clone());
+        self.asked_last = Some(next.clone());
+        Some(next)
     }
 
     fn interval_ms(&self, settings: &Settings) -> u64 {

@@ -131,7 +131,7 @@ fn link_is_back(site: &SiteId, turn: &mut Turn<'_>) {
     if let Some(link) = turn.context.links.get_mut(site) {
         link.asking.clear();
     }
-    sync::ask_next(site, turn);
+    sync::ask_next(site, Timer::AskNow, turn);
 }
 
 /// Sees whether a site came back without its memory: then nothing it ever confirmed holds.
@@ -159,22 +159,28 @@ fn note_life(
 
 fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &mut Turn<'_>) {
     let id = update.resource.clone();
-    let names_us = names_us(&update, from, turn);
-    let resource = match resources.get_mut(&id) {
-        Some(resource) => resource,
-        None if !names_us => return hear_of_unknown(from, &update, turn),
-        None => resources.entry(id.clone()).or_insert_with(|| Resource::new(id)),
-    };
-    if !resource.declared.sites.contains(from) && !names_us {
-        turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
-        return;
+    if !names_us(&update, from, turn) {
+        match resources.get(&id) {
+            None => return hear_of_unknown(from, &update, turn),
+            Some(resource) if !resource.declared.sites.contains(from) => {
+                return turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
+            }
+            Some(_) => {}
+        }
     }
+    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id.clone()));
     turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
-    follow_up(resource, turn);
+    if resource.declared.sites.is_empty() {
+        // The entry that declares it waits for others that have not arrived: until they do, the
+        // resource is unknown here, and whoever asks must be told so.
+        resources.remove(&id);
+    } else {
+        follow_up(resource, turn);
+    }
 }
 
-/// Whether an update about a resource that is new here says that both sides hold it.
+/// Whether an update says by itself that both sides hold the resource.
 fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
     let declared_by_base = update.base.iter().filter_map(|base| base.declared.as_ref());
     let declared = update.entries.iter().filter_map(|entry| match &entry.body {
@@ -210,12 +216,15 @@ fn ended(resources: &mut Resources, job: JobId, outcome: Outcome, turn: &mut Tur
     let Some(id) = turn.context.jobs.remove(&job) else { return };
     if let Some(resource) = resources.get_mut(&id) {
         resource.ended(job, outcome, turn);
-        follow_up(resource, turn);
     }
+    // Those that wait for the place come first, or busy resources would never give it up.
     while let Some(next) = turn.context.next_in_queue() {
         if let Some(resource) = resources.get_mut(&next) {
             follow_up(resource, turn);
         }
+    }
+    if let Some(resource) = resources.get_mut(&id) {
+        follow_up(resource, turn);
     }
 }
 
@@ -255,6 +264,11 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
             Timer::AskNow(id, site) => {
                 if let Some(resource) = resources.get_mut(&id) {
                     resource.ask(&site, turn);
+                }
+            }
+            Timer::AskIfForgotten(id, site) => {
+                if let Some(resource) = resources.get_mut(&id) {
+                    resource.ask_if_forgotten(&site, turn);
                 }
             }
             Timer::GiveUp(ticket) => {

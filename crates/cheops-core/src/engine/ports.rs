@@ -115,14 +115,15 @@ pub enum Effect {
     Notify(Notice),
 }
 
-/// The name of a run.
+/// The name of a run. Counted from 1 in each engine: when an engine is recovered, jobs of the one
+/// before it must have ended, or been ended, before this one's effects are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobId(pub u64);
 
 /// One run at this site. One at a time per resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its name, new for every run.
+    /// Its name, new for every run of this engine.
     pub id: JobId,
     /// The resource.
     pub resource: ResourceId,
@@ -276,6 +277,12 @@ pub enum Malformed {
     /// Numbers that do not go forward.
     #[error("an entry numbered before the one it follows")]
     NumberNotAfter,
+    /// A time that no clock shows, with no room for anything after it.
+    #[error("a stamp at the end of time")]
+    NoSuchTime,
+    /// A base that its sender does not know itself, or that goes beyond what this site wrote.
+    #[error("a base beyond what is known")]
+    BaseBeyondKnowledge,
     /// More at once than the limit.
     #[error("more entries than the limit")]
     TooMany,

@@ -37,7 +37,7 @@ impl Engine {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
         for resource in resources.values_mut() {
-            resource.runs.list_rearranged();
+            resource.runs.recovered();
             follow_up(resource, &mut turn);
         }
         (engine, out)

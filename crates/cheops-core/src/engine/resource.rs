@@ -58,6 +58,9 @@ pub(super) enum Accepted {
 /// More than an author can ever write; a number beyond it is a mistake or an attack.
 const MOST_ENTRIES: u64 = u64::MAX / 2;
 
+/// Beyond this, a hybrid clock would run out of stamps, here and at every site that hears of it.
+const END_OF_TIME_MS: u64 = u64::MAX / 2;
+
 /// The numbers after this one, whatever a peer said it is.
 fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
     (Bound::Excluded(n), Bound::Unbounded)
@@ -116,13 +119,10 @@ impl Resource {
         self.insert(&entry, turn);
     }
 
-    /// Takes in an entry heard from another site, and what was waiting for it.
+    /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
         match self.judge(&entry) {
-            Accepted::New => {
-                self.insert(&entry, turn);
-                self.accept_waiting(turn);
-            }
+            Accepted::New => self.insert(&entry, turn),
             Accepted::Known => {}
             Accepted::NotYet => {
                 if self.waiting.len() < turn.context.settings.waiting_entries {
@@ -157,6 +157,9 @@ impl Resource {
         }
         if id.n <= entry.after || id.n > MOST_ENTRIES {
             return Accepted::Malformed(Malformed::NumberNotAfter);
+        }
+        if entry.stamp().wall_ms > END_OF_TIME_MS {
+            return Accepted::Malformed(Malformed::NoSuchTime);
         }
         let has_past = self.knows.last_of(&id.author) >= entry.after
             && entry.needs().iter().all(|needed| self.knows.includes(&needed.0));

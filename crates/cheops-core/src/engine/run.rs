@@ -124,6 +124,12 @@ impl Runs {
         self.runs_for_this_list.clear();
     }
 
+    /// The log was read back: what was said before the stop need not be said again.
+    pub(super) fn recovered(&mut self) {
+        self.list_rearranged();
+        self.said_converged = true;
+    }
+
     pub(super) fn finished(&mut self, step: &Step, ended: Ended) {
         self.log.finish(step, ended);
         let was_this = |item: &Item| operation_of(step) == Some(&item.id);
@@ -303,7 +309,11 @@ impl Resource {
     }
 
     fn start(&mut self, step: Step, turn: &mut Turn<'_>) {
-        let Some(task) = self.task(&step) else { return };
+        let Some(task) = self.task(&step) else {
+            // The config no longer has the command that the repair was begun with.
+            let why = Divergence::UnknownPast;
+            return self.report_health(Health::Diverged { why }, turn);
+        };
         let Some(job) = turn.context.start_job(&self.id) else { return };
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;

@@ -15,7 +15,7 @@ use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::Resource;
 use super::timers::Timer;
-use crate::model::{Author, Entry, Incarnation, SiteId, Vector};
+use crate::model::{Author, Entry, Incarnation, ResourceId, SiteId, Vector};
 
 impl Resource {
     /// Takes in what another site of the resource says.
@@ -27,13 +27,23 @@ impl Resource {
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
         let of_earlier_life = |author: &Author| author.site == me.site && *author != me;
-        let remembers_us = update.entries.iter().any(|entry| of_earlier_life(&entry.id().author));
+        let remembers_us = update
+            .entries
+            .iter()
+            .any(|entry| of_earlier_life(&entry.id().author) && !before.includes(entry.id()));
         if let Some(base) = &update.base {
+            let possible =
+                update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
+            if !possible {
+                turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
+                return;
+            }
             self.adopt(base, turn);
         }
         for entry in update.entries {
             self.accept(entry, from, turn);
         }
+        self.accept_waiting(turn);
         if remembers_us {
             // Our earlier life held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
@@ -45,6 +55,12 @@ impl Resource {
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
         peer.says(update.incarnation, &update.knows);
+        if peer.asked
+            && let Some(link) = turn.context.links.get_mut(from)
+        {
+            // It answered: others may be asked about now, whether or not it has caught up.
+            link.asking.remove(&self.id);
+        }
         if update.asks || peer.asked {
             // It has just said what it knows: whatever else was on its way got lost.
             peer.sent = peer.knows.clone();
@@ -166,7 +182,7 @@ impl Resource {
             && link.behind.remove(&self.id)
         {
             link.asking.remove(&self.id);
-            ask_next(site, turn);
+            ask_next(site, Timer::AskIfForgotten, turn);
         }
         let Some(peer) = self.peers.get_mut(site) else { return };
         if !peer.earlier_life.is_empty() {
@@ -187,7 +203,6 @@ impl Resource {
     fn is_behind(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
         let me = turn.context.settings.me.site.clone();
         let in_flight = turn.context.settings.resources_in_flight;
-        let due = self.ask_when(site, turn);
         let Some(link) = turn.context.links.get_mut(site) else { return };
         link.behind.insert(self.id.clone());
         let Some(peer) = self.peers.get_mut(site) else { return };
@@ -195,11 +210,13 @@ impl Resource {
             peer.ask_ms = None;
             return;
         }
-        if peer.ask_ms.is_some() {
+        let has_place = link.asking.contains(&self.id) || link.asking.len() < in_flight;
+        if peer.ask_ms.is_some() || !has_place {
             return;
         }
-        if link.asking.contains(&self.id) || link.asking.len() < in_flight {
-            link.asking.insert(self.id.clone());
+        link.asking.insert(self.id.clone());
+        let due = self.ask_when(site, turn);
+        if let Some(peer) = self.peers.get_mut(site) {
             peer.ask_ms = Some(due);
             turn.context.timers.set(due, Timer::Ask(self.id.clone(), site.clone()));
         }
@@ -250,6 +267,15 @@ impl Resource {
         }
     }
 
+    /// There is room to ask about this resource, if nobody has seen to it yet.
+    pub(super) fn ask_if_forgotten(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
+        if self.peers.get(site).is_some_and(|peer| peer.ask_ms.is_none()) {
+            self.ask(site, turn);
+        } else if let Some(link) = turn.context.links.get_mut(site) {
+            link.asking.remove(&self.id);
+        }
+    }
+
     /// Asks that site what it knows, if it is still behind and can be reached.
     pub(super) fn ask(&mut self, site: &SiteId, turn: &mut Turn<'_>) {
         let me = turn.context.settings.me.site.clone();
@@ -258,7 +284,9 @@ impl Resource {
         if !turn.context.links.usable(site, &me) || peer.knows.covers(&self.knows) {
             return;
         }
-        let again = turn.now.mono_ms + turn.context.settings.ask_again_after_ms;
+        let round_trip =
+            turn.context.links.get(site).and_then(|link| link.round_trip_ms).unwrap_or(0);
+        let again = turn.now.mono_ms + turn.context.settings.ask_again_after_ms + round_trip;
         peer.ask_ms = Some(again);
         if let Some(link) = turn.context.links.get_mut(site) {
             link.asking.insert(self.id.clone());
@@ -335,12 +363,11 @@ enum Asks {
 }
 
 /// A site caught up with one resource: there is room to ask it about another.
-pub(super) fn ask_next(site: &SiteId, turn: &mut Turn<'_>) {
+pub(super) fn ask_next(site: &SiteId, how: fn(ResourceId, SiteId) -> Timer, turn: &mut Turn<'_>) {
     let in_flight = turn.context.settings.resources_in_flight;
     let Some(link) = turn.context.links.get_mut(site) else { return };
     while link.asking.len() < in_flight {
-        let Some(next) = link.behind.difference(&link.asking).next().cloned() else { return };
-        link.asking.insert(next.clone());
-        turn.context.timers.set(turn.now.mono_ms, Timer::AskNow(next, site.clone()));
+        let Some(next) = link.next_to_ask() else { return };
+        turn.context.timers.set(turn.now.mono_ms, how(next, site.clone()));
     }
 }

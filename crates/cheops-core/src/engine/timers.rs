@@ -17,6 +17,8 @@ pub(super) enum Timer {
     Ask(ResourceId, SiteId),
     /// The same, at once: there is room to ask about one more resource.
     AskNow(ResourceId, SiteId),
+    /// The same, unless it is going to be asked anyway.
+    AskIfForgotten(ResourceId, SiteId),
     /// A user has waited long enough.
     GiveUp(Ticket),
 }

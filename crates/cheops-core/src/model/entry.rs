@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EntryId, Operation, OperationId, Reply};
+use super::{EntryId, Operation, OperationId, Reply, Stamp};
 
 /// One thing a site wrote on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,14 @@ impl Entry {
         match &self.body {
             Body::Operation(operation) => &operation.id.0,
             Body::Reply(reply) => &reply.id,
+        }
+    }
+
+    /// When it was written, by its author's hybrid clock.
+    pub fn stamp(&self) -> Stamp {
+        match &self.body {
+            Body::Operation(operation) => operation.stamp,
+            Body::Reply(reply) => reply.stamp,
         }
     }
 

@@ -112,6 +112,14 @@ impl Outcome {
         }
     }
 
+    /// Whether more was printed or answered than was kept.
+    pub fn is_truncated(&self) -> bool {
+        match self {
+            Self::Exited { output, .. } | Self::Answered { output, .. } => output.truncated,
+            Self::TimedOut { .. } | Self::NotStarted { .. } => false,
+        }
+    }
+
     /// What was printed or answered; empty if nothing was.
     pub fn text(&self) -> &str {
         match self {

@@ -115,7 +115,8 @@ impl View<'_> {
     }
 
     /// The first operation that never ran here and that the rebuild wipes away: now is the time to
-    /// hear what becomes of it.
+    /// hear what becomes of it. Unless something is in doubt: then the rebuild comes first, since
+    /// more runs on top of a doubt make it worse if the rebuild fails.
     fn unheard_before(&self, ran: &[Ran], starts: &[Place]) -> Option<Place> {
         let end = *starts.last()?;
         let is_wiped = |place: Place| {
@@ -124,8 +125,10 @@ impl View<'_> {
                 .iter()
                 .any(|start| *start > place && self.classes.wipes(self.class_at(*start), class))
         };
-        let is_in_doubt = |place| ran.iter().any(|ran| ran.place == Some(place));
-        (0..end).find(|place| is_wiped(*place) && !self.has_run(*place) && !is_in_doubt(*place))
+        if ran.iter().any(|one| one.trace.in_doubt()) {
+            return None;
+        }
+        (0..end).find(|place| is_wiped(*place) && !self.has_run(*place))
     }
 
     /// What settles whether an operation took effect.
@@ -156,13 +159,13 @@ impl View<'_> {
     }
 
     /// A check sees whether the effect is there. That does not tell a second run from the first
-    /// one; nor a run that never was from one that another run, in doubt itself, wiped away.
+    /// one; nor a run that never was from one that was wiped away and lives on in another.
     fn check_can_tell(&self, ran: &[Ran], at: usize) -> bool {
         let doubt = ran[at];
         let id = |ran: &Ran| self.log.runs.get(ran.run).map(|run| &run.item.id);
         let is_same = |other: &Ran| other.trace != Trace::Refused && id(other) == id(&doubt);
         let may_wipe = |other: &Ran| {
-            other.trace.in_doubt()
+            other.trace != Trace::Refused
                 && !(other.recalled && doubt.recalled)
                 && self.classes.overwrites(other.class)
                 && !self.classes.commute(other.class, doubt.class)
