@@ -52,6 +52,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "user: answered by all",
     "user: timed out",
     "user: refused",
+    "resource: config changed",
     "resource: converged",
 ];
 

@@ -18,6 +18,8 @@ pub struct Flavour {
     /// Its name.
     pub name: &'static str,
     config: &'static str,
+    /// What the operator may change the config to, and back.
+    changed: Option<&'static str>,
     verbs: &'static [(&'static str, Verb)],
 }
 
@@ -100,37 +102,53 @@ pub const FLAVOURS: &[Flavour] = &[
     Flavour {
         name: "counter",
         config: SET_AND_INC,
+        changed: Some(SET_AND_INC_KEPT),
         verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
     },
     Flavour {
         name: "counter-kept",
         config: SET_AND_INC_KEPT,
+        changed: None,
         verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
     },
     Flavour {
         name: "file",
         config: SET_AND_APPEND,
+        changed: Some(SET_AND_APPEND_KEPT),
         verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
     },
     Flavour {
         name: "file-kept",
         config: SET_AND_APPEND_KEPT,
+        changed: None,
         verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
     },
-    Flavour { name: "deployment", config: APPLY, verbs: &[("apply", Verb::Set)] },
-    Flavour { name: "log", config: APPENDS, verbs: &[("add", Verb::Append)] },
-    Flavour { name: "log-saved", config: APPENDS_SAVED, verbs: &[("add", Verb::Append)] },
-    Flavour { name: "sum", config: INCS, verbs: &[("inc", Verb::Inc)] },
-    Flavour { name: "sum-undone", config: INCS_UNDONE, verbs: &[("inc", Verb::Inc)] },
-    Flavour { name: "members", config: MEMBERS, verbs: &[("add", Verb::Add)] },
+    Flavour { name: "deployment", config: APPLY, changed: None, verbs: &[("apply", Verb::Set)] },
+    Flavour { name: "log", config: APPENDS, changed: None, verbs: &[("add", Verb::Append)] },
+    Flavour {
+        name: "log-saved",
+        config: APPENDS_SAVED,
+        changed: None,
+        verbs: &[("add", Verb::Append)],
+    },
+    Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", Verb::Inc)] },
+    Flavour {
+        name: "sum-undone",
+        config: INCS_UNDONE,
+        changed: None,
+        verbs: &[("inc", Verb::Inc)],
+    },
+    Flavour { name: "members", config: MEMBERS, changed: None, verbs: &[("add", Verb::Add)] },
     Flavour {
         name: "stock",
         config: STOCK,
+        changed: None,
         verbs: &[("set", Verb::Set), ("take", Verb::Take), ("take", Verb::Take)],
     },
     Flavour {
         name: "circle",
         config: CIRCLE,
+        changed: None,
         verbs: &[("a", Verb::Set), ("b", Verb::Set), ("c", Verb::Set)],
     },
 ];
@@ -143,7 +161,8 @@ pub struct Subject {
     /// Where it lives, as indexes into the world's sites.
     pub home: Vec<usize>,
     sites: BTreeSet<SiteId>,
-    config: Arc<Config>,
+    configs: Vec<Arc<Config>>,
+    config: usize,
     flavour: &'static Flavour,
     made: u64,
 }
@@ -153,9 +172,10 @@ impl Subject {
     #[allow(clippy::expect_used, reason = "the flavours above are constants, all of them tested")]
     pub fn new(number: usize, flavour: &'static Flavour, home: Vec<usize>) -> Self {
         let id = ResourceId::new(&format!("{}-{number}", flavour.name)).expect("a valid name");
-        let config = Config::parse(flavour.config).expect("a valid config").config;
+        let parse = |text| Arc::new(Config::parse(text).expect("a valid config").config);
+        let configs = [flavour.config].into_iter().chain(flavour.changed).map(parse).collect();
         let sites = home.iter().map(|site| crate::world::site_name(*site)).collect();
-        Self { id, home, sites, config: Arc::new(config), flavour, made: 0 }
+        Self { id, home, sites, configs, config: 0, flavour, made: 0 }
     }
 
     /// Where it lives.
@@ -167,6 +187,10 @@ impl Subject {
     pub fn operation(&mut self, rng: &mut Rng) -> Submission {
         self.made += 1;
         let force = rng.chance(15);
+        if rng.chance(20) {
+            // The operator has second thoughts about how conflicts are settled.
+            self.config = (self.config + 1) % self.configs.len();
+        }
         let (kind, verb) = *rng.pick(self.flavour.verbs);
         // What is forced has to stand on its own, as an operator's repair does.
         let verb = if force { Verb::Set } else { verb };
@@ -176,7 +200,7 @@ impl Subject {
             ticket: Ticket(0),
             resource: self.id.clone(),
             sites: Some(self.sites.clone()),
-            config: Some(self.config.clone()),
+            config: Some(self.configs[self.config].clone()),
             kind: kind_named(kind),
             payload: Payload::shell(command),
             force,

@@ -87,7 +87,9 @@ impl World {
             }
             self.operations.insert(operation.id.clone(), Arc::new(operation.clone()));
             if let Some(config) = operation.declares.as_ref().and_then(|said| said.config.clone()) {
-                self.configs.insert(resource.clone(), config);
+                if self.configs.insert(resource.clone(), config).is_some() {
+                    self.sometimes.saw("resource: config changed");
+                }
             }
         }
     }
