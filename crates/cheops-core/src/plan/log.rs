@@ -75,6 +75,14 @@ pub(super) struct Saved {
     pub(super) runs: Vec<Run>,
 }
 
+/// How the runs of an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Ending {
+    last: Effect,
+    /// How often in a row it was refused.
+    refusals: u32,
+}
+
 /// What ran at this site on one resource, in order.
 ///
 /// Every method is deterministic, so the durable form may be the value itself or the calls that
@@ -86,7 +94,7 @@ pub struct RunLog {
     /// that run would bring it back.
     pub(super) runs: Vec<Run>,
     /// The last outcome of everything that ever ended here.
-    ended: BTreeMap<OperationId, Effect>,
+    ended: BTreeMap<OperationId, Ending>,
     /// Begun and not finished.
     pending: Option<Step>,
     /// Oldest first.
@@ -172,7 +180,12 @@ impl RunLog {
 
     /// How the operation's last run ended here.
     pub fn outcome(&self, id: &OperationId) -> Option<Effect> {
-        self.ended.get(id).copied()
+        self.ended.get(id).map(|ending| ending.last)
+    }
+
+    /// How often in a row the operation was refused here.
+    pub(super) fn refusals(&self, id: &OperationId) -> u32 {
+        self.ended.get(id).map_or(0, |ending| ending.refusals)
     }
 
     /// The snapshots that may still be asked for; the site may drop all others.
@@ -287,8 +300,11 @@ impl RunLog {
     }
 
     fn note(&mut self, id: &OperationId, took: bool) {
-        let effect = if took { Effect::Took } else { Effect::Refused };
-        self.ended.insert(id.clone(), effect);
+        let ending = match took {
+            true => Ending { last: Effect::Took, refusals: 0 },
+            false => Ending { last: Effect::Refused, refusals: self.refusals(id) + 1 },
+        };
+        self.ended.insert(id.clone(), ending);
     }
 
     fn last(&self, id: &OperationId, trace: impl Fn(Trace) -> bool) -> Option<usize> {

@@ -115,7 +115,9 @@ pub enum Health {
 /// What this site should do next to follow `list`.
 ///
 /// Linear in the list and the log, but for a logarithm. For a list that stays as it is, the number
-/// of steps until [`Next::Nothing`] or [`Next::AwaitOperator`] is bounded.
+/// of steps until [`Next::Nothing`] or [`Next::AwaitOperator`] is bounded, whatever the matrix says;
+/// not, though, if an operation that succeeded fails later and the other way round without a reason
+/// in the state.
 ///
 /// An operation that stands before one that overwrote it, and has never run here, is run all the
 /// same, then the rest again from the overwriting one: every operation of the list gets its

@@ -14,6 +14,10 @@ use crate::config::Config;
 /// among them is tried.
 const STARTS_CONSIDERED: usize = 5;
 
+/// What was refused so often in a row is no operation to start again from: each try takes other
+/// runs before it, and there must be an end to that.
+const MOST_REFUSALS: u32 = 4;
+
 pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     if let Some(Step::Restore(id)) = log.in_doubt()
         && log.snapshots().any(|known| known == *id)
@@ -96,7 +100,7 @@ impl View<'_> {
     }
 
     /// Whether this overwriting operation was refused, and what took effect since makes no difference
-    /// to it: it commutes with it, or would wipe it away.
+    /// to it: it commutes with it, or would wipe it away. Or it was refused all too often.
     fn fails_anyway(&self, ran: &[Ran], place: Place) -> bool {
         let class = self.class_at(place);
         let makes_no_difference = |one: &Ran| {
@@ -106,12 +110,19 @@ impl View<'_> {
         let refused = ran.iter().position(is_it);
         let since =
             |index: usize| ran[index + 1..].iter().filter(|one| one.trace != Trace::Refused);
-        is_in_vain(ran, place) || refused.is_some_and(|index| since(index).all(makes_no_difference))
+        self.log.refusals(&self.list[place].id) >= MOST_REFUSALS
+            || is_in_vain(ran, place)
+            || refused.is_some_and(|index| since(index).all(makes_no_difference))
     }
 
+    /// Whether running these one after the other gives a state from which the list can be followed.
     fn leads_back(&self, ran: &[Ran], starts: &[Place]) -> bool {
-        let rebuilt = starts.iter().fold(ran.to_vec(), |ran, place| self.with(ran, *place));
-        self.assess(&rebuilt, Refusals::Believe).is_good()
+        let run = |ran: Vec<Ran>, place: &Place| {
+            // An earlier start may have wiped away what gave this one another chance.
+            (!self.fails_anyway(&ran, *place)).then(|| self.with(ran, *place))
+        };
+        let rebuilt = starts.iter().try_fold(ran.to_vec(), run);
+        rebuilt.is_some_and(|rebuilt| self.assess(&rebuilt, Refusals::Believe).is_good())
     }
 
     /// The first operation that never ran here and that the rebuild wipes away: now is the time to

@@ -1,4 +1,4 @@
-//! Whatever the matrix says and however the steps end, there is an end to them.
+//! Whatever the matrix says and however repairs end, there is an end to them.
 
 use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, Snapshots};
 use cheops_core::model::Replaces;
@@ -58,11 +58,14 @@ fn any_items() -> impl Strategy<Value = Vec<Item>> {
     })
 }
 
-/// Does one step, which ends as it pleases; says whether there was one.
-fn step(list: &[Item], log: &mut RunLog, config: &Config, succeeds: bool) -> bool {
+/// Does one step; says whether there was one. Each operation always succeeds or always fails,
+/// and everything else ends as it pleases.
+fn step(list: &[Item], log: &mut RunLog, config: &Config, bad: &[Item], succeeds: bool) -> bool {
     let Next::Do(step) = plan(list, log, config).next else { return false };
     log.begin(&step);
     let ended = match (&step, succeeds) {
+        (Step::Run(item), _) if bad.contains(item) => Ended::Ko,
+        (Step::Run(_), _) => Ended::Ok,
         (Step::Check(_), true) => Ended::ItHappened,
         (Step::Check(_), false) => Ended::ItDidNot,
         (_, true) => Ended::Ok,
@@ -76,14 +79,16 @@ proptest! {
     #![proptest_config(cases(2000))]
 
     #[test]
-    fn whatever_the_matrix_says_and_however_the_steps_end_there_is_an_end(
+    fn whatever_the_matrix_says_and_however_repairs_end_there_is_an_end(
         config in any_config(),
         items in any_items(),
         lists in proptest::collection::vec(
             proptest::collection::vec(any::<Index>(), 0..8), 1..5),
+        bad in proptest::collection::vec(any::<Index>(), 0..3),
         endings in proptest::collection::vec(prop::bool::weighted(0.7), 1..64),
     ) {
         let mut log = RunLog::default();
+        let bad: Vec<_> = bad.iter().map(|index| index.get(&items).clone()).collect();
         let mut endings = endings.into_iter().cycle();
         for indices in lists {
             let mut list: Vec<Item> = Vec::new();
@@ -94,7 +99,7 @@ proptest! {
             }
             let bound = 20 * (items.len() + 2).pow(2);
             let mut steps = 0;
-            while step(&list, &mut log, &config, endings.next().unwrap()) {
+            while step(&list, &mut log, &config, &bad, endings.next().unwrap()) {
                 steps += 1;
                 prop_assert!(steps < bound, "no end: {list:?}\n{log:?}\n{config:?}");
             }
