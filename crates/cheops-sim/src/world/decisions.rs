@@ -86,10 +86,11 @@ impl World {
                 continue;
             }
             self.operations.insert(operation.id.clone(), Arc::new(operation.clone()));
-            if let Some(config) = operation.declares.as_ref().and_then(|said| said.config.clone()) {
-                if self.configs.insert(resource.clone(), config).is_some() {
-                    self.sometimes.saw("resource: config changed");
-                }
+            let config = operation.declares.as_ref().and_then(|said| said.config.clone());
+            if let Some(config) = config
+                && self.configs.insert(resource.clone(), config).is_some()
+            {
+                self.sometimes.saw("resource: config changed");
             }
         }
     }
