@@ -395,6 +395,32 @@ fn resources_take_turns_when_places_to_run_in_are_few() {
 }
 
 #[test]
+fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
+    let mut paris = Paris::new();
+    let effects = paris.handle(1, Event::Submitted(submission()));
+    let job = effects.iter().find_map(|effect| match effect {
+        Effect::Run(job) => Some(job.id),
+        _ => None,
+    });
+    // Lyon made one that replaces it, ran that, and pruned what was before.
+    let mut later = from_lyon(1, 0, &[id("paris", 1)], 2_000_000);
+    if let Body::Operation(operation) = &mut later.body {
+        operation.replaces = Replaces::Past;
+    }
+    let mut pruned = update(vec![later]);
+    if let Message::Update(update) = &mut pruned {
+        update.knows.add(&id("paris", 1));
+        let upto = [id("paris", 1)].into_iter().collect();
+        update.base = Some(cheops_core::engine::Base { upto, declared: None });
+    }
+    paris.hears(2, "lyon", pruned);
+    let outcome = Outcome::success("");
+    let effects = paris.handle(3, Event::Ended { job: job.unwrap(), outcome });
+    let replied = |answer: &&Answer| matches!(answer, Answer::Replied(reply) if *reply.site() == site("paris"));
+    assert!(answers(&effects).iter().any(replied), "the user waits for it: {effects:?}");
+}
+
+#[test]
 fn an_outcome_of_a_job_that_nobody_asked_for_changes_nothing() {
     let mut paris = Paris::new();
     let stray = Event::Ended { job: cheops_core::engine::JobId(99), outcome: Outcome::success("") };
