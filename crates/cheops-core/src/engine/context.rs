@@ -23,7 +23,7 @@ pub(super) struct Context {
     queue: VecDeque<ResourceId>,
     queued: BTreeSet<ResourceId>,
     pub(super) written: u64,
-    pub(super) jobs_started: u64,
+    jobs_started: u64,
 }
 
 impl Context {
@@ -56,10 +56,15 @@ impl Context {
             }
             return None;
         }
+        Some(self.next_job(resource))
+    }
+
+    /// The next job of a resource that has its place already.
+    pub(super) fn next_job(&mut self, resource: &ResourceId) -> JobId {
         self.jobs_started += 1;
         let id = JobId(self.jobs_started);
         self.jobs.insert(id, resource.clone());
-        Some(id)
+        id
     }
 
     /// The next resource that waits for a place, if one is free.

@@ -80,9 +80,7 @@ impl Resource {
     /// Goes on with the step under way by another job. The step took the resource's place among
     /// the running ones already, so that it does not queue again.
     fn run_next(&mut self, item: Item, phase: Phase, task: Task, turn: &mut Turn<'_>) {
-        turn.context.jobs_started += 1;
-        let job = JobId(turn.context.jobs_started);
-        turn.context.jobs.insert(job, self.id.clone());
+        let job = turn.context.next_job(&self.id);
         self.runs.current = Some(Current { job, step: Step::Run(item), phase });
         self.run(job, task, turn);
     }

@@ -7,8 +7,9 @@
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
 //! `resource` (one resource as this site knows it), `replies` (what sites said of its operations),
-//! `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard), `waiting` (users who wait), `recover` (from the log back to
-//! an engine), `view` (what readers see).
+//! `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard),
+//! `submit` (taking in operations), `waiting` (users who wait), `timers` (what is due when),
+//! `recover` (from the log back to an engine), `view` (what readers see).
 
 mod context;
 mod durable;

@@ -152,6 +152,10 @@ impl Runs {
     }
 }
 
+/// How often one operation may be run for one and the same list, beyond once for each operation
+/// there is: a repair may try it again after each one that it takes back.
+const RUNS_TO_SPARE: usize = 8;
+
 pub(super) fn item(operation: &Operation) -> Item {
     Item { id: operation.id.clone(), kind: operation.kind.clone(), replaces: operation.replaces }
 }
@@ -229,8 +233,7 @@ impl Resource {
     fn within_bounds(&self, plan: Plan) -> Plan {
         let Next::Do(Step::Run(item)) = &plan.next else { return plan };
         let runs = self.runs.runs_for_this_list.get(&item.id).copied().unwrap_or(0);
-        // A repair may try an operation again after each one that it takes back.
-        if runs < 8 + self.resolution.operations().len() {
+        if runs < RUNS_TO_SPARE + self.resolution.operations().len() {
             return plan;
         }
         let why = Divergence::NoEnd { ran: item.id.clone() };
