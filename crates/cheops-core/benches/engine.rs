@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Effect, Engine, Event, Log, Now, Reaction, Record, Settings, Submission, Ticket, Wait,
+    Batch, Effect, Engine, Event, Log, Now, Reaction, Settings, Submission, Ticket, Wait,
 };
 use cheops_core::model::{
     Author, Incarnation, OperationType, Outcome, Payload, ResourceId, SiteId,
@@ -32,8 +32,8 @@ struct Nowhere;
 
 impl Log for Nowhere {
     type Error = Infallible;
-    fn append(&mut self, records: &[Record]) -> Result<(), Infallible> {
-        black_box(records);
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Infallible> {
+        black_box(batch.records());
         Ok(())
     }
 }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{
-    Answer, Effect, Engine, Event, Heartbeat, Log, Malformed, Message, Notice, Now, Reaction,
-    Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
+    Answer, Batch, Effect, Engine, Event, Heartbeat, Log, Malformed, Message, Notice, Now,
+    Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
 };
 use cheops_core::model::{
     Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
@@ -18,8 +18,8 @@ struct Disk(Vec<Record>);
 
 impl Log for Disk {
     type Error = std::convert::Infallible;
-    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error> {
-        self.0.extend(records.iter().cloned());
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
+        self.0.extend(batch.records().iter().cloned());
         Ok(())
     }
 }
@@ -28,7 +28,7 @@ struct FullDisk;
 
 impl Log for FullDisk {
     type Error = &'static str;
-    fn append(&mut self, _: &[Record]) -> Result<(), Self::Error> {
+    fn append(&mut self, _: Batch<'_>) -> Result<(), Self::Error> {
         Err("no space left")
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use cheops_core::engine::{Malformed, Progress, ResourceView, Update};
-use cheops_core::model::{Entry, EntryId, OperationId, ResourceId, SiteId, Vector};
+use cheops_core::engine::{Malformed, OperationView, Progress, ResourceView, Update};
+use cheops_core::model::{Entry, EntryId, OperationId, Reply, ResourceId, SiteId, Vector};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
 
@@ -159,12 +159,8 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
             Why::FailedEverywhere => "conflict: failed everywhere, so void",
         });
     }
-    let in_total_order: Vec<_> = view
-        .operations
-        .iter()
-        .map(|operation| &operation.id)
-        .filter(|id| view.list.contains(id))
-        .collect();
+    let in_total_order: Vec<_> =
+        view.operations.iter().map(OperationView::id).filter(|id| view.list.contains(id)).collect();
     if !view.list.iter().eq(in_total_order) {
         sometimes.saw("conflict: both kept, reversed");
     }
@@ -229,15 +225,17 @@ fn is_done(site: &Site, view: &ResourceView) -> Result<(), Violation> {
 /// Nothing is left out in silence: every site has said something of every operation.
 fn all_replied(site: &Site, view: &ResourceView, home: &BTreeSet<SiteId>) -> Result<(), Violation> {
     for operation in &view.operations {
-        let replied: BTreeSet<&SiteId> = operation.replies.iter().map(|(site, ..)| site).collect();
+        let replied: BTreeSet<&SiteId> = operation.replies.iter().map(Reply::site).collect();
         if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
             return Err(Violation(format!(
                 "{} has no reply of {silent} to `{}` of {}",
-                site.id, operation.id, view.id
+                site.id,
+                operation.id(),
+                view.id
             )));
         }
-        if !view.list.contains(&operation.id) && operation.left_out.is_none() {
-            return Err(Violation(format!("`{}` is left out without a reason", operation.id)));
+        if !view.list.contains(operation.id()) && operation.left_out.is_none() {
+            return Err(Violation(format!("`{}` is left out without a reason", operation.id())));
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use cheops_core::engine::{Log, Record};
+use cheops_core::engine::{Batch, Log, Record};
 use cheops_core::model::{Body, OperationId, ResourceId, SiteId, Vector};
 
 /// What survives a crash.
@@ -16,22 +16,25 @@ pub struct Disk {
 impl Log for Disk {
     type Error = Infallible;
 
-    fn append(&mut self, records: &[Record]) -> Result<(), Infallible> {
-        for record in records {
-            if matches!(record, Record::Pruned(..)) {
-                self.prunable += 1;
-            }
-            self.records.push(record.clone());
-        }
-        // Forgetting costs a walk over everything: not for every single one.
-        if self.prunable > 64 {
-            self.compact();
-        }
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Infallible> {
+        self.keep(batch.records().iter().cloned());
         Ok(())
     }
 }
 
 impl Disk {
+    /// Makes these durable.
+    pub fn keep(&mut self, records: impl IntoIterator<Item = Record>) {
+        for record in records {
+            self.prunable += usize::from(matches!(record, Record::Pruned(..)));
+            self.records.push(record);
+        }
+        // Forgetting costs a walk over everything: not for every single one.
+        if self.prunable > 64 {
+            self.compact();
+        }
+    }
+
     /// All of it, in order.
     pub fn records(&self) -> &[Record] {
         &self.records

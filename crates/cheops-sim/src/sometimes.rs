@@ -54,6 +54,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "user: refused",
     "resource: config changed",
     "resource: converged",
+    "operation: every site has replied",
 ];
 
 impl Sometimes {

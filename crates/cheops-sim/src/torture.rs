@@ -267,12 +267,18 @@ impl Torture {
                 lines.push(format!("{} {id} holds `{value}` {health:?} {progress:?}", site.id));
                 lines.push(format!("  knows {:?} pruned {:?}", view.knows, view.pruned));
                 for operation in &view.operations {
-                    let place = view.list.iter().position(|listed| *listed == operation.id);
-                    let replies: Vec<_> =
-                        operation.replies.iter().map(|(site, status, _)| (site, status)).collect();
+                    let place = view.list.iter().position(|listed| listed == operation.id());
+                    let replies: Vec<_> = operation
+                        .replies
+                        .iter()
+                        .map(|reply| (reply.site(), &reply.status))
+                        .collect();
                     lines.push(format!(
                         "  {} {} `{}` list: {place:?} out: {:?} replies: {replies:?}",
-                        operation.id, operation.kind, operation.summary, operation.left_out
+                        operation.id(),
+                        operation.operation.kind,
+                        operation.operation.payload.summary(),
+                        operation.left_out
                     ));
                 }
             }

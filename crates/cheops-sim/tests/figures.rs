@@ -26,7 +26,7 @@ fn check(stage: &mut Stage, expected: &Expect) {
     for operation in stage.view(0).operations {
         let Some(left_out) = operation.left_out else { continue };
         let winner = left_out.by.map_or_else(|| "nobody".to_owned(), |by| stage.command(&by));
-        lines.push(format!("out:   {} by {winner}", operation.summary));
+        lines.push(format!("out:   {} by {winner}", operation.operation.payload.summary()));
     }
     expected.assert_eq(&(lines.join("\n") + "\n"));
 }

@@ -169,11 +169,12 @@ impl Cut {
         let winner = &self.made[winner];
         for site in 0..3 {
             let view = self.stage.view(site);
-            let seen = view.operations.iter().find(|operation| operation.id == *loser).unwrap();
+            let seen = view.operations.iter().find(|operation| operation.id() == loser).unwrap();
             let left_out = seen.left_out.as_ref().unwrap();
             assert_eq!(left_out.by.as_ref(), Some(winner), "{:?}", self.clocks);
             assert_eq!(seen.replies.len(), 3, "every site has replied: {:?}", seen.replies);
-            for (of, status, _) in &seen.replies {
+            for reply in &seen.replies {
+                let (of, status) = (reply.site(), &reply.status);
                 // As that site saw it then: the winner, or one that lost to it later.
                 let Status::Superseded { by } = status else { panic!("{of} says {status:?}") };
                 assert!(by != loser && self.made.contains(by), "{of} says {status:?}");
@@ -184,9 +185,10 @@ impl Cut {
     fn assert_failed_everywhere(&self, failed: usize) {
         for site in 0..3 {
             let view = self.stage.view(site);
-            let operation = view.operations.iter().find(|op| op.id == self.made[failed]).unwrap();
+            let operation =
+                view.operations.iter().find(|op| *op.id() == self.made[failed]).unwrap();
             assert_eq!(operation.left_out.as_ref().unwrap().why, Why::FailedEverywhere);
-            assert!(operation.replies.iter().all(|(_, status, _)| *status == Status::Ko));
+            assert!(operation.replies.iter().all(|reply| reply.status == Status::Ko));
         }
     }
 }

@@ -10,6 +10,15 @@ use crate::model::OperationType;
 static UNLISTED: Resolution =
     Resolution { rule: Rule::TakeBoth, concurrent: Concurrent::ReplaceWins };
 
+/// What holds for a deletion and anything else: nothing done before it or beside it stays, and
+/// what comes after it in knowledge of it counts. No matrix can say otherwise.
+static DELETED_FIRST: Resolution =
+    Resolution { rule: Rule::KeepOrder, concurrent: Concurrent::ReplaceWins };
+static DELETED_AFTER: Resolution =
+    Resolution { rule: Rule::ReverseOrder, concurrent: Concurrent::ReplaceWins };
+static BOTH_DELETED: Resolution =
+    Resolution { rule: Rule::TakeOne, concurrent: Concurrent::ReplaceWins };
+
 /// What holds for a type that the config does not describe.
 static UNKNOWN: Handling = Handling { undo: None, idempotent: false, check: None, decompose: None };
 
@@ -22,19 +31,26 @@ impl Config {
 
     /// The matrix entry for two operations, if there is one.
     pub fn listed(&self, first: &OperationType, second: &OperationType) -> Option<&Resolution> {
-        self.matrix.get(&(first, second) as &dyn Pair)
+        match (first.is_deletion(), second.is_deletion()) {
+            (false, false) => self.matrix.get(&(first, second) as &dyn Pair),
+            (true, false) => Some(&DELETED_FIRST),
+            (false, true) => Some(&DELETED_AFTER),
+            (true, true) => Some(&BOTH_DELETED),
+        }
     }
 
     /// Whether the type is of the replacing kind: what it leaves behind does not depend on what
     /// was there. The matrix says so by a `take-one` with it on either side, a
     /// `take-both-keep-order` with it before, or a `take-both-reverse-order` with it after.
     pub fn overwrites(&self, kind: &OperationType) -> bool {
-        self.matrix.iter().any(|((before, after), resolution)| match resolution.rule {
-            Rule::TakeOne => before == kind || after == kind,
-            Rule::KeepOrder => before == kind,
-            Rule::ReverseOrder => after == kind,
-            Rule::TakeBoth | Rule::Ordered | Rule::Logic(_) => false,
-        })
+        let by_matrix =
+            self.matrix.iter().any(|((before, after), resolution)| match resolution.rule {
+                Rule::TakeOne => before == kind || after == kind,
+                Rule::KeepOrder => before == kind,
+                Rule::ReverseOrder => after == kind,
+                Rule::TakeBoth | Rule::Ordered | Rule::Logic(_) => false,
+            });
+        by_matrix || kind.is_deletion()
     }
 
     /// Whether two operations give the same state in either order: both pairs are `take-both`,
@@ -45,6 +61,17 @@ impl Config {
         let both = [ab, ba].into_iter().flatten().all(|entry| entry.rule == Rule::TakeBoth);
         let said = ab.is_some() || ba.is_some();
         both && (said || !(self.overwrites(a) || self.overwrites(b)))
+    }
+
+    /// About how many bytes it takes when sent: never much less.
+    pub(crate) fn size(&self) -> usize {
+        const ENTRY: usize = 300;
+        let commands = self.types.values().flat_map(|handling| {
+            [&handling.undo, &handling.check, &handling.decompose].into_iter().flatten()
+        });
+        let snapshots = self.snapshots.iter().flat_map(|both| [&both.snapshot, &both.restore]);
+        let text: usize = commands.chain(snapshots).map(String::len).sum();
+        text + (self.matrix.len() + self.types.len()) * ENTRY
     }
 
     /// How operations of that type are repaired.

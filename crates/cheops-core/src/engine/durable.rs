@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ports::{Base, Effect};
+use super::ports::{Base, Effect, Notice};
 use crate::model::{Entry, Incarnation, ResourceId, SiteId, Vector};
 use crate::plan::{Ended, RunLog, Step};
 use std::sync::Arc;
@@ -51,14 +51,43 @@ impl Record {
     }
 }
 
+/// What is made durable at once: all of it or none.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    records: &'a [Record],
+    effects: &'a [Effect],
+}
+
+impl<'a> Batch<'a> {
+    /// The facts an engine is recovered from, in order.
+    pub fn records(&self) -> &'a [Record] {
+        self.records
+    }
+
+    /// News worth keeping beside the records, for those who follow what happens: in one batch
+    /// with what they are about, so that a follower misses none. What a reply of this site
+    /// already says is not said twice. An engine is recovered without them.
+    pub fn notices(&self) -> impl Iterator<Item = &'a Notice> + use<'a> {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Notify(notice) if !notice.is_in_a_reply() => Some(notice),
+            _ => None,
+        })
+    }
+
+    /// Whether there is nothing to keep.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.notices().next().is_none()
+    }
+}
+
 /// Where records are kept. Whole batches, in order, all of one or none of it.
 pub trait Log {
     /// Why a batch could not be made durable.
     type Error;
 
-    /// Makes the records durable before it returns. After an error none of them may come back,
-    /// and the engine that made them must be recovered from the log.
-    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error>;
+    /// Makes the batch durable before it returns. After an error nothing of it may come back,
+    /// and the engine that made it must be recovered from the log.
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error>;
 }
 
 /// What an engine decided on one event. The effects can be had only by committing the batch.
@@ -91,8 +120,9 @@ impl Reaction {
 
     /// Makes it durable, then hands out the effects. There is no other way to them.
     pub fn commit<L: Log>(self, log: &mut L) -> Result<Vec<Effect>, L::Error> {
-        if !self.records.is_empty() {
-            log.append(&self.records)?;
+        let batch = Batch { records: &self.records, effects: &self.effects };
+        if !batch.is_empty() {
+            log.append(batch)?;
         }
         Ok(self.effects)
     }

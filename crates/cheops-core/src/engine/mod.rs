@@ -30,13 +30,13 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-pub use durable::{Log, Reaction, Record};
+pub use durable::{Batch, Log, Reaction, Record};
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Event, Heartbeat, Job, JobId, Malformed, Message, Notice,
     Now, Refusal, Submission, Task, Ticket, Update, Wait,
 };
 pub use settings::{Application, Settings};
-pub use view::{OperationView, Progress, ResourceView, SiteStatus, SiteView};
+pub use view::{OperationView, Progress, ResourceSummary, ResourceView, SiteStatus, SiteView};
 
 use context::{Context, Turn};
 use links::Heard;
@@ -75,6 +75,16 @@ impl Engine {
     /// When [`Event::Ticked`] is due at the latest.
     pub fn next_deadline(&self) -> Option<u64> {
         self.context.timers.next()
+    }
+
+    /// Starts nothing new from now on: the site is about to stop. What runs goes on to its end.
+    pub fn drain(&mut self) {
+        self.context.settings.jobs_at_once = 0;
+    }
+
+    /// How many jobs are under way.
+    pub fn running(&self) -> usize {
+        self.context.jobs.len()
     }
 
     /// Who this engine is, in this life of its disk.

@@ -222,6 +222,9 @@ pub enum Refusal {
         /// What was asked for.
         asked: BTreeSet<SiteId>,
     },
+    /// It was ended.
+    #[error("resource `{0}` was deleted; only a forced operation brings it back")]
+    Deleted(ResourceId),
     /// A site that no one has heard of.
     #[error("site `{0}` is not a site of this mesh")]
     UnknownSite(SiteId),
@@ -246,6 +249,8 @@ pub enum Notice {
     Diverged(ResourceId, Divergence),
     /// The site stopped while the operation ran, and nothing can tell whether it happened.
     InDoubt(ResourceId, OperationId),
+    /// Every site has replied to an operation that was handed in here.
+    Settled(ResourceId, OperationId),
     /// Every site knows everything about the resource, and this one has run all of it.
     Converged(ResourceId),
     /// Nothing was heard of that site for a while.
@@ -260,6 +265,13 @@ pub enum Notice {
     Pruned(ResourceId, u64),
     /// A site sent something that cannot be; it was left aside.
     Malformed(SiteId, Malformed),
+}
+
+impl Notice {
+    /// Whether a reply that this site writes in the same batch says the same.
+    pub fn is_in_a_reply(&self) -> bool {
+        matches!(self, Self::Applied(..) | Self::Failed(..) | Self::Superseded(..))
+    }
 }
 
 /// What was wrong with something heard.

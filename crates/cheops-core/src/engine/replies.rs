@@ -35,6 +35,11 @@ impl Replies {
         self.succeeded_somewhere() && self.first_verdicts.values().any(|ok| !*ok)
     }
 
+    /// Whether each of these sites has said something.
+    pub(super) fn are_complete(&self, sites: &BTreeSet<SiteId>) -> bool {
+        sites.iter().all(|site| self.latest.keys().any(|author| author.site == *site))
+    }
+
     pub(super) fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
         let failed: BTreeSet<_> = self.first_verdicts.keys().map(|author| &author.site).collect();
         !self.succeeded_somewhere() && sites.iter().all(|site| failed.contains(site))

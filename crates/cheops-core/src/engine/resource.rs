@@ -89,6 +89,17 @@ impl Resource {
         self.declared.config.as_ref().map_or_else(Arc::default, |(_, config)| config.clone())
     }
 
+    /// Whether it was ended, and nobody has brought it back since.
+    pub(super) fn is_deleted(&self) -> bool {
+        self.resolution.last().is_some_and(|operation| operation.kind.is_deletion())
+    }
+
+    /// When something was last written on it, by its writer's clock.
+    pub(super) fn changed_ms(&self) -> u64 {
+        let last = self.entries.values().filter_map(|held| held.last_key_value());
+        last.map(|(_, held)| held.entry.stamp().wall_ms).max().unwrap_or(0)
+    }
+
     /// Writes an operation of this site's own.
     pub(super) fn write_operation(&mut self, operation: Operation, turn: &mut Turn<'_>) {
         self.write(Body::Operation(operation), turn);
@@ -279,12 +290,17 @@ impl Resource {
         }
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
+        let was_settled = replies.are_complete(&self.declared.sites);
         replies.latest.insert(reply.id.author.clone(), entry.clone());
         if let Some(ok) = verdict(&reply.status) {
             replies.first_verdicts.entry(reply.id.author.clone()).or_insert(ok);
         }
         if !was_partial && replies.is_partial_error() {
             turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
+        }
+        let is_ours = reply.operation.0.author.site == turn.context.settings.me.site;
+        if is_ours && !was_settled && replies.are_complete(&self.declared.sites) {
+            turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone()));
         }
         let void = replies.failed_everywhere(&self.declared.sites);
         if void != self.resolution.operations().is_void(&reply.operation) {
@@ -335,20 +351,20 @@ impl Resource {
     }
 
     /// Entries that a site with that knowledge lacks, in causal order, at most so many.
-    pub(super) fn lacking(&self, knowledge: &Vector, most: usize) -> Vec<Arc<Entry>> {
+    pub(super) fn lacking(&self, knowledge: &Vector, most: Most) -> Vec<Arc<Entry>> {
         let mut lacking: Vec<&Held> = Vec::new();
         for (author, held) in &self.entries {
             let unknown = after(knowledge.last_of(author));
-            lacking.extend(held.range(unknown).map(|(_, held)| held).take(most));
+            lacking.extend(held.range(unknown).map(|(_, held)| held).take(most.entries));
         }
         lacking.sort_by_key(|held| held.arrival);
-        lacking.into_iter().take(most).map(|held| held.entry.clone()).collect()
+        most.of(lacking.into_iter().map(|held| &held.entry))
     }
 
     /// This site's own entries after that number, at most so many.
-    pub(super) fn own_after(&self, me: &Author, n: u64, most: usize) -> Vec<Arc<Entry>> {
+    pub(super) fn own_after(&self, me: &Author, n: u64, most: Most) -> Vec<Arc<Entry>> {
         let own = self.entries.get(me).into_iter().flat_map(|held| held.range(after(n)));
-        own.take(most).map(|(_, held)| held.entry.clone()).collect()
+        most.of(own.map(|(_, held)| &held.entry))
     }
 
     /// Forgets everything up to there.
@@ -376,5 +392,28 @@ impl Resource {
             held.range(after(knowledge.last_of(author))).count() as u64
         };
         self.entries.iter().map(of).sum()
+    }
+}
+
+/// How much one message may hold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    entries: usize,
+    bytes: usize,
+}
+
+impl Most {
+    pub(super) fn by(settings: &super::settings::Settings) -> Self {
+        Self { entries: settings.entries_per_update, bytes: settings.bytes_per_update }
+    }
+
+    /// As many from the beginning as there is room for, and one in any case.
+    fn of<'a>(self, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Vec<Arc<Entry>> {
+        let mut bytes = 0;
+        let fitting = entries.take(self.entries).enumerate().take_while(|(i, entry)| {
+            bytes += entry.size();
+            *i == 0 || bytes <= self.bytes
+        });
+        fitting.map(|(_, entry)| entry.clone()).collect()
     }
 }

@@ -31,6 +31,8 @@ pub struct Settings {
     pub strange_clock_ms: u64,
     /// Entries in one message.
     pub entries_per_update: usize,
+    /// About how many bytes one message may take; one entry is sent whatever its size.
+    pub bytes_per_update: usize,
     /// Resources asked about at once per site when a link is back.
     pub resources_in_flight: usize,
     /// Entries of one resource kept while their causal past is missing.
@@ -65,6 +67,7 @@ impl Settings {
             relay_after_ms: 1_000,
             strange_clock_ms: 60_000,
             entries_per_update: 256,
+            bytes_per_update: 512 * 1024,
             resources_in_flight: 64,
             waiting_entries: 4_096,
             jobs_at_once: 64,

@@ -50,6 +50,9 @@ fn declaration(
         let config = submission.config.clone();
         return Ok(Some(Arc::new(Declaration { sites: sites.clone(), config })));
     };
+    if known.is_deleted() && !submission.force {
+        return Err(Refusal::Deleted(resource));
+    }
     let are = known.declared.sites.clone();
     if let Some(asked) = submission.sites.as_ref().filter(|asked| **asked != are) {
         return Err(Refusal::SitesDiffer { resource, are, asked: asked.clone() });

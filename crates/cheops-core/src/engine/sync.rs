@@ -13,7 +13,7 @@ use super::context::Turn;
 use super::durable::Record;
 use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
-use super::resource::Resource;
+use super::resource::{Most, Resource};
 use super::timers::Timer;
 use crate::model::{Author, Entry, Incarnation, ResourceId, SiteId, Vector};
 
@@ -76,14 +76,14 @@ impl Resource {
 
     /// Says what this site knows, with what the other lacks, at once.
     fn answer(&mut self, to: &SiteId, turn: &mut Turn<'_>) {
-        let most = turn.context.settings.entries_per_update;
+        let most = Most::by(&turn.context.settings);
         let entries = self.peers.get(to).map(|peer| self.lacking(&peer.sent, most));
         self.send(to, entries.unwrap_or_default(), Asks::No, turn);
     }
 
     /// The next part of what a site that is catching up lacks.
     fn send_more(&mut self, to: &SiteId, turn: &mut Turn<'_>) {
-        let most = turn.context.settings.entries_per_update;
+        let most = Most::by(&turn.context.settings);
         let Some(peer) = self.peers.get(to).filter(|peer| peer.catching_up) else { return };
         let entries = self.lacking(&peer.sent, most);
         if !entries.is_empty() {
@@ -94,7 +94,7 @@ impl Resource {
     /// Sends this site's own new entries to every site of the resource that can be reached.
     pub(super) fn publish(&mut self, turn: &mut Turn<'_>) {
         let me = turn.context.settings.me.clone();
-        let most = turn.context.settings.entries_per_update;
+        let most = Most::by(&turn.context.settings);
         let written = self.knows.last_of(&me);
         let behind = |peer: &super::peer::Peer| peer.sent.last_of(&me) < written;
         let to: Vec<SiteId> = self

@@ -1,11 +1,14 @@
 //! What readers see of an engine: plain values, made on request, of no use to decide on.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use super::Engine;
 use super::resource::Resource;
-use crate::model::{OperationId, Outcome, Position, ResourceId, SiteId, Status, Vector};
-use crate::plan::Health;
+use crate::config::Config;
+use crate::model::{Operation, OperationId, Reply, ResourceId, SiteId, Status, Vector};
+use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Explanation, LeftOut, explain};
 
 /// Another site, as this one sees it.
@@ -47,6 +50,8 @@ pub struct ResourceView {
     pub id: ResourceId,
     /// Where it lives.
     pub sites: BTreeSet<SiteId>,
+    /// How its operations are resolved.
+    pub config: Arc<Config>,
     /// What runs, in order.
     pub list: Vec<OperationId>,
     /// All operations known and not pruned, in total order.
@@ -61,6 +66,34 @@ pub struct ResourceView {
     pub progress: Progress,
     /// Whether every site is known to know everything, and this one has run all of it.
     pub converged: bool,
+    /// Whether it was ended.
+    pub deleted: bool,
+}
+
+/// A resource in a line: as much as can be told without a look at all its operations' content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceSummary {
+    /// Which.
+    pub id: ResourceId,
+    /// Where it lives.
+    pub sites: BTreeSet<SiteId>,
+    /// How many operations are known and not pruned.
+    pub operations: usize,
+    /// How many of them run.
+    pub listed: usize,
+    /// How many of those that run have not succeeded at some site that replied.
+    pub errors: usize,
+    /// Whether this site's application follows the list.
+    pub health: Health,
+    /// What this site is doing about it.
+    pub progress: Progress,
+    /// Whether every site is known to know everything, and this one has run all of it.
+    pub converged: bool,
+    /// Whether it was ended.
+    pub deleted: bool,
+    /// When something was last written on it, in milliseconds since the Unix epoch by the
+    /// writer's clock.
+    pub changed_ms: u64,
 }
 
 /// Where a site stands with running the list.
@@ -77,18 +110,19 @@ pub enum Progress {
 /// An operation with what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationView {
-    /// Which.
-    pub id: OperationId,
-    /// Its place in the total order.
-    pub position: Position,
-    /// Its type.
-    pub kind: String,
-    /// What it does, in a line.
-    pub summary: String,
+    /// The operation.
+    pub operation: Arc<Operation>,
     /// Why it is not in the list, if it is not.
     pub left_out: Option<LeftOut>,
     /// The last word of each site that replied.
-    pub replies: Vec<(SiteId, Status, Option<Outcome>)>,
+    pub replies: Vec<Reply>,
+}
+
+impl OperationView {
+    /// Which.
+    pub fn id(&self) -> &OperationId {
+        &self.operation.id
+    }
 }
 
 impl Engine {
@@ -100,6 +134,36 @@ impl Engine {
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
         self.resources.get(id).map(view)
+    }
+
+    /// One resource in a line.
+    pub fn summary(&self, id: &ResourceId) -> Option<ResourceSummary> {
+        self.resources.get(id).map(summary)
+    }
+
+    /// The resources this site holds after that one, in order of name.
+    pub fn resources_after(
+        &self,
+        after: Option<&ResourceId>,
+    ) -> impl Iterator<Item = ResourceSummary> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.resources.range((from, Bound::Unbounded)).map(|(_, resource)| summary(resource))
+    }
+
+    /// How a resource's operations are resolved.
+    pub fn config(&self, id: &ResourceId) -> Option<Arc<Config>> {
+        self.resources.get(id).map(Resource::config)
+    }
+
+    /// The type of one operation, if it is known and not pruned.
+    pub fn operation(&self, id: &ResourceId, operation: &OperationId) -> Option<Arc<Operation>> {
+        self.resources.get(id)?.operation(operation).cloned()
+    }
+
+    /// The saved states of a resource that may still be brought back.
+    pub fn snapshots(&self, id: &ResourceId) -> Vec<SnapshotId> {
+        let resource = self.resources.get(id);
+        resource.map(|resource| resource.runs.log.snapshots().collect()).unwrap_or_default()
     }
 
     /// Why a resource's list is what it is.
@@ -146,36 +210,60 @@ fn view(resource: &Resource) -> ResourceView {
         .iter()
         .map(|operation| operation_view(resource, operation))
         .collect();
-    operations.sort_by(|a, b| a.position.cmp(&b.position));
-    let idle = resource.runs.is_idle();
+    operations.sort_by_key(|view| view.operation.position());
     ResourceView {
         id: resource.id.clone(),
         sites: resource.declared.sites.clone(),
+        config: resource.config(),
         list: resource.resolution.list().cloned().collect(),
         operations,
         knows: resource.knows.clone(),
         pruned: resource.base.clone(),
         health: resource.runs.health.clone(),
-        progress: match &resource.runs.awaits_operator {
-            Some(operation) => Progress::AwaitsOperator(operation.clone()),
-            None if idle => Progress::Idle,
-            None => Progress::Running,
-        },
-        converged: idle && resource.peers.values().all(|peer| peer.knows.covers(&resource.knows)),
+        progress: progress(resource),
+        converged: converged(resource),
+        deleted: resource.is_deleted(),
     }
 }
 
-fn operation_view(resource: &Resource, operation: &crate::model::Operation) -> OperationView {
+fn summary(resource: &Resource) -> ResourceSummary {
+    let went_wrong = |id: &OperationId| {
+        let replies = resource.replies.get(id);
+        let mut words = resource.declared.sites.iter().filter_map(|site| replies?.of(site));
+        words.any(|reply| !matches!(reply.status, Status::Ok | Status::Superseded { .. }))
+    };
+    ResourceSummary {
+        id: resource.id.clone(),
+        sites: resource.declared.sites.clone(),
+        operations: resource.resolution.operations().len(),
+        listed: resource.resolution.list().count(),
+        errors: resource.resolution.list().filter(|id| went_wrong(id)).count(),
+        health: resource.runs.health.clone(),
+        progress: progress(resource),
+        converged: converged(resource),
+        deleted: resource.is_deleted(),
+        changed_ms: resource.changed_ms(),
+    }
+}
+
+fn progress(resource: &Resource) -> Progress {
+    match &resource.runs.awaits_operator {
+        Some(operation) => Progress::AwaitsOperator(operation.clone()),
+        None if resource.runs.is_idle() => Progress::Idle,
+        None => Progress::Running,
+    }
+}
+
+fn converged(resource: &Resource) -> bool {
+    let in_step = |peer: &super::peer::Peer| peer.knows.covers(&resource.knows);
+    resource.runs.is_idle() && resource.peers.values().all(in_step)
+}
+
+fn operation_view(resource: &Resource, operation: &Arc<Operation>) -> OperationView {
     let replies = resource.replies.get(&operation.id);
-    let last_words = resource.declared.sites.iter().filter_map(|site| {
-        let reply = replies?.of(site)?;
-        Some((site.clone(), reply.status.clone(), reply.outcome.clone()))
-    });
+    let last_words = resource.declared.sites.iter().filter_map(|site| replies?.of(site).cloned());
     OperationView {
-        id: operation.id.clone(),
-        position: operation.position(),
-        kind: operation.kind.to_string(),
-        summary: operation.payload.summary(),
+        operation: operation.clone(),
         left_out: resource.resolution.left_out(&operation.id),
         replies: last_words.collect(),
     }

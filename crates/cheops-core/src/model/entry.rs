@@ -40,6 +40,18 @@ impl Entry {
         }
     }
 
+    /// About how many bytes it takes when sent: never much less.
+    pub fn size(&self) -> usize {
+        const FRAME: usize = 256;
+        FRAME
+            + match &self.body {
+                Body::Operation(operation) => operation.size(),
+                Body::Reply(reply) => {
+                    reply.outcome.as_ref().map_or(0, |outcome| outcome.text().len())
+                }
+            }
+    }
+
     /// The operations that must be known before this entry makes sense.
     pub fn needs(&self) -> &[OperationId] {
         match &self.body {

@@ -107,6 +107,26 @@ name!(
     OperationType, "operation type", is_label, LABEL_RULE
 );
 
+/// Types that begin like this are ours.
+const RESERVED: &str = "cheops.";
+
+impl OperationType {
+    /// The type of the operation that ends a resource.
+    pub fn deletion() -> Self {
+        Self("cheops.delete".into())
+    }
+
+    /// Whether it ends its resource.
+    pub fn is_deletion(&self) -> bool {
+        &*self.0 == "cheops.delete"
+    }
+
+    /// Whether the name is kept for Cheops' own use: users' types may not have it.
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(RESERVED)
+    }
+}
+
 /// One life of a site's disk. Drawn anew when a site starts with an empty disk, so that a site
 /// which lost everything and returns under its old name never uses an old id again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

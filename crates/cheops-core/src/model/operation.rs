@@ -43,6 +43,33 @@ impl Operation {
     pub fn position(&self) -> Position {
         Position { stamp: self.stamp, id: self.id.clone() }
     }
+
+    /// The files it needs at every site.
+    pub fn files(&self) -> &[FileRef] {
+        match &self.payload {
+            Payload::Shell { files, .. } => files,
+            Payload::Http { body, .. } => body.as_slice(),
+        }
+    }
+
+    /// About how many bytes it takes when sent, without its files' content.
+    pub(super) fn size(&self) -> usize {
+        const PARENT: usize = 160;
+        const RULE: usize = 300;
+        let payload = match &self.payload {
+            Payload::Shell { command, .. } => command.len(),
+            Payload::Http { path, headers, .. } => {
+                let of = |header: &Header| header.name.len() + header.value.len();
+                path.len() + headers.iter().map(of).sum::<usize>()
+            }
+        };
+        let files: usize = self.files().iter().map(|file| 64 + file.name.len()).sum();
+        let declares = self.declares.as_ref().map_or(0, |declared| {
+            let commands = declared.config.as_ref().map_or(0, |config| config.size());
+            declared.sites.len() * PARENT + RULE + commands
+        });
+        payload + files + declares + self.parents.len() * PARENT
+    }
 }
 
 /// Whether an operation replaces its causal past. The receiving site decides this once, by the

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cheops_core::engine::{Event, Log, Message, Reaction, Record};
+use cheops_core::engine::{Batch, Event, Log, Message, Reaction, Record};
 use cheops_core::model::{Body, ResourceId, SiteId};
 
 use super::{CrashPoint, World};
@@ -111,13 +111,10 @@ struct Filtered<'a> {
 
 impl Log for Filtered<'_> {
     type Error = std::convert::Infallible;
-    fn append(&mut self, records: &[Record]) -> Result<(), Self::Error> {
-        if self.bug.is_none() {
-            return self.disk.append(records);
-        }
-        let kept: Vec<Record> =
-            records.iter().filter(|record| Bug::keeps(self.bug, record)).cloned().collect();
-        self.disk.append(&kept)
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
+        let records = batch.records().iter();
+        self.disk.keep(records.filter(|record| Bug::keeps(self.bug, record)).cloned());
+        Ok(())
     }
 }
 

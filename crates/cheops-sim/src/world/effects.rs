@@ -114,6 +114,7 @@ impl World {
             Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
             Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
             Notice::InDoubt(..) => self.sometimes.saw("run: in doubt, operator asked"),
+            Notice::Settled(..) => self.sometimes.saw("operation: every site has replied"),
             Notice::Converged(_) => self.sometimes.saw("resource: converged"),
             Notice::Malformed(from, what) => {
                 let allowed = self.setup.bug.is_some();

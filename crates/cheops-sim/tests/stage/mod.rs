@@ -163,8 +163,8 @@ impl Stage {
     /// What a site says of an operation, as seen at another.
     pub(crate) fn status(&self, seen_at: usize, id: &OperationId, of: usize) -> Option<Status> {
         let view = self.view(seen_at);
-        let operation = view.operations.into_iter().find(|operation| operation.id == *id)?;
+        let operation = view.operations.into_iter().find(|operation| operation.id() == id)?;
         let mut replies = operation.replies.into_iter();
-        replies.find(|(site, ..)| *site == site_name(of)).map(|(_, status, _)| status)
+        replies.find(|reply| *reply.site() == site_name(of)).map(|reply| reply.status)
     }
 }

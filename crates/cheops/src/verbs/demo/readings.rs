@@ -93,11 +93,11 @@ impl Stage {
         let operations = self.view(site).map(|view| view.operations).unwrap_or_default();
         let replied = |operation: &OperationView| {
             let said: BTreeMap<_, _> =
-                operation.replies.iter().map(|(site, status, _)| (site, status)).collect();
+                operation.replies.iter().map(|reply| (reply.site(), &reply.status)).collect();
             let of = |site: &Site| said.get(&site.id).map(|status| site_reply(status));
             Replied {
-                operation: short(&operation.id),
-                command: self.typed(&operation.summary).to_owned(),
+                operation: short(operation.id()),
+                command: self.typed(&operation.operation.payload.summary()).to_owned(),
                 left_out_by: operation
                     .left_out
                     .as_ref()
@@ -105,7 +105,7 @@ impl Stage {
                 replies: self.world.sites.iter().map(of).collect(),
             }
         };
-        operations.iter().filter(|operation| about.contains(&operation.id)).map(replied).collect()
+        operations.iter().filter(|operation| about.contains(operation.id())).map(replied).collect()
     }
 
     /// Why the list is what it is, once for each telling that differs.
@@ -131,7 +131,7 @@ impl Stage {
         let view = self.view(site);
         let known = view.as_ref().map(|view| view.operations.as_slice()).unwrap_or_default();
         let operations = known.iter().filter_map(|view| {
-            let operation = self.world.operations.get(&view.id)?;
+            let operation = self.world.operations.get(view.id())?;
             Some(self.explanation(operation, view.left_out.is_none()))
         });
         let because = why.decisions.iter().map(|decision| self.shortened(&decision.sentence));

@@ -1,0 +1,1 @@
+//! Everything of an agent that waits: driver, links, executors, HTTP, hooks.
