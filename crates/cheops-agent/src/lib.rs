@@ -1,1 +1,25 @@
 //! Everything of an agent that waits: driver, links, executors, HTTP, hooks.
+//!
+//! What to do is decided elsewhere (`cheops-core`); this crate carries events to the engine and
+//! its effects to the world. [`Agent`] puts the parts together:
+//!
+//! ```text
+//!  user ──HTTP──▶ http ──┐
+//!  peer ──QUIC──▶ peers ─┼─▶ driver: engine + log ─▶ exec · peers · answers · hooks
+//!  job ends ─────────────┘
+//! ```
+
+mod agent;
+mod content;
+mod driver;
+mod http;
+pub mod mesh;
+mod peers;
+pub mod telemetry;
+
+pub mod config;
+pub mod exec;
+pub mod hooks;
+
+pub use agent::{Agent, StartError};
+pub use peers::PeersError;

@@ -185,7 +185,8 @@ fn an_operation_is_accepted_run_and_sent_only_once_it_is_durable() {
 fn what_the_disk_refuses_has_no_effects() {
     let mut paris = Paris::new();
     let reaction = paris.engine.handle(now(1), Event::Submitted(submission()));
-    assert_eq!(reaction.commit(&mut FullDisk), Err("no space left"));
+    let failed = reaction.commit(&mut FullDisk).unwrap_err();
+    assert_eq!(failed.error, "no space left");
 }
 
 #[test]

@@ -3,21 +3,29 @@
 use clap::builder::Styles;
 use clap::{Parser, Subcommand};
 
+use crate::agent::USUAL_ADDRESS;
 use crate::failure::{Failure, Verdict};
 use crate::look;
 use crate::output::{Format, Output};
-use crate::verbs::{completions, demo, matrix, scope};
+use crate::verbs::{
+    agent, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource, resources,
+    sample, scope, settle, show, sites, watch,
+};
 
 const AFTER_HELP: &str = "\
 Examples:
   cheops demo
+  cheops exec --id counter --sites 'paris & lyon' --type set --profile redis -- redis-cli set x 29
+  cheops show --id counter -- redis-cli get x
+  cheops explain counter
   cheops scope 'image: paris & lyon, compute: around(paris, 10ms)'
   cheops matrix check redis.json
 
 Exit codes:
-  0  fine
-  1  what was looked at has problems
-  2  the command cannot be carried out as given";
+  0  fine: what was asked happened at every site waited for
+  1  a site failed, or what was looked at has problems
+  2  the command cannot be carried out as given
+  3  an agent is out of reach, or a site did not answer in time";
 
 const STYLES: Styles = Styles::styled()
     .header(look::BOLD)
@@ -40,6 +48,10 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     #[arg(display_order = 100)]
     pub(crate) output: Format,
+    /// The agent to talk to
+    #[arg(long, global = true, env = "CHEOPS_AGENT", default_value = USUAL_ADDRESS)]
+    #[arg(value_name = "URL", display_order = 101)]
+    pub(crate) agent: String,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -48,15 +60,44 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Demo(demo::Arguments),
+    Agent(agent::Arguments),
+    Mesh(mesh::Arguments),
+    Init(init::Arguments),
+    Exec(exec::Arguments),
+    Http(http::Arguments),
+    Show(show::Arguments),
+    Resources(resources::Arguments),
+    Resource(resource::Arguments),
+    Explain(explain::Arguments),
+    Watch(watch::Arguments),
+    Sites(sites::Arguments),
+    Delete(delete::Arguments),
+    Settle(settle::Arguments),
     Scope(scope::Arguments),
     Matrix(matrix::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
+    Sample(sample::Arguments),
 }
 
 impl Verb {
-    pub(crate) fn run(self, output: &mut Output) -> Result<Verdict, Failure> {
+    pub(crate) fn run(self, agent: &str, output: &mut Output) -> Result<Verdict, Failure> {
         match self {
             Self::Demo(arguments) => demo::run(&arguments, output),
+            Self::Agent(arguments) => agent::run(&arguments, output),
+            Self::Mesh(arguments) => mesh::run(&arguments, output),
+            Self::Init(arguments) => init::run(&arguments, output),
+            Self::Sample(arguments) => sample::run(&arguments, output),
+            Self::Exec(arguments) => exec::run(&arguments, agent, output),
+            Self::Http(arguments) => http::run(&arguments, agent, output),
+            Self::Show(arguments) => show::run(&arguments, agent, output),
+            Self::Resources(arguments) => resources::run(&arguments, agent, output),
+            Self::Resource(arguments) => resource::run(&arguments, agent, output),
+            Self::Explain(arguments) => explain::run(&arguments, agent, output),
+            Self::Watch(arguments) => watch::run(&arguments, agent, output),
+            Self::Sites(arguments) => sites::run(&arguments, agent, output),
+            Self::Delete(arguments) => delete::run(&arguments, agent, output),
+            Self::Settle(arguments) => settle::run(&arguments, agent, output),
             Self::Scope(arguments) => scope::run(&arguments, output),
             Self::Matrix(arguments) => matrix::run(&arguments, output),
             Self::Completions(arguments) => completions::run(&arguments, output),

@@ -16,8 +16,10 @@ use crate::text::{hanging, printable};
 pub(crate) enum Verdict {
     /// All is well.
     Fine,
-    /// What was looked at has problems, and they were printed.
+    /// What was looked at has problems, or a site failed, and that was printed.
     Problems,
+    /// A site was not heard in time, and that was printed.
+    Missing,
 }
 
 impl Verdict {
@@ -25,6 +27,7 @@ impl Verdict {
         match self {
             Self::Fine => ExitCode::SUCCESS,
             Self::Problems => ExitCode::from(1),
+            Self::Missing => ExitCode::from(3),
         }
     }
 }
@@ -36,13 +39,16 @@ enum Fault {
     Caller,
     /// Who wrote this program, or who runs the machine.
     Ours,
+    /// Nobody right now: an agent is out of reach, or does not answer.
+    Away,
 }
 
 impl Fault {
-    fn exit_code(self) -> ExitCode {
+    fn exit_code(self) -> u8 {
         match self {
-            Self::Caller => ExitCode::from(2),
-            Self::Ours => ExitCode::from(1),
+            Self::Caller => 2,
+            Self::Ours => 1,
+            Self::Away => 3,
         }
     }
 }
@@ -67,6 +73,11 @@ impl Failure {
         Self { fault: Fault::Ours, ..Self::caller(message) }
     }
 
+    /// Who was asked is out of reach, or does not answer.
+    pub(crate) fn away(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Away, ..Self::caller(message) }
+    }
+
     /// With what it comes from.
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error>>) -> Self {
         self.source = Some(source.into());
@@ -88,6 +99,11 @@ impl Failure {
                 let _unwritten = output.json(&self.as_json());
             }
         }
+        ExitCode::from(self.exit_code())
+    }
+
+    /// What to exit with.
+    pub(crate) fn exit_code(&self) -> u8 {
         self.fault.exit_code()
     }
 

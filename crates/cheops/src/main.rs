@@ -1,11 +1,19 @@
 //! The `cheops` command: one file per verb in `verbs`, one way to the terminal in `output`, one
 //! place where errors are printed in `failure`.
 
+mod agent;
 mod cli;
 mod failure;
+mod following;
+mod grid;
+mod handing;
 mod look;
 mod output;
+mod parent;
+mod relay;
+mod shell;
 mod text;
+mod time;
 mod verbs;
 
 use std::process::ExitCode;
@@ -18,7 +26,7 @@ use crate::output::Output;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut output = Output::standard(cli.output);
-    match cli.verb.run(&mut output) {
+    match cli.verb.run(&cli.agent, &mut output) {
         Ok(verdict) => verdict.exit_code(),
         Err(failure) => failure.report(&mut output),
     }

@@ -4,11 +4,13 @@
 //! enough and closes the pipe is no error: what follows is dropped, and the exit code stays true.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
+
+use crate::look::DIM;
 
 /// How wide text is where no terminal says so.
 const USUAL_WIDTH: usize = 80;
@@ -16,6 +18,9 @@ const USUAL_WIDTH: usize = 80;
 const WIDEST: usize = 100;
 /// Narrower tables are unreadable whatever one does.
 const NARROWEST: usize = 40;
+
+/// Longer answers to a question are none.
+const MAX_ANSWER_BYTES: u64 = 1024;
 
 /// Who reads what is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -32,6 +37,10 @@ pub(crate) struct Output {
     out: anstream::Stdout,
     err: anstream::Stderr,
     closed: bool,
+    /// Whether a status line stands on the terminal, to be wiped before anything else is written.
+    status_shown: bool,
+    /// Whether somebody looks on where remarks go, so that a status line makes sense.
+    remarks_watched: bool,
     /// Who reads it.
     pub(crate) format: Format,
     /// How wide lines should be.
@@ -48,6 +57,8 @@ impl Output {
             out: anstream::stdout(),
             err: anstream::stderr(),
             closed: false,
+            status_shown: false,
+            remarks_watched: io::stderr().is_terminal(),
             format,
             width: width.clamp(NARROWEST, WIDEST),
             watched: io::stdout().is_terminal(),
@@ -59,6 +70,7 @@ impl Output {
         if self.closed {
             return Ok(());
         }
+        self.wipe_status();
         match writeln!(self.out, "{text}").and_then(|()| self.out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
@@ -70,7 +82,46 @@ impl Output {
 
     /// Writes to where errors and remarks go. There is nobody to tell if that fails.
     pub(crate) fn aside(&mut self, text: impl Display) {
+        self.wipe_status();
         let _nobody = writeln!(self.err, "{text}");
+    }
+
+    /// Shows a line that the next one takes the place of, if somebody looks on.
+    pub(crate) fn status(&mut self, text: &str) {
+        if self.remarks_watched && self.format == Format::Table {
+            // One column stays free: a terminal that is full wraps, and the line cannot be wiped.
+            let text: String = text.chars().take(self.width.saturating_sub(1)).collect();
+            let _nobody = write!(self.err, "\r{DIM}{text}{DIM:#}\u{1b}[K");
+            let _nobody = self.err.flush();
+            self.status_shown = true;
+        }
+    }
+
+    fn wipe_status(&mut self) {
+        if std::mem::take(&mut self.status_shown) {
+            let _nobody = write!(self.err, "\r\u{1b}[K");
+            let _nobody = self.err.flush();
+        }
+    }
+
+    /// Whether the reader has enough: nothing that is written arrives any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether somebody sits at the terminal who could answer.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.remarks_watched && io::stdin().is_terminal()
+    }
+
+    /// Asks something of whoever sits at the terminal.
+    pub(crate) fn ask(&mut self, question: &str) -> io::Result<String> {
+        self.wipe_status();
+        let _nobody = write!(self.err, "{question} ");
+        let _nobody = self.err.flush();
+        let mut answer = String::new();
+        io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer)?;
+        Ok(answer.trim().to_owned())
     }
 
     /// Writes one JSON document.

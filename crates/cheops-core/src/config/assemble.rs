@@ -1,11 +1,16 @@
 //! From what a document says, on top of the profile it starts from, to a config.
 
+use std::collections::BTreeMap;
+
 use super::check::{command_fault, contradictions, index, too_many, warnings};
-use super::document::{self, Document, Entry, MATRIX, RESTORE, SNAPSHOT, TYPES, TypeEntry};
+use super::document::{
+    self, Document, Entry, HOOKS, HookEntry, MATRIX, RESTORE, SNAPSHOT, TYPES, TypeEntry,
+};
+use super::hooks::bad_hooks;
 use super::place::Place;
 use super::problem::{ConfigErrors, Fault, Problem};
 use super::warning::Warning;
-use super::{Concurrent, Config, Resolution, Snapshots, tree};
+use super::{Concurrent, Config, HookAction, Resolution, Snapshots, tree};
 use crate::model::OperationType;
 
 /// A config read from a document.
@@ -44,12 +49,14 @@ impl Config {
         let (document, mut problems) = document::read(&root);
         problems.extend(contradictions(&document.entries));
         let entries = on_top_of_profile(&document);
-        let (config, half) = assemble(document, &entries);
-        problems.extend(half);
+        let kept = document.hooks.iter().filter(|entry| !entry.decomposes);
+        let places: Vec<_> = kept.map(|entry| entry.place.clone()).collect();
+        let (config, more) = assemble(document, &entries);
+        problems.extend(more);
         problems.extend(too_many(&config));
         problems.sort_by_key(|problem| (problem.place.at.is_none(), problem.place.at));
         ConfigErrors::from_all(problems)?;
-        let warnings = warnings(&config, &index(&entries));
+        let warnings = warnings(&config, &index(&entries), &places);
         Ok(Parsed { config, warnings })
     }
 
@@ -62,9 +69,12 @@ impl Config {
         let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
         let mut problems = contradictions(&entries);
         problems.extend(bad_commands(self));
+        problems.extend(bad_hooks(self));
         problems.extend(too_many(self));
         ConfigErrors::from_all(problems)?;
-        Ok(warnings(self, &index(&entries)))
+        let places: Vec<_> =
+            (0..self.hooks.len()).map(|i| Place::path(HOOKS).index(i, None)).collect();
+        Ok(warnings(self, &index(&entries), &places))
     }
 }
 
@@ -105,11 +115,20 @@ fn mirrored(entry: &Entry) -> Entry {
     }
 }
 
-/// The config, and what is missing in it.
-fn assemble(document: Document, entries: &[Entry]) -> (Config, Option<Problem>) {
+/// The config, and what is missing in it or said twice.
+fn assemble(document: Document, entries: &[Entry]) -> (Config, Vec<Problem>) {
     let mut config = document.profile.map(|profile| profile.config.clone()).unwrap_or_default();
     config.matrix = index(entries).values().map(|entry| resolution(entry)).collect();
+    let mut decomposed: BTreeMap<_, _> = document
+        .types
+        .iter()
+        .filter_map(|said| Some((said.kind.clone(), said.decompose_at.clone()?)))
+        .collect();
     document.types.into_iter().for_each(|said| describe(&mut config, said));
+    let mut problems = Vec::new();
+    for entry in document.hooks {
+        problems.extend(take_hook(&mut config, entry, &mut decomposed));
+    }
     let base = config.snapshots.take().map(|both| (both.snapshot, both.restore)).unzip();
     let half = match (document.snapshot.over(base.0), document.restore.over(base.1)) {
         (Some(snapshot), Some(restore)) => {
@@ -120,11 +139,37 @@ fn assemble(document: Document, entries: &[Entry]) -> (Config, Option<Problem>) 
         (Some(_), None) => Some((SNAPSHOT, document.snapshot_at, RESTORE)),
         (None, Some(_)) => Some((RESTORE, document.restore_at, SNAPSHOT)),
     };
-    let half = half.map(|(present, at, missing)| Problem {
+    problems.extend(half.map(|(present, at, missing)| Problem {
         place: Place { at, ..Place::path(present) },
         fault: Fault::HalfOfAPair { present, missing },
-    });
-    (config, half)
+    }));
+    (config, problems)
+}
+
+/// Adds a hook, or what it comes to; says which types another program answers for already.
+fn take_hook(
+    config: &mut Config,
+    entry: HookEntry,
+    decomposed: &mut BTreeMap<OperationType, Place>,
+) -> Vec<Problem> {
+    let HookEntry { place, hook, decomposes } = entry;
+    let HookAction::Command(command) = &hook.action else {
+        config.hooks.push(hook);
+        return Vec::new();
+    };
+    if !decomposes {
+        config.hooks.push(hook);
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    for kind in &hook.types {
+        if let Some(first) = decomposed.insert(kind.clone(), place.clone()) {
+            let fault = Fault::DecomposedTwice { kind: kind.clone(), first };
+            problems.push(Problem { place: place.clone(), fault });
+        }
+        config.types.entry(kind.clone()).or_default().decompose = Some(command.clone());
+    }
+    problems
 }
 
 fn resolution(entry: &Entry) -> ((OperationType, OperationType), Resolution) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Concurrent, Config, Handling, Resolution};
+use super::{Concurrent, Config, Handling, Hook, HookAction, HookRun, Resolution};
 use crate::model::OperationType;
 
 impl Config {
@@ -41,6 +41,22 @@ struct Document<'c> {
     snapshot: Option<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     restore: Option<&'c str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<Told<'c>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Told<'c> {
+    on: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    types: Vec<&'c OperationType>,
 }
 
 #[derive(Serialize)]
@@ -73,6 +89,7 @@ impl<'c> From<&'c Config> for Document<'c> {
             types: config.types.iter().map(|(kind, handling)| (kind, handling.into())).collect(),
             snapshot: both.map(|both| both.snapshot.as_str()),
             restore: both.map(|both| both.restore.as_str()),
+            hooks: config.hooks.iter().map(Told::from).collect(),
         }
     }
 }
@@ -94,5 +111,16 @@ impl<'c> From<&'c Handling> for Type<'c> {
             check: handling.check.as_deref(),
             decompose: handling.decompose.as_deref(),
         }
+    }
+}
+
+impl<'c> From<&'c Hook> for Told<'c> {
+    fn from(hook: &'c Hook) -> Self {
+        let (command, url) = match &hook.action {
+            HookAction::Command(command) => (Some(command.as_str()), None),
+            HookAction::Url(url) => (None, Some(url.as_str())),
+        };
+        let run = (hook.run != HookRun::default()).then(|| hook.run.word());
+        Self { on: hook.on.word(), command, url, run, types: hook.types.iter().collect() }
     }
 }

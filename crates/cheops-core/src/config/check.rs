@@ -9,7 +9,7 @@ use super::place::Place;
 use super::problem::{Fault, Problem};
 use super::spelling::{LOGICS, RESULTS, is_logic_name};
 use super::warning::{Doubt, Warning};
-use super::{Concurrent, Config, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule};
+use super::{Concurrent, Config, Hook, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule};
 use crate::model::OperationType;
 
 /// The first entry for each pair.
@@ -127,7 +127,9 @@ pub(super) fn too_many(config: &Config) -> Vec<Problem> {
 }
 
 /// Everything worth a second look in a config without contradictions.
-pub(super) fn warnings(config: &Config, entries: &Index<'_>) -> Vec<Warning> {
+///
+/// Hooks are found at `hooks`, in their order.
+pub(super) fn warnings(config: &Config, entries: &Index<'_>, hooks: &[Place]) -> Vec<Warning> {
     let mut warnings: Vec<_> =
         entries.values().flat_map(|entry| of_entry(entry, entries)).collect();
     warnings.sort_by_key(|warning| (warning.place.at.is_none(), warning.place.at));
@@ -140,6 +142,23 @@ pub(super) fn warnings(config: &Config, entries: &Index<'_>) -> Vec<Warning> {
     warnings.extend(only_case(config).map(|doubt| Warning { place: Place::default(), doubt }));
     let circles = circles(config).into_iter().map(|kinds| Doubt::Circle { kinds });
     warnings.extend(circles.map(|doubt| Warning { place: matrix(), doubt }));
+    warnings.extend(of_hooks(config, hooks));
+    warnings
+}
+
+fn of_hooks(config: &Config, places: &[Place]) -> Vec<Warning> {
+    let known = config.kinds();
+    let mut seen: BTreeMap<&Hook, &Place> = BTreeMap::new();
+    let mut warnings = Vec::new();
+    for (hook, place) in config.hooks.iter().zip(places) {
+        // A config that speaks of no type says nothing about which there are.
+        let strange = hook.types.iter().filter(|kind| !known.is_empty() && !known.contains(kind));
+        let strange = strange.map(|kind| Doubt::HookOfUnknownType { kind: kind.clone() });
+        let first = seen.get(hook).map(|first| Doubt::SameHook { first: first.path.clone() });
+        let doubts = strange.chain(first);
+        warnings.extend(doubts.map(|doubt| Warning { place: place.clone(), doubt }));
+        seen.entry(hook).or_insert(place);
+    }
     warnings
 }
 

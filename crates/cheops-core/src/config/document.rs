@@ -3,6 +3,9 @@
 //! Reading goes on after a mistake, so that all of them are reported. What could not be read is
 //! left out of the result, which then is of no further use but to find more mistakes in.
 
+mod hooks;
+
+pub(super) use self::hooks::HookEntry;
 use super::check::command_fault;
 use super::place::{LineColumn, Place};
 use super::problem::{Fault, Problem};
@@ -16,6 +19,7 @@ pub(super) const MATRIX: &str = "ResolutionMatrix";
 pub(super) const TYPES: &str = "Types";
 pub(super) const SNAPSHOT: &str = "Snapshot";
 pub(super) const RESTORE: &str = "Restore";
+pub(super) const HOOKS: &str = "Hooks";
 
 /// What a document says.
 #[derive(Default)]
@@ -27,6 +31,7 @@ pub(super) struct Document {
     pub(super) snapshot_at: Option<LineColumn>,
     pub(super) restore: Setting<String>,
     pub(super) restore_at: Option<LineColumn>,
+    pub(super) hooks: Vec<HookEntry>,
 }
 
 /// One entry of the matrix.
@@ -46,6 +51,7 @@ pub(super) struct TypeEntry {
     pub(super) idempotent: Setting<bool>,
     pub(super) check: Setting<String>,
     pub(super) decompose: Setting<String>,
+    pub(super) decompose_at: Option<Place>,
 }
 
 /// A key that may be absent, so that a profile's word holds, or null, so that it does not.
@@ -87,9 +93,9 @@ struct Reader {
 
 impl Reader {
     fn document(&mut self, root: &Node) -> Option<Document> {
-        let keys = [MATRIX, TYPES, SNAPSHOT, RESTORE, "Profile"];
+        let keys = [MATRIX, TYPES, SNAPSHOT, RESTORE, "Profile", HOOKS];
         let place = Place { path: String::new(), at: root.at };
-        let [matrix, types, snapshot, restore, profile] =
+        let [matrix, types, snapshot, restore, profile, hooks] =
             self.fields(&Field { node: root, place }, keys)?;
         Some(Document {
             profile: profile.and_then(|field| self.profile(&field)),
@@ -99,6 +105,7 @@ impl Reader {
             snapshot: self.command(snapshot),
             restore_at: restore.as_ref().and_then(|field| field.node.at),
             restore: self.command(restore),
+            hooks: hooks.map(|field| self.hooks(&field)).unwrap_or_default(),
         })
     }
 
@@ -170,9 +177,26 @@ impl Reader {
     fn handling(&mut self, kind: Option<OperationType>, field: &Field<'_>) -> Option<TypeEntry> {
         let keys = ["Undo", "Idempotent", "Check", "Decompose"];
         let [undo, idempotent, check, decompose] = self.fields(field, keys)?;
+        let decompose_at = decompose.as_ref().map(|field| field.place.clone());
         let (undo, idempotent) = (self.command(undo), self.flag(idempotent));
         let (check, decompose) = (self.command(check), self.command(decompose));
-        Some(TypeEntry { kind: kind?, undo, idempotent, check, decompose })
+        Some(TypeEntry { kind: kind?, undo, idempotent, check, decompose, decompose_at })
+    }
+
+    /// Reads one of a few words.
+    fn word<T>(
+        &mut self,
+        field: &Field<'_>,
+        what: &'static str,
+        choices: &[&'static str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(field)?;
+        let word = read(text);
+        if word.is_none() {
+            self.report(&field.place, Fault::unknown(what, text, choices));
+        }
+        word
     }
 
     fn flag(&mut self, field: Option<Field<'_>>) -> Setting<bool> {

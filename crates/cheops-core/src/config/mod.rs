@@ -11,6 +11,7 @@
 //! | `tree` | text to a tree of values that know their place |
 //! | `document` | that tree to entries, types and commands, key by key |
 //! | `assemble` | entries on top of a profile, to a config |
+//! | `hooks` | what is told to whom when something happens |
 //! | `check`, `circle` | contradictions, and what is worth a warning |
 //! | `problem`, `warning`, `place` | what is reported, and where |
 
@@ -19,6 +20,7 @@ mod canonical;
 mod check;
 mod circle;
 mod document;
+mod hooks;
 mod lookup;
 mod place;
 mod problem;
@@ -35,6 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 pub use self::assemble::Parsed;
+pub use self::hooks::{Hook, HookAction, HookEvent, HookRun, url_fault};
 pub use self::place::{LineColumn, Place};
 pub use self::problem::{ConfigErrors, Fault, Problem};
 pub use self::profiles::{Profile, profile, profiles};
@@ -49,6 +52,10 @@ pub const MAX_TYPES: usize = 64;
 pub const MAX_ENTRIES: usize = MAX_TYPES * MAX_TYPES;
 /// How long a command may be, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
+/// How many hooks a config may have.
+pub const MAX_HOOKS: usize = 32;
+/// How long the address of a web hook may be, in bytes.
+pub const MAX_URL_BYTES: usize = 2048;
 /// How long a document may be, in bytes.
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
@@ -143,6 +150,8 @@ pub struct Config {
     pub types: BTreeMap<OperationType, Handling>,
     /// Per resource.
     pub snapshots: Option<Snapshots>,
+    /// What is told to whom, in the order of the document.
+    pub hooks: Vec<Hook>,
 }
 
 impl Config {

@@ -133,6 +133,21 @@ pub enum Fault {
     /// One is of no use without the other.
     #[error("there is `{present}` but no `{missing}`")]
     HalfOfAPair { present: &'static str, missing: &'static str },
+    /// One of the two is needed.
+    #[error("there is neither `{one}` nor `{other}`")]
+    Neither { one: &'static str, other: &'static str },
+    /// Only one of the two can be meant.
+    #[error("there are both `{one}` and `{other}`")]
+    Both { one: &'static str, other: &'static str },
+    /// Nothing can be posted there.
+    #[error("`{found}` is no address for a web hook: {why}")]
+    BadUrl { found: String, why: &'static str },
+    /// Two settings that do not go together.
+    #[error("`{found}` has no meaning with `{with}`")]
+    MeansNothing { found: String, with: String, reason: &'static str },
+    /// Two programs are named that could answer.
+    #[error("what decomposes `{kind}` is given already at {first}")]
+    DecomposedTwice { kind: OperationType, first: Place },
 }
 
 impl Fault {
@@ -178,6 +193,11 @@ impl Fault {
                 "it goes with `take-both-keep-order` and `take-both-reverse-order`".to_owned()
             }
             Self::HalfOfAPair { missing, .. } => format!("add `{missing}`"),
+            Self::Neither { one, other } => format!("add `{one}` or `{other}`"),
+            Self::Both { .. } => "keep one of them; two hooks can do both".to_owned(),
+            Self::BadUrl { .. } => "such as `https://ops.example/cheops`".to_owned(),
+            Self::MeansNothing { reason, .. } => (*reason).to_owned(),
+            Self::DecomposedTwice { .. } => "one program can answer for a type".to_owned(),
         }
     }
 }

@@ -151,7 +151,7 @@ impl Outline {
             (kind(name), Handling { idempotent, ..Handling::default() })
         };
         let types = self.types.iter().map(described).collect();
-        let config = Config { matrix, types, snapshots: None };
+        let config = Config { matrix, types, ..Config::default() };
         Profile { name: self.name, why: self.why, config }
     }
 }

@@ -60,6 +60,12 @@ pub enum Doubt {
     /// The default, where it has no meaning.
     #[error("`Concurrent: replace-wins` changes nothing with `{found}`; leave it out")]
     ConcurrentWithoutEffect { found: String },
+    /// Probably misspelled.
+    #[error("nothing else in the config speaks of `{kind}`, to which this hook is limited")]
+    HookOfUnknownType { kind: OperationType },
+    /// It runs twice.
+    #[error("the same hook is listed already at `{first}`; both run")]
+    SameHook { first: String },
 }
 
 fn names(kinds: &[OperationType]) -> String {

@@ -85,8 +85,7 @@ pub trait Log {
     /// Why a batch could not be made durable.
     type Error;
 
-    /// Makes the batch durable before it returns. After an error nothing of it may come back,
-    /// and the engine that made it must be recovered from the log.
+    /// Makes the batch durable before it returns. After an error nothing of it may come back.
     fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error>;
 }
 
@@ -113,17 +112,34 @@ impl Reaction {
         self.effects.extend(later.effects);
     }
 
+    /// Whether anything of it is to be kept: then whoever follows the log has something to read.
+    pub fn has_news(&self) -> bool {
+        !Batch { records: &self.records, effects: &self.effects }.is_empty()
+    }
+
     /// How many records wait to be made durable.
     pub fn records(&self) -> usize {
         self.records.len()
     }
 
     /// Makes it durable, then hands out the effects. There is no other way to them.
-    pub fn commit<L: Log>(self, log: &mut L) -> Result<Vec<Effect>, L::Error> {
+    pub fn commit<L: Log>(self, log: &mut L) -> Result<Vec<Effect>, Uncommitted<L::Error>> {
         let batch = Batch { records: &self.records, effects: &self.effects };
-        if !batch.is_empty() {
-            log.append(batch)?;
+        if !batch.is_empty()
+            && let Err(error) = log.append(batch)
+        {
+            return Err(Uncommitted { error, reaction: self });
         }
         Ok(self.effects)
     }
+}
+
+/// A decision that could not be made durable. Either the same reaction is committed later, before
+/// any other of its engine, or the engine is dropped and recovered from the log.
+#[derive(Debug)]
+pub struct Uncommitted<E> {
+    /// Why.
+    pub error: E,
+    /// What to try again.
+    pub reaction: Reaction,
 }

@@ -184,6 +184,14 @@ impl Links {
         effects
     }
 
+    /// There is a way to that site again: it hears from this one at once.
+    pub(super) fn reached(&mut self, site: &SiteId, timers: &mut Timers, now_ms: u64) {
+        if let Some(link) = self.links.get_mut(site) {
+            link.next_beat_ms = now_ms;
+            timers.set(now_ms, Timer::Link(site.clone()));
+        }
+    }
+
     /// That site talks about a shared resource, so it speaks often from now on.
     pub(super) fn knows_it_shares(&mut self, site: &SiteId) {
         if let Some(link) = self.links.get_mut(site) {

@@ -30,7 +30,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-pub use durable::{Batch, Log, Reaction, Record};
+pub use durable::{Batch, Log, Reaction, Record, Uncommitted};
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Event, Heartbeat, Job, JobId, Malformed, Message, Notice,
     Now, Refusal, Submission, Task, Ticket, Update, Wait,
@@ -54,14 +54,18 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Handles one event. The engine has moved on when this returns: if the reaction cannot be
-    /// committed, the engine must be dropped and recovered from the log.
+    /// Handles one event. The engine has moved on when this returns: the reaction must be
+    /// committed, before any later one, or the engine be dropped and recovered from the log.
     pub fn handle(&mut self, now: Now, event: Event) -> Reaction {
         let mut out = Reaction::default();
         let (resources, mut turn) = self.turn(now, &mut out);
         match event {
             Event::Submitted(submission) => submit::submit(resources, submission, &mut turn),
             Event::Heard { from, message } => hear(resources, &from, message, &mut turn),
+            Event::Reached(site) => {
+                let now_ms = turn.now.mono_ms;
+                turn.context.links.reached(&site, &mut turn.context.timers, now_ms);
+            }
             Event::Ended { job, outcome } => ended(resources, job, outcome, &mut turn),
             Event::Decided { resource, operation, decision } => {
                 decided(resources, &resource, &operation, decision, &mut turn);

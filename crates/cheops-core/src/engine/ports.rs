@@ -34,6 +34,8 @@ pub enum Event {
         /// What it said.
         message: Message,
     },
+    /// A way to that site was opened (again): a sign of life can reach it now.
+    Reached(SiteId),
     /// A job asked for by [`Effect::Run`] came to its end.
     Ended {
         /// Which.

@@ -160,6 +160,13 @@ impl Engine {
         self.resources.get(id)?.operation(operation).cloned()
     }
 
+    /// Whether a resource has an operation of that type.
+    pub fn has_type(&self, id: &ResourceId, kind: &str) -> bool {
+        let of_type = |operation: &Arc<Operation>| operation.kind.as_str() == kind;
+        let resource = self.resources.get(id);
+        resource.is_some_and(|resource| resource.resolution.operations().iter().any(of_type))
+    }
+
     /// The saved states of a resource that may still be brought back.
     pub fn snapshots(&self, id: &ResourceId) -> Vec<SnapshotId> {
         let resource = self.resources.get(id);

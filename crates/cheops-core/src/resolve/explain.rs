@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::matrix::{Rules, Standing};
 use super::operations::{Node, OperationSet};
-use super::reason::{LeftOut, MatrixEntry, Why};
+use super::reason::{LeftOut, MatrixEntry};
 use super::{Resolved, resolve};
 use crate::config::Config;
 use crate::model::{OperationId, Replaces};
@@ -92,29 +92,12 @@ fn line(node: &Node, resolved: &Resolved) -> String {
 
 fn left_out_decision(node: &Node, reason: &LeftOut) -> Decision {
     let id = node.id();
-    let by = reason.by.as_ref().map(OperationId::to_string);
-    let winner = by.clone().unwrap_or_default();
-    let (because, entry) = match &reason.why {
-        Why::Replaced => (format!("{winner} was made after it and replaces all before it"), None),
-        Why::Forced => (format!("{winner} was forced and replaces all before it"), None),
-        Why::LastWriter { entry } => {
-            (format!("{winner} is concurrent and was written last; {entry}"), Some(entry))
-        }
-        Why::ReplaceWins { entry } => {
-            (format!("{winner} is concurrent and of the replacing kind; {entry}"), Some(entry))
-        }
-        Why::Circle { entry } => (
-            format!("preferences run in a circle and {winner} is the last of it; {entry}"),
-            Some(entry),
-        ),
-        Why::FailedEverywhere => ("it failed at every site".to_owned(), None),
-    };
     Decision {
         operation: id.to_string(),
-        winner: by,
+        winner: reason.by.as_ref().map(OperationId::to_string),
         counts: false,
-        entry: entry.map(MatrixEntry::to_string),
-        sentence: format!("{id} is left out: {because}"),
+        entry: reason.why.entry().map(MatrixEntry::to_string),
+        sentence: format!("{id} is left out: {reason}"),
     }
 }
 

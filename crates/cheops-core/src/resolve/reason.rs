@@ -47,6 +47,40 @@ pub enum Why {
     FailedEverywhere,
 }
 
+impl Why {
+    /// The matrix entry that decided, where one did.
+    pub fn entry(&self) -> Option<&MatrixEntry> {
+        match self {
+            Self::LastWriter { entry } | Self::ReplaceWins { entry } | Self::Circle { entry } => {
+                Some(entry)
+            }
+            Self::Replaced | Self::Forced | Self::FailedEverywhere => None,
+        }
+    }
+}
+
+/// The reason in words, as the second half of a sentence.
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = self.by.as_ref().map(OperationId::to_string);
+        let winner = by.unwrap_or_default();
+        match &self.why {
+            Why::Replaced => write!(f, "{winner} was made after it and replaces all before it"),
+            Why::Forced => write!(f, "{winner} was forced and replaces all before it"),
+            Why::LastWriter { entry } => {
+                write!(f, "{winner} is concurrent and was written last; {entry}")
+            }
+            Why::ReplaceWins { entry } => {
+                write!(f, "{winner} is concurrent and of the replacing kind; {entry}")
+            }
+            Why::Circle { entry } => {
+                write!(f, "preferences run in a circle and {winner} is the last of it; {entry}")
+            }
+            Why::FailedEverywhere => f.write_str("it failed at every site"),
+        }
+    }
+}
+
 /// The matrix entry that decided between two concurrent operations, taken in total order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MatrixEntry {

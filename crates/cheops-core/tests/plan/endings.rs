@@ -38,6 +38,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             matrix: listed.collect(),
             types: KINDS.iter().map(|name| kind(name)).zip(types).collect(),
             snapshots: snapshots.then(commands),
+            ..Config::default()
         }
     })
 }

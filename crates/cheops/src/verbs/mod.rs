@@ -1,6 +1,20 @@
 //! One file, or folder, per verb.
 
+pub(crate) mod agent;
 pub(crate) mod completions;
+pub(crate) mod delete;
 pub(crate) mod demo;
+pub(crate) mod exec;
+pub(crate) mod explain;
+pub(crate) mod http;
+pub(crate) mod init;
 pub(crate) mod matrix;
+pub(crate) mod mesh;
+pub(crate) mod resource;
+pub(crate) mod resources;
+pub(crate) mod sample;
 pub(crate) mod scope;
+pub(crate) mod settle;
+pub(crate) mod show;
+pub(crate) mod sites;
+pub(crate) mod watch;

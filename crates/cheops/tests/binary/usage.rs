@@ -17,7 +17,23 @@ fn help_lists_the_verbs_with_examples_and_exit_codes() {
 
 #[test]
 fn every_verb_has_help_with_examples() {
-    for verb in [&["demo"][..], &["scope"], &["matrix"], &["matrix", "check"], &["completions"]] {
+    for verb in [
+        &["demo"][..],
+        &["exec"],
+        &["http"],
+        &["show"],
+        &["resources"],
+        &["resource"],
+        &["explain"],
+        &["watch"],
+        &["sites"],
+        &["delete"],
+        &["settle"],
+        &["scope"],
+        &["matrix"],
+        &["matrix", "check"],
+        &["completions"],
+    ] {
         let ran = cheops(&[verb, &["--help"]].concat());
         assert_eq!(ran.code, Some(0), "{verb:?}");
         assert!(ran.out.contains("Examples:"), "{verb:?}: {}", ran.out);
@@ -96,7 +112,9 @@ fn shells_get_their_completions() {
     for shell in ["bash", "zsh", "fish"] {
         let ran = cheops(&["completions", shell]);
         assert_eq!(ran.code, Some(0));
-        for word in ["matrix", "kubernetes"] {
+        for word in ["matrix", "kubernetes", "exec", "settle", "in-doubt", "--agent"] {
+            // Fish writes options without their dashes.
+            let word = if shell == "fish" { word.trim_start_matches('-') } else { word };
             assert!(ran.out.contains(word), "{word} for {shell}");
         }
     }

@@ -113,6 +113,7 @@ fn a_config_made_by_a_program_is_checked_too() {
         .into(),
         types: [(kind("a"), Handling { undo: Some(" ".to_owned()), ..Handling::default() })].into(),
         snapshots: Some(Snapshots { snapshot: "x".to_owned(), restore: "\u{1b}".to_owned() }),
+        hooks: Vec::new(),
     };
     expect![[r#"
         the config cannot be used, for 5 reasons:

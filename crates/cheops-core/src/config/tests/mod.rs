@@ -1,6 +1,7 @@
 //! Tests of the config as a whole, from document to config and back.
 
 mod checking;
+mod hooks;
 mod hostile;
 mod meaning;
 mod properties;

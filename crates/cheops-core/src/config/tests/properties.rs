@@ -1,12 +1,14 @@
 //! What holds for every config and every text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use proptest::collection::{btree_map, vec};
+use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use proptest::{option, sample};
 
-use super::super::{Concurrent, Config, Handling, Resolution, Rule, Snapshots};
+use super::super::{
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
+};
 use crate::model::OperationType;
 
 fn kinds() -> impl Strategy<Value = OperationType> {
@@ -69,8 +71,30 @@ fn handlings() -> impl Strategy<Value = Handling> {
 fn configs() -> impl Strategy<Value = Config> {
     let snapshots =
         (commands(), commands()).prop_map(|(snapshot, restore)| Snapshots { snapshot, restore });
-    (matrices(), btree_map(kinds(), handlings(), 0..4), option::of(snapshots))
-        .prop_map(|(matrix, types, snapshots)| Config { matrix, types, snapshots })
+    let types = btree_map(kinds(), handlings(), 0..4);
+    (matrices(), types, option::of(snapshots), vec(hooks(), 0..4))
+        .prop_map(|(matrix, types, snapshots, hooks)| Config { matrix, types, snapshots, hooks })
+}
+
+fn hooks() -> impl Strategy<Value = Hook> {
+    let urls = sample::select(vec!["http://h", "https://h:1/p?q=%20#f", "HTTPS://[::1]:80/"]);
+    let actions = prop_oneof![
+        commands().prop_map(HookAction::Command),
+        urls.prop_map(|url| HookAction::Url(url.to_owned())),
+    ];
+    let events = sample::select(HookEvent::ALL.to_vec());
+    (events, actions, any::<bool>(), btree_set(kinds(), 0..3)).prop_map(
+        |(on, action, once, types)| Hook {
+            on,
+            action,
+            run: if once && on.why_not_once().is_none() {
+                HookRun::Once
+            } else {
+                HookRun::EachSite
+            },
+            types: if on.is_of_an_operation() { types } else { BTreeSet::new() },
+        },
+    )
 }
 
 /// Texts of the words that documents are made of, in any order.
@@ -87,6 +111,11 @@ fn near_documents() -> impl Strategy<Value = String> {
         "Concurrent",
         "Undo",
         "Idempotent",
+        "Hooks",
+        "On",
+        "Url",
+        "Answer",
+        "failed",
         "take-one",
         "take-both-keep-order",
         "redis",

@@ -65,6 +65,7 @@ fn the_same_document_in_json_and_yaml_is_the_same_config() {
             snapshot: "redis-cli dump __ID__".to_owned(),
             restore: "redis-cli restore __ID__".to_owned(),
         }),
+        hooks: Vec::new(),
     };
     for text in [JSON, YAML] {
         let parsed = parsed(text);

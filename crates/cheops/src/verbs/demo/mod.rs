@@ -1,93 +1,100 @@
-//! `cheops demo`: three sites, a cut, conflicting operations, the heal, and why it ended so.
+//! `cheops demo`: a few sites on this machine, each with its own agent, log and application, and
+//! links between them that can be cut.
 //!
-//! The engines are the real ones; time, network, disks and the application are the simulator's.
-//! A [`story`] plays scenes on a [`stage`] and hands out [`beat`]s, which are plain data read off
-//! the engines; the [`narrator`] prints them. Nothing that is printed about sites is written down
-//! anywhere else.
+//! Everything is real: agents are processes of their own, joined by QUIC through relays that the
+//! demo can stop. `stage` starts and ends it all, `control` takes orders from other terminals,
+//! `script` plays the technical report's file experiment, `tour` says what to try.
 
-mod beat;
-mod map;
-mod narrator;
-mod readings;
-mod scenario;
+mod control;
+mod script;
 mod stage;
-mod story;
+mod tour;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
 
-use self::beat::{Beat, Length};
-use self::narrator::{Narrator, Pace};
-use self::scenario::Scenario;
-use self::stage::Halted;
+use self::control::{Control, Order};
+use self::stage::Stage;
 use crate::failure::{Failure, Verdict};
 use crate::output::Output;
 
 const AFTER_HELP: &str = "\
+While a demo runs, from another terminal:
+  cheops demo cut                 no site hears another any more
+  cheops demo cut site1 site2     these two do not hear each other
+  cheops demo heal                all links are whole again
+  cheops demo stop site2          that site's agent is killed (kill -9)
+  cheops demo start site2         and started again
+
 Examples:
   cheops demo
-  cheops demo --scenario redis --seed 7
-  cheops demo --fast --output json    one JSON object per line
+  cheops demo --sites 5
+  cheops demo --script            play the file experiment on its own, then end";
 
-Exit code 1 if the sites do not agree in the end.";
-
-/// Watch three sites disagree and come to agree
+/// Try it: a few sites on this machine, and links that can be cut
 ///
-/// A narrated simulation: three sites change one resource, the links between them are cut, each
-/// goes on alone, the links come back, and all agree on one outcome and on why. The engines are
-/// real; time, network and the application are simulated, so it takes no time and harms nothing.
+/// Starts that many sites, each with its own agent, log, folder and a small key-value service, and
+/// prints commands to paste. Ctrl-C ends all of it and leaves nothing behind.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
-    /// Where chance begins: the same seed tells the same story
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
-    /// Without pauses
+    #[command(subcommand)]
+    order: Option<Order>,
+    /// How many sites
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u8).range(2..=9))]
+    sites: u8,
+    /// Play the technical report's file experiment, tell what happens, and end
     #[arg(long)]
-    fast: bool,
-    /// Only this one; else the file in full, then Redis in short
-    #[arg(long, value_enum)]
-    scenario: Option<Choice>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Choice {
-    /// Users write to a file with `>` and `>>`
-    File,
-    /// Users set and increment a number in Redis
-    Redis,
-}
-
-impl Arguments {
-    fn programme(&self) -> Vec<(&'static Scenario, Length)> {
-        match self.scenario {
-            None => vec![(&scenario::FILE, Length::Full), (&scenario::REDIS, Length::Short)],
-            Some(Choice::File) => vec![(&scenario::FILE, Length::Full)],
-            Some(Choice::Redis) => vec![(&scenario::REDIS, Length::Full)],
-        }
-    }
+    script: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
-    let pace = match output.watched && !arguments.fast {
-        true => Pace::Unhurried,
-        false => Pace::Fast,
-    };
-    let mut narrator = Narrator::new(output, pace);
-    let mut verdict = Verdict::Fine;
-    for (scenario, length) in arguments.programme() {
-        let mut tell = |beat: Beat| narrator.tell(&beat).map_err(Failure::from);
-        if !story::play(scenario, length, arguments.seed, &mut tell)? {
-            verdict = Verdict::Problems;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::ours("the runtime could not be started").because(error))?;
+    runtime.block_on(async {
+        match &arguments.order {
+            Some(order) => control::send(order, output).await,
+            None => play(arguments, output).await,
         }
-    }
-    narrator.end(verdict)?;
-    Ok(verdict)
+    })
 }
 
-impl From<Halted> for Failure {
-    fn from(halted: Halted) -> Self {
-        Self::ours("the simulation stopped")
-            .because(halted)
-            .hint("please report this, with the seed: the same seed shows it again")
-    }
+async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+    let cannot = |error| Failure::ours("signals cannot be listened to").because(error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
+    // A script's links are its own: another demo may run beside it.
+    let control = if arguments.script { None } else { Some(Control::listen().await?) };
+    let ended = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hung_up.recv() => {}
+        }
+    };
+    tokio::pin!(ended);
+    let mut stage = tokio::select! {
+        stage = Stage::start(usize::from(arguments.sites), output) => stage?,
+        () = &mut ended => return Ok(Verdict::Fine),
+    };
+    let told = tokio::select! {
+        told = async {
+            match control {
+                None => script::play(&mut stage, output).await,
+                Some(control) => {
+                    tour::print(&stage, output)?;
+                    control.serve(&mut stage).await;
+                    Ok(Verdict::Fine)
+                }
+            }
+        } => told,
+        () = &mut ended => Ok(Verdict::Fine),
+    };
+    stage.end().await;
+    told
 }

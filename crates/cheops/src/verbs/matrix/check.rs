@@ -177,6 +177,13 @@ fn refuse(
         })?;
         return Ok(Verdict::Problems);
     }
+    tell(document, problems, output);
+    let count = styled(BAD, counted(problems.len(), "problem"));
+    output.aside(format!("{}: {count}, so it cannot be used", printable(&document.name)));
+    Ok(Verdict::Problems)
+}
+
+fn tell(document: &Document, problems: &[Problem], output: &mut Output) {
     for Problem { place, fault } in problems {
         let (message, remedy) = (fault.to_string(), fault.remedy());
         let remedy = Some(remedy.as_str());
@@ -184,7 +191,22 @@ fn refuse(
         output.aside(told);
         output.aside("");
     }
-    let count = styled(BAD, counted(problems.len(), "problem"));
-    output.aside(format!("{}: {count}, so it cannot be used", printable(&document.name)));
-    Ok(Verdict::Problems)
+}
+
+/// The matrix, for a verb that is about something else: problems are failures of that verb.
+pub(super) fn usable(document: &Document, output: &mut Output) -> Result<Config, Failure> {
+    let errors = match Config::parse(&document.text) {
+        Ok(parsed) => return Ok(parsed.config),
+        Err(errors) => errors,
+    };
+    let count = counted(errors.problems().len(), "problem");
+    let failure = Failure::caller(format!("`{}` has {count}, so it cannot be used", document.name))
+        .hint("`cheops matrix check FILE` says what a matrix means");
+    match output.format {
+        Format::Table => {
+            tell(document, errors.problems(), output);
+            Err(failure)
+        }
+        Format::Json => Err(failure.because(errors)),
+    }
 }

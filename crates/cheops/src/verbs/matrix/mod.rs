@@ -6,6 +6,9 @@ mod pairs;
 mod profiles;
 mod snippet;
 
+use std::path::Path;
+
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use crate::failure::{Failure, Verdict};
@@ -38,4 +41,16 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
         Verb::Profiles(_) => profiles::list(output),
         Verb::Show(arguments) => profiles::show(arguments, output),
     }
+}
+
+/// The names of the built-in profiles, for other verbs' arguments.
+pub(crate) fn profile_names() -> PossibleValuesParser {
+    profiles::names()
+}
+
+/// The matrix in a file, fit to be sent. Problems are shown where they are.
+pub(crate) fn config(path: &Path, output: &mut Output) -> Result<serde_json::Value, Failure> {
+    let config = check::usable(&document::read(path)?, output)?;
+    serde_json::from_str(&config.to_json())
+        .map_err(|error| Failure::ours("the matrix could not be written as JSON").because(error))
 }

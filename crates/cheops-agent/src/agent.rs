@@ -1,0 +1,256 @@
+//! One agent, put together from its parts, and taken apart in order.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use cheops_core::engine::Settings;
+use cheops_core::model::{Author, SiteId};
+use cheops_store::{OpenError, Opened, Options};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::config::AgentConfig;
+use crate::content::Stored;
+use crate::driver::{self, Driver, Hands};
+use crate::exec::{ExecError, ExecSettings, Executor, RunToken, end_leftovers};
+use crate::http::{Api, guarded, router};
+use crate::mesh::{Identity, MeshError};
+use crate::peers::{Door, Peers, PeersError};
+use crate::telemetry;
+
+/// Why an agent does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The certificate is another site's.
+    #[error("`{}` is the identity of site `{found}`, and this is site `{site}`", .path.display())]
+    WrongIdentity {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        found: SiteId,
+        /// Who asks.
+        site: SiteId,
+    },
+    /// The identity cannot be read.
+    #[error("the identity of this site cannot be used")]
+    Identity(#[from] MeshError),
+    /// The data directory cannot be used.
+    #[error("the data directory cannot be used")]
+    Store(#[from] OpenError),
+    /// The mesh port cannot be used.
+    #[error("the other sites cannot be reached")]
+    Peers(#[from] PeersError),
+    /// The API's port cannot be used.
+    #[error("the API's address `{address}` cannot be used")]
+    Api {
+        /// As configured.
+        address: SocketAddr,
+        /// What came of it.
+        source: io::Error,
+    },
+    /// Commands cannot be run.
+    #[error("commands cannot be run")]
+    Exec(#[from] ExecError),
+    /// The system refuses something an agent cannot do without.
+    #[error("the system refuses {what}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// How.
+        source: io::Error,
+    },
+}
+
+impl StartError {
+    /// What to do about it, where that can be told.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::WrongIdentity { site, .. } => {
+                Some(format!("`cheops mesh issue {site}` makes the right one"))
+            }
+            Self::Store(error) => error.hint().map(str::to_owned),
+            Self::Api { .. } => Some("is another agent running? `api.listen` names the address".into()),
+            Self::Peers(_) => Some("is another agent running? `mesh.listen` names the address".into()),
+            Self::Identity(_) | Self::Exec(_) | Self::System { .. } => None,
+        }
+    }
+}
+
+/// A running agent.
+pub struct Agent {
+    driver: Driver,
+    executor: Executor,
+    peers: Peers,
+    api_address: SocketAddr,
+    mesh_address: Option<SocketAddr>,
+    stop: watch::Sender<bool>,
+    serving: tokio::task::JoinHandle<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+/// What is kept free on the disk for what is already under way.
+const KEEP_FREE: u64 = 32 * 1024 * 1024;
+/// How long running commands may take to end when the agent is asked to stop.
+const DRAIN: Duration = Duration::from_secs(20);
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::System { what, source }
+}
+
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // The system's source of randomness does not fail once the system is up; if it does, the
+    // time of day still tells two lives apart.
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        return now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+    }
+    u64::from_le_bytes(bytes)
+}
+
+impl Agent {
+    /// Starts one: takes its ports, opens its log, ends what an earlier life left running, and
+    /// goes on where that one stopped.
+    ///
+    /// # Errors
+    ///
+    /// When something it cannot do without is missing; nothing is left running then.
+    pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
+        let identity = identity(&config)?;
+        let listen = config.api.listen;
+        let api_listener = TcpListener::bind(listen)
+            .await
+            .map_err(|source| StartError::Api { address: listen, source })?;
+        let api_address = api_listener.local_addr().map_err(system("its own address"))?;
+
+        let opened = open(&config).await?;
+        let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
+        let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
+        let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity.as_ref());
+        let peers = Peers::bind(&me, random(), mesh, others)?;
+        let mesh_address = peers.local_address();
+
+        let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
+        let ended = end_leftovers(&run).map_err(system("a look at its processes"))?;
+        if ended > 0 {
+            tracing::warn!(ended, "commands of an earlier life of this agent were ended");
+        }
+        let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
+        let executor = Executor::new(exec_settings(&config, run), stored)?;
+
+        let start = driver::Start {
+            settings: engine_settings(&config, me),
+            records: opened.records,
+            store: opened.store,
+            hands: Hands {
+                runtime: tokio::runtime::Handle::current(),
+                executor: executor.clone(),
+                peers: peers.clone(),
+                snapshots: opened.snapshots,
+            },
+            data_dir: config.data_dir.clone(),
+            keep_free: KEEP_FREE,
+        };
+        let (driver, thread) = driver::start(start).map_err(system("a thread"))?;
+        let told = config.mesh.as_ref().and_then(|mesh| mesh.advertise.as_ref());
+        let advertise =
+            told.map(ToString::to_string).or(mesh_address.map(|address| address.to_string()));
+        let api = Arc::new(Api {
+            site: config.site,
+            driver: driver.clone(),
+            peers: peers.clone(),
+            executor: executor.clone(),
+            blobs: opened.blobs.clone(),
+            reader: opened.reader,
+            metrics: telemetry::count(),
+            advertise,
+        });
+        let door = Door::default();
+        let router = router(api);
+        door.open(router.clone());
+        peers.start(&driver, &opened.blobs, &door);
+        let (stop, stopping) = watch::channel(false);
+        let serving = tokio::spawn(serve(api_listener, guarded(router, api_address), stopping));
+        Ok(Self { driver, executor, peers, api_address, mesh_address, stop, serving, thread })
+    }
+
+    /// Where people and programs reach it.
+    pub fn api_address(&self) -> SocketAddr {
+        self.api_address
+    }
+
+    /// Where other sites reach it, if it has any.
+    pub fn mesh_address(&self) -> Option<SocketAddr> {
+        self.mesh_address
+    }
+
+    /// Takes nothing new in, lets what runs come to its end, and stops.
+    pub async fn stop(self) {
+        let _nobody = self.stop.send(true);
+        self.driver.drain(DRAIN).await;
+        self.peers.close().await;
+        if self.thread.is_finished() {
+            self.executor.stop().await;
+        }
+        // What still runs is ended by the keeper when this process is gone, and is in doubt then:
+        // ended by us, it would look as if it had failed.
+        let _late = tokio::time::timeout(Duration::from_secs(1), self.serving).await;
+    }
+}
+
+/// Who this site is to the others. A site without a mesh has nobody to prove it to.
+fn identity(config: &AgentConfig) -> Result<Option<Identity>, StartError> {
+    let Some(mesh) = &config.mesh else { return Ok(None) };
+    let identity = Identity::read(&mesh.identity)?;
+    if identity.site == config.site {
+        return Ok(Some(identity));
+    }
+    let (path, site) = (mesh.identity.clone(), config.site.clone());
+    Err(StartError::WrongIdentity { path, found: identity.site, site })
+}
+
+async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
+    let (dir, site) = (config.data_dir.clone(), config.site.clone());
+    let options = Options { audit_retention: config.audit.retention, ..Options::default() };
+    let opened =
+        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, random, options));
+    Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
+}
+
+fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
+    let service = |service: &crate::config::ServiceConfig| {
+        (service.name.to_string(), service.upstream.clone())
+    };
+    let scratch = config.data_dir.join("run");
+    ExecSettings {
+        time_limit: config.shell.time_limit,
+        output_limit: config.shell.output_limit,
+        services: config.services.iter().map(service).collect(),
+        shell_dir: config.shell.directory.clone(),
+        ..ExecSettings::new(config.site.clone(), run, scratch)
+    }
+}
+
+fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
+    Settings {
+        application: config.application,
+        jobs_at_once: config.shell.jobs_at_once,
+        ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
+    }
+}
+
+async fn serve(listener: TcpListener, router: Router, mut stopping: watch::Receiver<bool>) {
+    let stop = async move {
+        // An agent that is dropped stops as well.
+        let _dropped = stopping.wait_for(|stop| *stop).await;
+    };
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
+    if let Err(error) = served {
+        tracing::error!(%error, "the API is not served any more");
+    }
+}

@@ -1,0 +1,228 @@
+//! The agent's config file: TOML, with every mistake reported at once.
+//!
+//! [`AgentConfig::load`] reads it. A mistake is named with file, line and column, the setting, the
+//! value that was found and what would be right. Variables of the environment override single
+//! settings: `CHEOPS_` and the setting's name, such as `CHEOPS_DATA_DIR` or `CHEOPS_API_LISTEN`.
+//! Paths in the file start from the file's folder; those in the environment from the working
+//! directory.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `reader` | settings one by one, from the environment or the file |
+//! | `sections` | which settings there are, and what must hold between them |
+//! | `hooks` | `[[hooks]]` and `[webhooks]` |
+//! | `values`, `pattern` | what texts mean |
+//! | `problem` | what is reported |
+//! | `template` | the commented file to start from |
+
+mod hooks;
+mod pattern;
+mod problem;
+mod reader;
+mod sections;
+mod template;
+mod values;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cheops_core::config::Hook;
+use cheops_core::engine::Application;
+use cheops_core::model::SiteId;
+use cheops_scope::ServiceName;
+use http::Uri;
+use toml::de::DeTable;
+
+pub use self::pattern::Pattern;
+pub use self::problem::{ConfigProblem, ConfigProblems, Place};
+pub use self::values::{HostPort, Secret};
+
+use self::reader::{Environment, Reader};
+
+/// Nobody writes such a file by hand.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// What an agent is told when it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentConfig {
+    /// This site.
+    pub site: SiteId,
+    /// Where the log, blobs and snapshots are.
+    pub data_dir: PathBuf,
+    /// What to assume of the application when the disk is new.
+    pub application: Application,
+    /// For people and programs.
+    pub api: ApiConfig,
+    /// For the other sites; without it the site is alone.
+    pub mesh: Option<MeshConfig>,
+    /// The other sites.
+    pub peers: Vec<PeerConfig>,
+    /// The application's services.
+    pub services: Vec<ServiceConfig>,
+    /// How commands run.
+    pub shell: ShellConfig,
+    /// What is kept of the past.
+    pub audit: AuditConfig,
+    /// What is said of the present.
+    pub log: LogConfig,
+    /// What is told to whom, whatever the resource.
+    pub hooks: Vec<SiteHook>,
+    /// How web hooks are delivered.
+    pub webhooks: WebhooksConfig,
+}
+
+/// `[api]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiConfig {
+    /// Where the API, the UI and the metrics are.
+    pub listen: SocketAddr,
+}
+
+/// `[mesh]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeshConfig {
+    /// Where the other sites are listened for; UDP.
+    pub listen: SocketAddr,
+    /// Where the other sites find this one, if that is another address.
+    pub advertise: Option<HostPort>,
+    /// The certificate, key and authority that `cheops mesh issue` wrote.
+    pub identity: PathBuf,
+}
+
+/// One of `[[peers]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerConfig {
+    /// The site.
+    pub site: SiteId,
+    /// Where its mesh port is.
+    pub address: HostPort,
+}
+
+/// One of `[[services]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceConfig {
+    /// Its name in scopes.
+    pub name: ServiceName,
+    /// Where the proxy for it listens.
+    pub listen: Option<SocketAddr>,
+    /// Where it listens itself.
+    pub upstream: Uri,
+}
+
+/// `[shell]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShellConfig {
+    /// How long one command or request may take.
+    pub time_limit: Duration,
+    /// How much of its output is kept, in bytes.
+    pub output_limit: usize,
+    /// How many run at once.
+    pub jobs_at_once: usize,
+    /// Where commands are run, if not in the agent's working directory.
+    pub directory: Option<PathBuf>,
+}
+
+/// `[audit]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// How long superseded and stable history can be looked at.
+    pub retention: Duration,
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogConfig {
+    /// From which level on something is logged.
+    pub level: tracing::Level,
+    /// How.
+    pub format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one object a line.
+    Json,
+}
+
+/// One of `[[hooks]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteHook {
+    /// When, what and where.
+    pub hook: Hook,
+    /// Only for resources of these names; all, if there are none.
+    pub resources: Vec<Pattern>,
+    /// What its deliveries are signed with, if not with the site's secret.
+    pub secret: Option<Secret>,
+}
+
+/// `[webhooks]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhooksConfig {
+    /// What deliveries are signed with.
+    pub secret: Option<Secret>,
+    /// How long a receiver may take.
+    pub time_limit: Duration,
+    /// How often a delivery is tried.
+    pub attempts: usize,
+}
+
+impl AgentConfig {
+    /// Reads a config file, and the environment over it.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn load(
+        file: &Path,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigProblems> {
+        let failed = |message: String| {
+            let key = String::new();
+            let problem = ConfigProblem { place: Place::File, key, message };
+            ConfigProblems::new(file, vec![problem])
+        };
+        let length = std::fs::metadata(file).map(|found| found.len());
+        let length = length.map_err(|error| failed(format!("it cannot be read: {error}")))?;
+        if length > MAX_FILE_BYTES {
+            return Err(failed(format!(
+                "it has {length} bytes; at most {MAX_FILE_BYTES} are read"
+            )));
+        }
+        let text = std::fs::read_to_string(file);
+        let text = text.map_err(|error| failed(format!("it cannot be read: {error}")))?;
+        Self::parse(&text, file, environment)
+    }
+
+    /// The same from a text, which stands in for that file.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse(
+        text: &str,
+        file: &Path,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigProblems> {
+        let environment: &Environment<'_> = &environment;
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let mut reader = Reader { text, file, environment, problems: Vec::new() };
+        for error in errors {
+            let offset = error.span().map_or(0, |span| span.start);
+            let place = reader.place(offset);
+            reader.report(&place, "", format!("this is not TOML: {}", error.message().trim()));
+        }
+        // What is left of a file with a slip in its grammar would be judged wrongly.
+        let config = match reader.problems.is_empty() {
+            true => sections::read(&mut reader, &root),
+            false => None,
+        };
+        match config {
+            Some(config) if reader.problems.is_empty() => Ok(config),
+            _ => Err(ConfigProblems::new(file, reader.problems)),
+        }
+    }
+}

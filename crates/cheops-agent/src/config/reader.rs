@@ -1,0 +1,304 @@
+//! Reading settings one by one, from the environment or the file, and noting what is wrong.
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{ConfigProblem, Place, meant};
+
+/// Looks up a variable of the environment.
+pub(super) type Environment<'e> = dyn Fn(&str) -> Option<String> + 'e;
+
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) file: &'a Path,
+    pub(super) environment: &'a Environment<'a>,
+    pub(super) problems: Vec<ConfigProblem>,
+}
+
+/// A table of the file, or one that is not there: the environment may still say something.
+pub(super) struct Table<'a> {
+    pub(super) place: Place,
+    pub(super) path: String,
+    /// What the names of its variables begin with; tables of a list have none.
+    prefix: Option<String>,
+    entries: Option<&'a DeTable<'a>>,
+    asked: Vec<&'static str>,
+}
+
+/// A setting as it was found.
+pub(super) struct Found<'a> {
+    pub(super) place: Place,
+    pub(super) path: String,
+    value: Raw<'a>,
+}
+
+enum Raw<'a> {
+    Said(String),
+    Value(&'a DeValue<'a>),
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn report(&mut self, place: &Place, key: &str, message: impl Into<String>) {
+        let (place, key, message) = (place.clone(), key.to_owned(), message.into());
+        self.problems.push(ConfigProblem { place, key, message });
+    }
+
+    pub(super) fn root(&mut self, root: &'a Spanned<DeTable<'a>>) -> Table<'a> {
+        let prefix = Some("CHEOPS".to_owned());
+        let (place, path) = (Place::File, String::new());
+        Table { place, path, prefix, entries: Some(root.get_ref()), asked: Vec::new() }
+    }
+
+    /// A setting, wherever it stands. The environment comes first.
+    pub(super) fn take(&self, table: &mut Table<'a>, key: &'static str) -> Option<Found<'a>> {
+        let path = table.path_of(key);
+        table.asked.push(key);
+        if let Some(prefix) = &table.prefix {
+            let variable = format!("{prefix}_{}", key.to_ascii_uppercase());
+            let said = (self.environment)(&variable).filter(|said| !said.is_empty());
+            if let Some(said) = said {
+                let place = Place::Variable(variable);
+                return Some(Found { place, path, value: Raw::Said(said) });
+            }
+        }
+        let value = table.entries?.get(key)?;
+        let place = self.place(value.span().start);
+        Some(Found { place, path, value: Raw::Value(value.get_ref()) })
+    }
+
+    /// A setting that is a text with a meaning.
+    pub(super) fn value<T>(
+        &mut self,
+        table: &mut Table<'a>,
+        key: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<(T, Place)> {
+        let found = self.take(table, key)?;
+        let text = self.text_of(&found, expected)?;
+        match parse(&text) {
+            Ok(value) => Some((value, found.place)),
+            Err(why) => {
+                let text = shortened(&text);
+                self.report(
+                    &found.place,
+                    &found.path,
+                    format!("`{text}` {why}; expected {expected}"),
+                );
+                None
+            }
+        }
+    }
+
+    /// One that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        table: &mut Table<'a>,
+        key: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<(T, Place)> {
+        let before = self.problems.len();
+        let value = self.value(table, key, expected, parse);
+        if value.is_none() && self.problems.len() == before {
+            let path = table.path_of(key);
+            self.report(&table.place.clone(), &path, format!("is missing; expected {expected}"));
+        }
+        value
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        table: &mut Table<'a>,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        let found = self.take(table, key)?;
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let text = self.text_of(&found, &meant("", &words).replace("expected ", ""))?;
+        let same = |word: &str| word.eq_ignore_ascii_case(&text.replace('_', "-"));
+        let choice = choices.iter().find(|(word, _)| same(word));
+        if choice.is_none() {
+            let message = format!("`{}` is unknown; {}", shortened(&text), meant(&text, &words));
+            self.report(&found.place, &found.path, message);
+        }
+        choice.map(|(_, value)| *value)
+    }
+
+    /// A path; in the file it starts from the file's folder.
+    pub(super) fn path(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<PathBuf> {
+        let given = |text: &str| match text.trim() {
+            "" => Err("names nothing".to_owned()),
+            _ => Ok(PathBuf::from(text)),
+        };
+        let (path, place) = self.value(table, key, "a path", given)?;
+        Some(match (&place, self.file.parent()) {
+            (Place::At { .. }, Some(folder)) => folder.join(path),
+            _ => path,
+        })
+    }
+
+    /// A list of texts with a meaning.
+    pub(super) fn list<T>(
+        &mut self,
+        table: &mut Table<'a>,
+        key: &'static str,
+        expected: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<(Vec<T>, Place)> {
+        let found = self.take(table, key)?;
+        let Raw::Value(DeValue::Array(items)) = &found.value else {
+            let message = format!("found {}; expected a list of texts", found.describe());
+            self.report(&found.place, &found.path, message);
+            return None;
+        };
+        if items.is_empty() {
+            let message = format!("the list is empty; expected {expected}, or leave the key out");
+            self.report(&found.place, &found.path, message);
+        }
+        let mut values = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let place = self.place(item.span().start);
+            let path = format!("{}[{i}]", found.path);
+            let item = Found { place, path, value: Raw::Value(item.get_ref()) };
+            let Some(text) = self.text_of(&item, expected) else { continue };
+            match parse(&text) {
+                Ok(value) => values.push(value),
+                Err(why) => {
+                    let message = format!("`{}` {why}; expected {expected}", shortened(&text));
+                    self.report(&item.place, &item.path, message);
+                }
+            }
+        }
+        Some((values, found.place))
+    }
+
+    /// A table, which need not be there.
+    pub(super) fn table(&mut self, table: &mut Table<'a>, key: &'static str) -> Table<'a> {
+        table.asked.push(key);
+        let (path, prefix) = (table.path_of(key), table.prefix_of(key));
+        let mut inner =
+            Table { place: Place::File, path, prefix, entries: None, asked: Vec::new() };
+        if let Some(value) = table.entries.and_then(|entries| entries.get(key)) {
+            inner.place = self.place(value.span().start);
+            match value.get_ref() {
+                DeValue::Table(entries) => inner.entries = Some(entries),
+                other => {
+                    let message = format!("found {}; expected a table, `[{key}]`", named(other));
+                    self.report(&inner.place, &inner.path, message);
+                }
+            }
+        }
+        inner
+    }
+
+    /// A list of tables.
+    pub(super) fn tables(&mut self, table: &mut Table<'a>, key: &'static str) -> Vec<Table<'a>> {
+        table.asked.push(key);
+        let Some(value) = table.entries.and_then(|entries| entries.get(key)) else {
+            return Vec::new();
+        };
+        let path = table.path_of(key);
+        let wrong = |found: &DeValue<'_>| {
+            format!("found {}; expected tables, each under `[[{key}]]`", named(found))
+        };
+        let DeValue::Array(items) = value.get_ref() else {
+            let place = self.place(value.span().start);
+            self.report(&place, &path, wrong(value.get_ref()));
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for (i, item) in items.iter().enumerate() {
+            let (place, path) = (self.place(item.span().start), format!("{path}[{i}]"));
+            match item.get_ref() {
+                DeValue::Table(entries) => {
+                    let (prefix, entries, asked) = (None, Some(entries), Vec::new());
+                    tables.push(Table { place, path, prefix, entries, asked });
+                }
+                other => self.report(&place, &path, wrong(other)),
+            }
+        }
+        tables
+    }
+
+    /// Reports what nobody asked for.
+    pub(super) fn end(&mut self, table: &Table<'a>) {
+        for key in table.entries.into_iter().flat_map(|entries| entries.keys()) {
+            let name = key.get_ref().as_ref();
+            if !table.asked.contains(&name) {
+                let place = self.place(key.span().start);
+                let message = format!("there is no such key; {}", meant(name, &table.asked));
+                self.report(&place, &table.path_of(&shortened(name)), message);
+            }
+        }
+    }
+
+    fn text_of(&mut self, found: &Found<'a>, expected: &str) -> Option<String> {
+        match &found.value {
+            Raw::Said(said) => Some(said.clone()),
+            Raw::Value(DeValue::String(text)) => Some(text.to_string()),
+            Raw::Value(DeValue::Integer(number)) if number.radix() == 10 => {
+                Some(number.as_str().to_owned())
+            }
+            Raw::Value(_) => {
+                let message = format!("found {}; expected {expected}", found.describe());
+                self.report(&found.place, &found.path, message);
+                None
+            }
+        }
+    }
+
+    pub(super) fn place(&self, offset: usize) -> Place {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Place::At { line, column: before[start..].chars().count() + 1 }
+    }
+}
+
+impl Table<'_> {
+    /// Whether the file, or the environment, says anything of it.
+    pub(super) fn is_there(&self) -> bool {
+        self.entries.is_some()
+    }
+
+    pub(super) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn prefix_of(&self, key: &str) -> Option<String> {
+        self.prefix.as_ref().map(|prefix| format!("{prefix}_{}", key.to_ascii_uppercase()))
+    }
+}
+
+impl Found<'_> {
+    fn describe(&self) -> String {
+        match &self.value {
+            Raw::Said(said) => format!("`{}`", shortened(said)),
+            Raw::Value(value) => named(value),
+        }
+    }
+}
+
+fn named(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("the text `{}`", shortened(text)),
+        DeValue::Integer(number) => format!("the number `{number}`"),
+        DeValue::Float(number) => format!("the number `{number}`"),
+        DeValue::Boolean(flag) => format!("`{flag}`"),
+        DeValue::Datetime(time) => format!("the time `{time}`"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// The start of a text, for messages.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

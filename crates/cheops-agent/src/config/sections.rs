@@ -1,0 +1,257 @@
+//! Which settings there are, their defaults, and what must hold between them.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use cheops_core::engine::Application;
+use cheops_core::model::SiteId;
+use cheops_scope::ServiceName;
+use http::Uri;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::problem::Place;
+use super::reader::{Reader, Table};
+use super::values::{self, A_SIZE, A_TIME, AN_UPSTREAM, HostPort, parsed};
+use super::{
+    AgentConfig, ApiConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig,
+    ServiceConfig, ShellConfig,
+};
+
+const A_SITE: &str = "a name such as `paris` or `site1`";
+const AN_ADDRESS: &str = "an address to listen on, such as `127.0.0.1:8079`";
+const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";
+const MOST_JOBS: usize = 4096;
+const MOST_OUTPUT: usize = 16 * 1024 * 1024;
+
+/// Where something listens, and where that was said.
+type Listens = Vec<(SocketAddr, String, Place)>;
+
+/// Reads the whole file.
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+    root: &'a Spanned<DeTable<'a>>,
+) -> Option<AgentConfig> {
+    let mut root = reader.root(root);
+    let site = reader.required(&mut root, "site", A_SITE, parsed::<SiteId>).map(|(site, _)| site);
+    let data_dir = reader.path(&mut root, "data_dir");
+    let data_dir = data_dir.unwrap_or_else(|| beside(reader.file, "cheops-data"));
+    let states = [("may-hold-state", Application::MayHoldState), ("empty", Application::Empty)];
+    let application = reader.word(&mut root, "application", &states);
+    let mut listens = Listens::new();
+    let api = api(reader, &mut root, &mut listens);
+    let mesh = mesh(reader, &mut root);
+    let peers = peers(reader, &mut root, site.as_ref(), mesh.is_some());
+    let services = services(reader, &mut root, &mut listens);
+    clashes(reader, &listens);
+    let shell = shell(reader, &mut root);
+    let audit = audit(reader, &mut root);
+    let log = log(reader, &mut root);
+    let (hooks, webhooks) = super::hooks::read(reader, &mut root);
+    reader.end(&root);
+    Some(AgentConfig {
+        site: site?,
+        data_dir,
+        application: application.unwrap_or(Application::MayHoldState),
+        api,
+        mesh: mesh.flatten(),
+        peers,
+        services,
+        shell,
+        audit,
+        log,
+        hooks,
+        webhooks,
+    })
+}
+
+fn beside(file: &Path, name: &str) -> std::path::PathBuf {
+    file.parent().map_or_else(|| name.into(), |folder| folder.join(name))
+}
+
+fn api<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>, listens: &mut Listens) -> ApiConfig {
+    let mut table = reader.table(root, "api");
+    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 8079));
+    let said = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
+    let (listen, place) = said.unwrap_or((default, Place::File));
+    listens.push((listen, "api.listen".to_owned(), place));
+    reader.end(&table);
+    ApiConfig { listen }
+}
+
+/// Whether there is one, and it, unless something is wrong with it.
+fn mesh<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> Option<Option<MeshConfig>> {
+    let mut table = reader.table(root, "mesh");
+    let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
+    let advertise = reader.value(&mut table, "advertise", A_HOST, str::parse::<HostPort>);
+    let identity = reader.path(&mut table, "identity");
+    reader.end(&table);
+    let said = table.is_there() || listen.is_some() || advertise.is_some() || identity.is_some();
+    if !said {
+        return None;
+    }
+    if identity.is_none() {
+        let message = "is missing; expected the file that `cheops mesh issue` wrote for this site";
+        reader.report(&table.place, "mesh.identity", message);
+    }
+    let default = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8078));
+    Some(identity.map(|identity| MeshConfig {
+        listen: listen.map_or(default, |(listen, _)| listen),
+        advertise: advertise.map(|(advertise, _)| advertise),
+        identity,
+    }))
+}
+
+fn peers<'a>(
+    reader: &mut Reader<'a>,
+    root: &mut Table<'a>,
+    me: Option<&SiteId>,
+    has_mesh: bool,
+) -> Vec<PeerConfig> {
+    let mut peers = Vec::new();
+    let mut sites: BTreeMap<SiteId, String> = BTreeMap::new();
+    let mut addresses: BTreeMap<HostPort, String> = BTreeMap::new();
+    for mut table in reader.tables(root, "peers") {
+        let site = reader.required(&mut table, "site", A_SITE, parsed::<SiteId>);
+        let address = reader.required(&mut table, "address", A_HOST, str::parse::<HostPort>);
+        reader.end(&table);
+        if let Some((site, place)) = &site {
+            let key = table.path_of("site");
+            if Some(site) == me {
+                reader.report(place, &key, format!("`{site}` is this site; list only the others"));
+            } else if let Some(first) = sites.get(site) {
+                reader.report(place, &key, format!("`{site}` is listed already, as `{first}`"));
+            }
+            sites.entry(site.clone()).or_insert(key);
+        }
+        if let Some((address, place)) = &address {
+            let key = table.path_of("address");
+            if let Some(first) = addresses.get(address) {
+                let message = format!("`{address}` is the address of another peer, `{first}`");
+                reader.report(place, &key, message);
+            }
+            addresses.entry(address.clone()).or_insert(key);
+        }
+        if let (Some((site, _)), Some((address, _))) = (site, address) {
+            peers.push(PeerConfig { site, address });
+        }
+    }
+    if !peers.is_empty() && !has_mesh {
+        let message = "is missing, but there are peers; expected `[mesh]` with an `identity`";
+        reader.report(&Place::File, "mesh", message);
+    }
+    peers
+}
+
+fn services<'a>(
+    reader: &mut Reader<'a>,
+    root: &mut Table<'a>,
+    listens: &mut Listens,
+) -> Vec<ServiceConfig> {
+    const A_NAME: &str = "a name such as `image`";
+    let mut services = Vec::new();
+    let mut names: BTreeMap<ServiceName, String> = BTreeMap::new();
+    let mut upstreams: Vec<(Uri, String, Place)> = Vec::new();
+    for mut table in reader.tables(root, "services") {
+        let name = reader.required(&mut table, "name", A_NAME, parsed::<ServiceName>);
+        let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed::<SocketAddr>);
+        let upstream = reader.required(&mut table, "upstream", AN_UPSTREAM, values::upstream);
+        reader.end(&table);
+        if let Some((name, place)) = &name {
+            let key = table.path_of("name");
+            if let Some(first) = names.get(name) {
+                reader.report(place, &key, format!("`{name}` is listed already, as `{first}`"));
+            }
+            names.entry(name.clone()).or_insert(key);
+        }
+        let listen = listen.map(|(listen, place)| {
+            listens.push((listen, table.path_of("listen"), place));
+            listen
+        });
+        if let (Some((name, _)), Some((upstream, place))) = (name, upstream) {
+            upstreams.push((upstream.clone(), table.path_of("upstream"), place));
+            services.push(ServiceConfig { name, listen, upstream });
+        }
+    }
+    for (upstream, key, place) in upstreams {
+        let ours = listens.iter().find(|(listen, ..)| leads_to(&upstream, *listen));
+        if let Some((_, own, _)) = ours {
+            let message = format!(
+                "`{upstream}` is where this agent listens itself, by `{own}`; expected the \
+                 service's own address"
+            );
+            reader.report(&place, &key, message);
+        }
+    }
+    services
+}
+
+fn leads_to(upstream: &Uri, listen: SocketAddr) -> bool {
+    let host = upstream.host().unwrap_or_default();
+    let host = if host == "localhost" { "127.0.0.1" } else { host };
+    let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
+    upstream.port_u16() == Some(listen.port())
+        && ip.is_ok_and(|ip| ip == listen.ip() || (listen.ip().is_unspecified() && is_own(ip)))
+}
+
+fn is_own(ip: std::net::IpAddr) -> bool {
+    ip.is_loopback() || ip.is_unspecified()
+}
+
+/// The mesh listens by UDP, and so is in nobody's way.
+fn clashes(reader: &mut Reader<'_>, listens: &Listens) {
+    for (i, (listen, key, place)) in listens.iter().enumerate() {
+        let other = listens[..i].iter().find(|(other, ..)| values::clash(*listen, *other));
+        if let Some((_, other, _)) = other {
+            let message = format!("`{listen}` is taken by `{other}`; expected a port of its own");
+            reader.report(place, key, message);
+        }
+    }
+}
+
+fn shell<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ShellConfig {
+    let mut table = reader.table(root, "shell");
+    let output = |text: &str| match values::size(text)? {
+        bytes if bytes > MOST_OUTPUT => Err(format!("is more than {MOST_OUTPUT} bytes")),
+        bytes => Ok(bytes),
+    };
+    let a_count = format!("a number from 1 to {MOST_JOBS}");
+    let time_limit = reader.value(&mut table, "time_limit", A_TIME, values::duration);
+    let output_limit = reader.value(&mut table, "output_limit", A_SIZE, output);
+    let jobs = reader.value(&mut table, "jobs_at_once", &a_count, values::count(MOST_JOBS));
+    let directory = reader.path(&mut table, "directory");
+    reader.end(&table);
+    ShellConfig {
+        time_limit: time_limit.map_or(Duration::from_secs(60), |(limit, _)| limit),
+        output_limit: output_limit.map_or(64 * 1024, |(limit, _)| limit),
+        jobs_at_once: jobs.map_or(64, |(jobs, _)| jobs),
+        directory,
+    }
+}
+
+fn audit<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> AuditConfig {
+    let mut table = reader.table(root, "audit");
+    let retention = reader.value(&mut table, "retention", A_TIME, values::duration);
+    reader.end(&table);
+    const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    AuditConfig { retention: retention.map_or(WEEK, |(retention, _)| retention) }
+}
+
+fn log<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> LogConfig {
+    use tracing::Level;
+    let levels = [
+        ("error", Level::ERROR),
+        ("warn", Level::WARN),
+        ("info", Level::INFO),
+        ("debug", Level::DEBUG),
+        ("trace", Level::TRACE),
+    ];
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+    let mut table = reader.table(root, "log");
+    let level = reader.word(&mut table, "level", &levels).unwrap_or(Level::INFO);
+    let format = reader.word(&mut table, "format", &formats).unwrap_or(LogFormat::Text);
+    reader.end(&table);
+    LogConfig { level, format }
+}

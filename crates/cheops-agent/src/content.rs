@@ -1,0 +1,60 @@
+//! The store, as the executor needs it.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use cheops_core::model::{BlobId, ResourceId};
+use cheops_core::plan::SnapshotId;
+use cheops_store::{Blobs, SnapshotWriter, Snapshots};
+
+use crate::exec::{Content, Saving};
+
+/// Files and saved states of this site.
+pub(crate) struct Stored {
+    pub(crate) blobs: Blobs,
+    pub(crate) snapshots: Snapshots,
+}
+
+fn missing(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{what} is not here"))
+}
+
+impl Content for Stored {
+    fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
+        self.blobs.copy_to(blob, path).map(|_size| ()).map_err(io::Error::other)
+    }
+
+    fn open(&self, blob: &BlobId) -> io::Result<Box<dyn Read + Send>> {
+        let file = self.blobs.open_verified(blob).map_err(io::Error::other)?;
+        file.map(|file| Box::new(file) as Box<dyn Read + Send>).ok_or_else(|| missing("the file"))
+    }
+
+    fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>> {
+        let writer = self.snapshots.create(resource, id).map_err(io::Error::other)?;
+        Ok(Box::new(State(writer)))
+    }
+
+    fn saved(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Read + Send>> {
+        let file = self.snapshots.open_verified(resource, id).map_err(io::Error::other)?;
+        file.map(|file| Box::new(file) as Box<dyn Read + Send>)
+            .ok_or_else(|| missing("the saved state"))
+    }
+}
+
+struct State(SnapshotWriter);
+
+impl io::Write for State {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Saving for State {
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.0.finish().map(|_size| ()).map_err(io::Error::other)
+    }
+}

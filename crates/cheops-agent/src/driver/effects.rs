@@ -1,0 +1,58 @@
+//! Carrying out what the engine asks for: running, telling, reporting. Nothing here decides.
+
+use cheops_core::engine::{Event, Job, Message, Notice};
+use cheops_core::model::{ResourceId, SiteId};
+use cheops_core::plan::SnapshotId;
+use cheops_store::Snapshots;
+use tokio::runtime::Handle;
+
+use super::Driver;
+use crate::exec::Executor;
+use crate::peers::Peers;
+use crate::telemetry;
+
+/// What the driver acts with.
+pub(crate) struct Hands {
+    pub(crate) runtime: Handle,
+    pub(crate) executor: Executor,
+    pub(crate) peers: Peers,
+    pub(crate) snapshots: Snapshots,
+}
+
+impl Hands {
+    pub(super) fn run(&self, job: Job, driver: Driver) {
+        let executor = self.executor.clone();
+        self.runtime.spawn(async move {
+            let outcome = executor.run(&job).await;
+            telemetry::ran(&outcome);
+            // A driver that has stopped finds the job in doubt when it starts again.
+            let _stopped = driver.happened(Event::Ended { job: job.id, outcome }, Vec::new()).await;
+        });
+    }
+
+    pub(super) fn tell(&self, to: &SiteId, message: Message) {
+        self.peers.tell(to, message);
+    }
+
+    pub(super) fn notify(&self, notice: &Notice) {
+        telemetry::notice(notice);
+    }
+
+    /// Removes saved states that can no longer be asked for.
+    pub(super) fn retain_snapshots(&self, resource: &ResourceId, needed: &[SnapshotId]) {
+        let (snapshots, resource, needed) = (self.snapshots.clone(), resource.clone(), needed.to_vec());
+        self.runtime.spawn_blocking(move || {
+            if let Err(error) = snapshots.retain(&resource, &needed) {
+                tracing::warn!(%resource, %error, "old snapshots could not be removed");
+            }
+        });
+    }
+}
+
+/// The resource of which saved states may have become useless.
+pub(super) fn snapshots_may_go(notice: &Notice) -> Option<&ResourceId> {
+    match notice {
+        Notice::Pruned(resource, _) => Some(resource),
+        _ => None,
+    }
+}

@@ -1,0 +1,404 @@
+//! The one thread that owns the engine and the log.
+//!
+//! Events wait in bounded queues; the driver takes as many as there are, lets the engine handle
+//! them, makes what they ask for durable in one commit, and only then acts. Whoever wants to look
+//! at the engine hands in a question, which is answered between two commits: so nobody ever sees
+//! what is not yet durable.
+//!
+//! If a commit fails (the disk is full), nothing of it becomes visible. The driver tries again
+//! until it succeeds; meanwhile it answers questions (as if the commit had succeeded) and refuses
+//! operations, and lets everything else wait.
+
+mod effects;
+mod space;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use cheops_core::engine::{
+    Answer, Effect, Engine, Event, Now, Reaction, Record, Settings, Submission, Ticket,
+    Uncommitted,
+};
+use cheops_core::model::ResourceId;
+use cheops_store::{AppendError, Pin, Store};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub(crate) use effects::Hands;
+use space::Space;
+
+/// How many events may wait. Who has more to say has to wait itself.
+const EVENTS_WAITING: usize = 4_096;
+const REQUESTS_WAITING: usize = 1_024;
+/// How many are handled before the first of them is made durable.
+const BATCH: usize = 512;
+const RETRY_AFTER: Duration = Duration::from_millis(300);
+
+/// What happened, and what must not be thrown away until it is durable.
+struct Happened {
+    event: Event,
+    pins: Vec<Pin>,
+}
+
+type Question = Box<dyn FnOnce(&Engine, Now) + Send>;
+
+enum Request {
+    Submit(Box<Submission>, mpsc::UnboundedSender<Said>, Vec<Pin>),
+    Ask(Question),
+    Drain(oneshot::Sender<()>),
+}
+
+/// What someone who handed in an operation hears.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// The engine's answer.
+    Answer(Answer),
+    /// The operation was refused, or may have been: it cannot be made durable now.
+    NotDurable(NotDurable),
+}
+
+/// Why an operation cannot be made durable now.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum NotDurable {
+    /// There is too little room left, and nothing was done.
+    #[error("the disk is full: {left} bytes are left where {needed} are kept free")]
+    NoRoom {
+        /// What is left.
+        left: u64,
+        /// What is kept free for what is already under way.
+        needed: u64,
+    },
+    /// The log cannot be written, and nothing was done.
+    #[error("the log cannot be written at present: {0}")]
+    Stuck(String),
+    /// The log could not be written while the operation was on its way into it: it is carried out
+    /// if the log can be written again before the agent stops.
+    #[error("the log could not be written: {0}; the operation is carried out once it can be")]
+    Undecided(String),
+}
+
+/// Why nothing can be asked of the driver.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the agent is stopping")]
+pub(crate) struct Stopped;
+
+/// The way to the driver.
+#[derive(Clone)]
+pub(crate) struct Driver {
+    events: mpsc::Sender<Happened>,
+    requests: mpsc::Sender<Request>,
+    /// Changes with every commit, so that followers know when to look.
+    pub(crate) committed: watch::Receiver<u64>,
+    /// Why the log cannot be written, if it cannot.
+    pub(crate) trouble: watch::Receiver<Option<String>>,
+}
+
+impl Driver {
+    /// Hands in what happened; waits while too much else does.
+    pub(crate) async fn happened(&self, event: Event, pins: Vec<Pin>) -> Result<(), Stopped> {
+        self.events.send(Happened { event, pins }).await.map_err(|_closed| Stopped)
+    }
+
+    /// Hands in an operation. The ticket is filled in here.
+    pub(crate) async fn submit(
+        &self,
+        submission: Submission,
+        pins: Vec<Pin>,
+    ) -> Result<mpsc::UnboundedReceiver<Said>, Stopped> {
+        let (said, hears) = mpsc::unbounded_channel();
+        let request = Request::Submit(Box::new(submission), said, pins);
+        self.requests.send(request).await.map_err(|_closed| Stopped)?;
+        Ok(hears)
+    }
+
+    /// Looks at the engine, at what is durable.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        self.ask_at(|engine, _| question(engine)).await
+    }
+
+    /// The same, with what time it is by the engine's clocks.
+    pub(crate) async fn ask_at<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine, Now) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let (answer, hears) = oneshot::channel();
+        let ask = Request::Ask(Box::new(move |engine, now| {
+            let _gone = answer.send(question(engine, now));
+        }));
+        self.requests.send(ask).await.map_err(|_closed| Stopped)?;
+        hears.await.map_err(|_closed| Stopped)
+    }
+
+    /// Lets what runs come to its end, starts nothing new, and stops.
+    pub(crate) async fn drain(&self, at_most: Duration) {
+        let (done, hears) = oneshot::channel();
+        if self.requests.send(Request::Drain(done)).await.is_ok() {
+            let _late = tokio::time::timeout(at_most, hears).await;
+        }
+    }
+}
+
+/// What a driver starts from.
+pub(crate) struct Start {
+    pub(crate) settings: Settings,
+    pub(crate) records: Vec<Record>,
+    pub(crate) store: Store,
+    pub(crate) hands: Hands,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) keep_free: u64,
+}
+
+/// Starts the driver in a thread of its own, for it blocks on the disk.
+pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinHandle<()>)> {
+    let (events, events_in) = mpsc::channel(EVENTS_WAITING);
+    let (requests, requests_in) = mpsc::channel(REQUESTS_WAITING);
+    let (committed, committed_in) = watch::channel(0);
+    let (trouble, trouble_in) = watch::channel(None);
+    let driver = Driver { events, requests, committed: committed_in, trouble: trouble_in };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let reports_to = driver.clone();
+    let thread = std::thread::Builder::new().name("driver".into()).spawn(move || {
+        let began = Instant::now();
+        let now = now(began);
+        let (engine, reaction) = Engine::recover(start.settings, start.records, now);
+        let running = Running {
+            engine,
+            store: start.store,
+            hands: start.hands,
+            space: Space::new(start.data_dir, start.keep_free),
+            events: events_in,
+            requests: requests_in,
+            committed,
+            trouble,
+            began,
+            tickets: BTreeMap::new(),
+            next_ticket: 0,
+            draining: None,
+            driver: reports_to,
+        };
+        runtime.block_on(running.run(reaction));
+    })?;
+    Ok((driver, thread))
+}
+
+fn now(began: Instant) -> Now {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mono_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Now { mono_ms, wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX) }
+}
+
+struct Running {
+    engine: Engine,
+    store: Store,
+    hands: Hands,
+    space: Space,
+    events: mpsc::Receiver<Happened>,
+    requests: mpsc::Receiver<Request>,
+    committed: watch::Sender<u64>,
+    trouble: watch::Sender<Option<String>>,
+    began: Instant,
+    tickets: BTreeMap<Ticket, mpsc::UnboundedSender<Said>>,
+    next_ticket: u64,
+    draining: Option<oneshot::Sender<()>>,
+    /// For the jobs that report their end. While the driver runs, its own queues stay open.
+    driver: Driver,
+}
+
+/// What was handled and waits to become durable.
+#[derive(Default)]
+struct Turn {
+    reaction: Reaction,
+    pins: Vec<Pin>,
+    questions: Vec<Question>,
+    submitted: Vec<Ticket>,
+}
+
+impl Running {
+    async fn run(mut self, first: Reaction) {
+        let mut turn = Turn { reaction: first, ..Turn::default() };
+        loop {
+            self.make_durable(&mut turn).await;
+            for question in turn.questions {
+                question(&self.engine, now(self.began));
+            }
+            if self.is_drained() {
+                return;
+            }
+            turn = self.gather().await;
+        }
+    }
+
+    /// Waits for something to do, then takes all there is, up to a batch.
+    async fn gather(&mut self) -> Turn {
+        let mut turn = Turn::default();
+        self.wait(&mut turn).await;
+        for _ in 0..BATCH {
+            if let Ok(happened) = self.events.try_recv() {
+                self.take(happened, &mut turn);
+            } else if let Ok(request) = self.requests.try_recv() {
+                self.serve(request, &mut turn);
+            } else {
+                break;
+            }
+        }
+        turn
+    }
+
+    async fn wait(&mut self, turn: &mut Turn) {
+        let due = self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
+        let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
+        tokio::select! {
+            Some(happened) = self.events.recv() => self.take(happened, turn),
+            Some(request) = self.requests.recv() => self.serve(request, turn),
+            () = tokio::time::sleep_until(due.into()) => {
+                let reaction = self.engine.handle(now(self.began), Event::Ticked);
+                turn.reaction.join(reaction);
+            }
+        }
+    }
+
+    fn take(&mut self, happened: Happened, turn: &mut Turn) {
+        turn.reaction.join(self.engine.handle(now(self.began), happened.event));
+        turn.pins.extend(happened.pins);
+    }
+
+    fn serve(&mut self, request: Request, turn: &mut Turn) {
+        match request {
+            Request::Submit(submission, said, pins) => {
+                if let Err(why) = self.space.check() {
+                    let _gone = said.send(Said::NotDurable(why));
+                    return;
+                }
+                self.submit(*submission, said, turn);
+                turn.pins.extend(pins);
+            }
+            Request::Ask(question) => turn.questions.push(question),
+            Request::Drain(done) => {
+                self.engine.drain();
+                self.draining = Some(done);
+            }
+        }
+    }
+
+    fn submit(
+        &mut self,
+        mut submission: Submission,
+        said: mpsc::UnboundedSender<Said>,
+        turn: &mut Turn,
+    ) {
+        self.next_ticket += 1;
+        submission.ticket = Ticket(self.next_ticket);
+        self.tickets.insert(submission.ticket, said);
+        turn.submitted.push(submission.ticket);
+        let event = Event::Submitted(submission);
+        turn.reaction.join(self.engine.handle(now(self.began), event));
+    }
+
+    /// Commits, however long it takes, and acts.
+    async fn make_durable(&mut self, turn: &mut Turn) {
+        let mut reaction = Some(std::mem::take(&mut turn.reaction));
+        let mut stuck = false;
+        let has_news = reaction.as_ref().is_some_and(Reaction::has_news);
+        while let Some(waiting) = reaction.take() {
+            match waiting.commit(&mut self.store) {
+                Ok(effects) => {
+                    if stuck {
+                        tracing::info!("the log can be written again");
+                        let _nobody = self.trouble.send(None);
+                    }
+                    self.act(effects);
+                    if has_news {
+                        self.committed.send_modify(|commits| *commits += 1);
+                    }
+                }
+                Err(Uncommitted { error, reaction: again }) => {
+                    if !stuck {
+                        stuck = true;
+                        self.report_trouble(&error, turn);
+                    }
+                    reaction = Some(again);
+                    self.wait_for_room(&error).await;
+                }
+            }
+        }
+        turn.pins.clear();
+    }
+
+    fn report_trouble(&mut self, error: &AppendError, turn: &mut Turn) {
+        tracing::error!(%error, "the log cannot be written; operations are refused until it can");
+        metrics::counter!("cheops_log_failures_total").increment(1);
+        let _nobody = self.trouble.send(Some(error.to_string()));
+        for ticket in turn.submitted.drain(..) {
+            if let Some(said) = self.tickets.remove(&ticket) {
+                let _gone = said.send(Said::NotDurable(NotDurable::Undecided(error.to_string())));
+            }
+        }
+        for question in turn.questions.drain(..) {
+            question(&self.engine, now(self.began));
+        }
+    }
+
+    /// A while in which questions are answered and operations refused.
+    async fn wait_for_room(&mut self, error: &AppendError) {
+        let until = tokio::time::Instant::now() + RETRY_AFTER;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => return,
+                Some(request) = self.requests.recv() => match request {
+                    Request::Submit(_, said, _) => {
+                        let why = NotDurable::Stuck(error.to_string());
+                        let _gone = said.send(Said::NotDurable(why));
+                    }
+                    Request::Ask(question) => question(&self.engine, now(self.began)),
+                    Request::Drain(done) => {
+                        self.engine.drain();
+                        self.draining = Some(done);
+                    }
+                },
+            }
+        }
+    }
+
+    fn act(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Answer { ticket, answer } => self.answer(ticket, answer),
+                Effect::Run(job) => self.hands.run(job, self.driver.clone()),
+                Effect::Tell { to, message } => self.hands.tell(&to, message),
+                Effect::Notify(notice) => {
+                    if let Some(resource) = effects::snapshots_may_go(&notice) {
+                        self.forget_snapshots(resource);
+                    }
+                    self.hands.notify(&notice);
+                }
+            }
+        }
+    }
+
+    fn forget_snapshots(&self, resource: &ResourceId) {
+        self.hands.retain_snapshots(resource, &self.engine.snapshots(resource));
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        let last = matches!(answer, Answer::Done | Answer::TimedOut { .. } | Answer::Refused(_));
+        if let Some(said) = self.tickets.get(&ticket) {
+            let _gone = said.send(Said::Answer(answer));
+        }
+        if last {
+            self.tickets.remove(&ticket);
+        }
+    }
+
+    fn is_drained(&mut self) -> bool {
+        if self.draining.is_none() || self.engine.running() > 0 {
+            return false;
+        }
+        if let Some(done) = self.draining.take() {
+            let _gone = done.send(());
+        }
+        true
+    }
+}

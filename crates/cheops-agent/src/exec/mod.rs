@@ -1,0 +1,308 @@
+//! Carrying out what the engine asks for: shell commands and HTTP requests.
+//!
+//! Every ending is an [`Outcome`]; an exit code is data. A command runs as `sh -c` in a process
+//! group of its own, with a time limit and an output limit, and nothing that it started survives
+//! it: when the shell ends, the rest of its group is killed; what left the group is found by its
+//! environment, soon after; when the agent ends in whatever way, its keeper ends everything that
+//! is left; and an agent that starts ends what an earlier life of it may have left all the same
+//! ([`end_leftovers`]). Who wants to start something that lasts asks a service manager for it.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `ask` | what a job asks for, in one command |
+//! | `shell`, `streams` | one command: started, fed, listened to, ended |
+//! | `request`, `web` | one HTTP request to a local service |
+//! | `fill`, `files` | placeholders, and the files they stand for |
+//! | `capture`, `content` | what is printed; what the store is needed for |
+//! | `running`, `processes`, `token`, `keeper` | nothing survives |
+
+mod ask;
+mod capture;
+mod content;
+mod failures;
+mod files;
+mod fill;
+mod keeper;
+mod processes;
+mod request;
+mod running;
+mod settings;
+mod shell;
+mod streams;
+mod token;
+pub(crate) mod web;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use cheops_core::engine::{Job, Task};
+use cheops_core::model::{Outcome, Payload, ResourceId};
+
+pub use self::content::{Content, Saving};
+pub use self::processes::end_leftovers;
+pub use self::settings::{ExecError, ExecSettings};
+pub use self::token::RunToken;
+
+use self::ask::Ask;
+use self::failures::Failures;
+use self::files::Placed;
+use self::fill::{Insert, fill};
+use self::keeper::Keeper;
+use self::request::{Asked, Services};
+use self::running::{Running, UnderWay};
+use self::shell::{Ending, Script, Shell};
+use self::streams::Input;
+
+/// How long after a command ended what left its group may go on at most, about.
+const SWEEP_AFTER: Duration = Duration::from_secs(2);
+
+/// Runs jobs. Clones are the same executor.
+#[derive(Clone)]
+pub struct Executor {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shell: Shell,
+    services: Services,
+    content: Arc<dyn Content>,
+    running: Arc<Running>,
+    failures: Failures,
+    site: OsString,
+    scratch: PathBuf,
+    time_limit: Duration,
+    snapshot_limit: u64,
+    sweep_is_due: AtomicBool,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+impl Executor {
+    /// Makes one, and starts its keeper. Needs no runtime; running jobs does.
+    ///
+    /// # Errors
+    ///
+    /// When the directory for files cannot be made, or the keeper not be started.
+    pub fn new(settings: ExecSettings, content: impl Content) -> Result<Self, ExecError> {
+        let scratch = settings.scratch()?;
+        let keeper = if cfg!(target_os = "linux") {
+            Some(Keeper::start(&settings.run).map_err(ExecError::Keeper)?)
+        } else {
+            None
+        };
+        let services = Services::new(settings.services, settings.output_limit);
+        let shell = Shell {
+            environment: settings::inherited(),
+            dir: settings.shell_dir,
+            run: settings.run,
+            grace: settings.grace,
+            output_limit: settings.output_limit,
+        };
+        let inner = Inner {
+            shell,
+            services: services.map_err(ExecError::Client)?,
+            content: Arc::new(content),
+            running: Arc::new(Running::new()),
+            failures: Failures::default(),
+            site: settings.site.as_str().into(),
+            scratch,
+            time_limit: settings.time_limit,
+            snapshot_limit: settings.snapshot_limit,
+            sweep_is_due: AtomicBool::new(false),
+            keeper: Mutex::new(keeper),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Carries out a job.
+    ///
+    /// A job that [`Executor::stop`] cuts short never comes back from this: whether it happened is
+    /// not known, so there is no outcome to be recorded, and the engine finds it in doubt when the
+    /// agent starts again. Dropped, it ends the job's command at once.
+    pub async fn run(&self, job: &Job) -> Outcome {
+        let began = Instant::now();
+        let outcome = match self.inner.running.enter() {
+            Some(under_way) => self.carry_out(job, under_way).await,
+            None => None,
+        };
+        let Some(outcome) = outcome else { return std::future::pending().await };
+        self.inner.failures.note(job, &outcome);
+        let task = word_for(&job.task);
+        metrics::counter!("cheops_jobs_total", "task" => task, "ending" => word_of(&outcome))
+            .increment(1);
+        metrics::histogram!("cheops_job_seconds", "task" => task).record(began.elapsed());
+        outcome
+    }
+
+    /// Runs a reading command, of which nothing is recorded.
+    pub async fn show(&self, resource: &ResourceId, command: &str, limit: Duration) -> Outcome {
+        self.run_command(Some(resource), command, Vec::new(), Bytes::new(), limit).await
+    }
+
+    /// Runs a command that belongs to no job: with these variables, and this to read.
+    pub(crate) async fn run_command(
+        &self,
+        resource: Option<&ResourceId>,
+        command: &str,
+        variables: Vec<(&'static str, OsString)>,
+        input: Bytes,
+        limit: Duration,
+    ) -> Outcome {
+        let stopping = || Outcome::NotStarted { reason: "this agent is stopping".to_owned() };
+        let Some(mut under_way) = self.inner.running.enter() else { return stopping() };
+        let input = if input.is_empty() { Input::Nothing } else { Input::Bytes(input) };
+        let ask = Ask { variables, input, ..Ask::new(command, limit) };
+        let outcome = self.inner.command(resource, ask, &mut under_way).await;
+        self.inner.sweep_later();
+        outcome.unwrap_or_else(stopping)
+    }
+
+    /// Ends everything that runs, lets nothing start any more, and dismisses the keeper. A command
+    /// is first asked to end, and a little later made to.
+    pub async fn stop(&self) {
+        self.inner.running.stop().await;
+        let inner = Arc::clone(&self.inner);
+        let ending = tokio::task::spawn_blocking(move || {
+            let escaped = processes::end_escaped(&inner.shell.run, |_| false);
+            let keeper = inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match (escaped, keeper) {
+                // The keeper goes on trying.
+                (Err(error), _) => tracing::warn!(%error, "not all commands could be ended"),
+                (Ok(_), Some(keeper)) => keeper.dismiss(),
+                (Ok(_), None) => {}
+            }
+        });
+        let _ = ending.await;
+    }
+
+    /// `None` if the agent stops.
+    async fn carry_out(&self, job: &Job, mut under_way: UnderWay) -> Option<Outcome> {
+        let inner = &self.inner;
+        if let Task::Run(operation) = &job.task
+            && let Payload::Http { service, method, path, headers, body } = &operation.payload
+        {
+            let asked = Asked {
+                operation: &operation.id,
+                service,
+                method,
+                path,
+                headers,
+                body: body.as_ref(),
+            };
+            let answer = inner.services.ask(asked, &inner.content, inner.time_limit);
+            return tokio::select! {
+                outcome = answer => Some(outcome),
+                () = under_way.stopped() => None,
+            };
+        }
+        let ask = Ask::of_job(job, inner);
+        let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
+        drop(under_way);
+        inner.sweep_later();
+        outcome
+    }
+}
+
+impl Inner {
+    /// Runs one command with all that belongs to it; `None` if the agent stops.
+    async fn command(
+        &self,
+        resource: Option<&ResourceId>,
+        ask: Ask<'_>,
+        under_way: &mut UnderWay,
+    ) -> Option<Outcome> {
+        let Ask { command, operation, mut variables, files, input, prints, limit } = ask;
+        let mut inserts = Vec::new();
+        variables.push(("CHEOPS_SITE", self.site.clone()));
+        if let Some(resource) = resource {
+            variables.push(("CHEOPS_RESOURCE", resource.as_str().into()));
+            let id = Insert::of(resource.as_str(), "CHEOPS_RESOURCE");
+            inserts.push(("__ID__".to_owned(), id));
+        }
+        if let Some(operation) = operation {
+            variables.push(("CHEOPS_OPERATION", operation.to_string().into()));
+        }
+        let placed = if files.is_empty() {
+            None
+        } else {
+            match Placed::place(&self.scratch, under_way.n, files, &self.content).await {
+                Ok(placed) => Some(placed),
+                Err(reason) => return Some(Outcome::NotStarted { reason }),
+            }
+        };
+        if let Some(placed) = &placed {
+            variables.push(("CHEOPS_FILES", placed.dir.clone().into()));
+            inserts.extend(placed.inserts());
+        }
+        let text: Cow<'_, str> = fill(command, &inserts);
+        let script = Script { text, variables, input, prints, limit };
+        let ending = self.shell.run(script, under_way).await;
+        if let Some(placed) = placed {
+            placed.remove().await;
+        }
+        outcome(ending, limit)
+    }
+
+    /// Sees to it that what left its group is ended: not with every command, since a look at all
+    /// processes of the machine costs more than a command.
+    fn sweep_later(self: &Arc<Self>) {
+        if !cfg!(target_os = "linux") || self.sweep_is_due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let inner = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(SWEEP_AFTER).await;
+            let Some(inner) = inner.upgrade() else { return };
+            // Before the look: who ends during it asks for another.
+            inner.sweep_is_due.store(false, Ordering::Release);
+            let sweep = tokio::task::spawn_blocking(move || {
+                processes::end_escaped(&inner.shell.run, |n| inner.running.is_under_way(n))
+            });
+            match sweep.await {
+                Ok(Ok(0)) | Err(_) => {}
+                Ok(Ok(ended)) => {
+                    tracing::warn!(ended, "processes outlived their command and were ended");
+                }
+                Ok(Err(error)) => tracing::warn!(%error, "processes outlived their command"),
+            }
+        });
+    }
+}
+
+fn outcome(ending: Ending, limit: Duration) -> Option<Outcome> {
+    Some(match ending {
+        Ending::Exited { code, output } => Outcome::Exited { code, output },
+        Ending::TimedOut => Outcome::TimedOut { limit_ms: web::millis(limit) },
+        Ending::NotStarted(reason) => Outcome::NotStarted { reason },
+        Ending::Broken(reason) => Outcome::failure(reason),
+        Ending::Stopped => return None,
+    })
+}
+
+fn word_for(task: &Task) -> &'static str {
+    match task {
+        Task::Run(operation) => match operation.payload {
+            Payload::Shell { .. } => "shell",
+            Payload::Http { .. } => "http",
+        },
+        Task::RunPart { .. } => "part",
+        Task::Decompose { .. } => "decompose",
+        Task::Undo { .. } => "undo",
+        Task::Check { .. } => "check",
+        Task::Snapshot { .. } => "snapshot",
+        Task::Restore { .. } => "restore",
+    }
+}
+
+fn word_of(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::TimedOut { .. } => "timed-out",
+        Outcome::NotStarted { .. } => "not-started",
+        outcome if outcome.succeeded() => "ok",
+        _ => "failed",
+    }
+}

@@ -1,0 +1,87 @@
+//! What an executor is told when it is made.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cheops_core::model::SiteId;
+use http::Uri;
+
+use super::files;
+use super::token::RunToken;
+
+/// How commands and requests are run at this site.
+#[derive(Debug, Clone)]
+pub struct ExecSettings {
+    /// This site.
+    pub site: SiteId,
+    /// This life of the agent.
+    pub run: RunToken,
+    /// Where files are placed for commands; nothing else may be in there.
+    pub scratch: PathBuf,
+    /// How long one command or request may take.
+    pub time_limit: Duration,
+    /// How much of an output is kept, in bytes.
+    pub output_limit: usize,
+    /// How large a saved state may be, in bytes.
+    pub snapshot_limit: u64,
+    /// How long a command has to end by itself once it was asked to.
+    pub grace: Duration,
+    /// The local services, by name, and where they listen.
+    pub services: BTreeMap<String, Uri>,
+    /// Where commands are run; the agent's own working directory if nothing is said.
+    pub shell_dir: Option<PathBuf>,
+}
+
+impl ExecSettings {
+    /// The defaults, without services.
+    pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
+        Self {
+            site,
+            run,
+            scratch: scratch.into(),
+            time_limit: Duration::from_secs(60),
+            output_limit: 64 * 1024,
+            snapshot_limit: 4 * 1024 * 1024 * 1024,
+            grace: Duration::from_secs(2),
+            services: BTreeMap::new(),
+            shell_dir: None,
+        }
+    }
+
+    /// The directory for files, made ready.
+    pub(super) fn scratch(&self) -> Result<PathBuf, ExecError> {
+        let failed = |source| ExecError::Scratch { dir: self.scratch.clone(), source };
+        files::prepare(&self.scratch).map_err(failed)?;
+        // Commands may run in another directory than the agent.
+        self.scratch.canonicalize().map_err(failed)
+    }
+}
+
+/// Why there is no executor.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    /// There is nowhere to place files.
+    #[error("the directory for files of commands, `{}`, cannot be used", dir.display())]
+    Scratch {
+        /// Where.
+        dir: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nobody would end the commands of an agent that is killed.
+    #[error("the process that ends commands when the agent is killed cannot be started")]
+    Keeper(#[source] io::Error),
+    /// Services cannot be reached.
+    #[error("the client for services cannot be made: {0}")]
+    Client(String),
+}
+
+/// What commands inherit of the agent's environment: all but what is meant for the agent, which
+/// may hold its secrets.
+pub(super) fn inherited() -> Vec<(OsString, OsString)> {
+    let own = |name: &OsString| name.as_encoded_bytes().starts_with(b"CHEOPS_");
+    std::env::vars_os().filter(|(name, _)| !own(name)).collect()
+}

@@ -1,0 +1,136 @@
+//! What a command reads, and where what it prints goes.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::pipe;
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+
+use super::capture::{self, Capture};
+use super::content::Keeping;
+use super::shell::Ending;
+
+/// A list of smaller steps may be longer than what is kept of an output.
+const LIST_BYTES: usize = 1024 * 1024;
+
+/// What a command reads.
+pub(super) enum Input {
+    Nothing,
+    Bytes(Bytes),
+    Pieces(mpsc::Receiver<io::Result<Bytes>>),
+}
+
+/// What is made of what a command prints.
+pub(super) enum Prints {
+    /// Its output, with its errors among it in their order.
+    Output,
+    /// A list to be read by a program: errors must not be among it.
+    List,
+    /// A state to be kept; its errors are its output.
+    State(Keeping),
+}
+
+/// Where what is printed apart goes.
+pub(super) enum Sink {
+    Nowhere,
+    List(Capture),
+    State(Keeping),
+}
+
+impl Sink {
+    pub(super) fn new(prints: Prints) -> Self {
+        match prints {
+            Prints::Output => Self::Nowhere,
+            Prints::List => Self::List(Capture::new(LIST_BYTES)),
+            Prints::State(keeping) => Self::State(keeping),
+        }
+    }
+
+    pub(super) async fn take_in(&mut self, from: Option<&pipe::Receiver>) -> Result<(), String> {
+        match (self, from) {
+            (Self::List(list), Some(from)) => {
+                list.drain(from).await;
+                Ok(())
+            }
+            (Self::State(keeping), Some(from)) => {
+                let mut chunk = capture::chunk();
+                loop {
+                    match capture::next(from, &mut chunk).await {
+                        Ok(0) => return Ok(()),
+                        Ok(read) => keeping.take(&chunk[..read]).await?,
+                        Err(error) => return Err(error.to_string()),
+                    }
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes an ending of it.
+    pub(super) async fn end(self, code: i32, printed: Capture, held: bool) -> Ending {
+        let output = match self {
+            Self::Nowhere => printed.into_output(),
+            Self::List(mut list) => {
+                if code != 0 {
+                    let errors = printed.into_output().text;
+                    tracing::warn!(
+                        code,
+                        errors,
+                        "a program was asked for smaller steps and failed"
+                    );
+                }
+                if held {
+                    list.cut_off();
+                }
+                list.into_output()
+            }
+            Self::State(keeping) if code != 0 || held => {
+                let _ = keeping.abandon().await;
+                if held && code == 0 {
+                    let reason = "another process still held its output when it had ended";
+                    return Ending::Broken(format!("the state was not kept: {reason}"));
+                }
+                printed.into_output()
+            }
+            Self::State(keeping) => match keeping.finish().await {
+                Ok(()) => printed.into_output(),
+                Err(error) => return Ending::Broken(format!("the state was not kept: {error}")),
+            },
+        };
+        Ending::Exited { code, output }
+    }
+
+    /// The disk knows better why it took no more.
+    pub(super) async fn reason(self, reason: String) -> String {
+        match self {
+            Self::State(keeping) => {
+                let error = keeping.abandon().await.map_or(reason, |error| error.to_string());
+                format!("the state was not kept: {error}")
+            }
+            Self::Nowhere | Self::List(_) => reason,
+        }
+    }
+}
+
+/// Gives a command what it reads. One that does not care to read it all is free to.
+pub(super) async fn feed(stdin: Option<ChildStdin>, input: Input) -> Result<(), String> {
+    let Some(mut stdin) = stdin else { return Ok(()) };
+    match input {
+        Input::Nothing => {}
+        Input::Bytes(bytes) => {
+            let _ = stdin.write_all(&bytes).await;
+        }
+        Input::Pieces(mut pieces) => {
+            while let Some(piece) = pieces.recv().await {
+                let piece =
+                    piece.map_err(|error| format!("its input could not be read: {error}"))?;
+                if stdin.write_all(&piece).await.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! The HTTP client that requests to services and web hooks share: kept connections, no proxy from
+//! the environment, no redirects followed.
+
+use std::time::Duration;
+
+use http_body::Body;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+/// Servers commonly close an idle connection after two seconds or more. Using one that is just
+/// being closed would leave it open whether a request arrived, so ours are closed earlier.
+const IDLE: Duration = Duration::from_secs(1);
+const IDLE_CONNECTIONS: usize = 64;
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Whose certificates are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// Nobody's: for plain HTTP, without the time and memory that the system's take.
+    None,
+    /// Those of the system.
+    Native,
+}
+
+/// A client with a pool of its own.
+pub(crate) fn client<B>(roots: Roots) -> Result<Client<HttpsConnector<HttpConnector>, B>, String>
+where
+    B: Body + Send,
+    B::Data: Send,
+{
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT));
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = match roots {
+        Roots::Native => builder
+            .with_provider_and_native_roots(provider)
+            .map_err(|error| format!("the system's certificates cannot be read: {error}"))?,
+        Roots::None => {
+            let config = rustls::ClientConfig::builder_with_provider(provider.into())
+                .with_safe_default_protocol_versions()
+                .map_err(|error| error.to_string())?
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            builder.with_tls_config(config)
+        }
+    };
+    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .build(connector);
+    Ok(client)
+}
+
+/// An error and all that led to it, in one line.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A duration as replies hold it.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

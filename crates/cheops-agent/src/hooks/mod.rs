@@ -1,0 +1,176 @@
+//! Hooks: commands that run and addresses that are told when something happened.
+//!
+//! They come from the site's own config ([`SiteHook`]) and from the config of each resource. A
+//! [`Fact`] is one thing that happened; [`Hooks::matching`] says what is to be done about it, and
+//! [`Hooks::handle`] does it. The caller feeds facts from the durable feed of changes, in order,
+//! and notes how far it came: after a crash a fact may be handled a second time, and its
+//! deliveries carry the same name then.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `matching` | which hooks a fact concerns |
+//! | `message` | what is told, and its signature |
+//! | `deliver` | telling it: by a command, or by a request that is tried again |
+
+mod deliver;
+mod matching;
+mod message;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cheops_core::config::{Config, HookAction, HookEvent, HookRun};
+use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, SiteId};
+
+pub use self::deliver::Done;
+use self::deliver::Outlets;
+use crate::config::{Secret, SiteHook};
+use crate::exec::Executor;
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    /// Its number in the feed of changes of this site's disk.
+    pub seq: u64,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// What.
+    pub event: HookEvent,
+    /// Whether it happened at this site, or is true of all sites.
+    pub reach: Reach,
+    /// To which resource.
+    ///
+    /// A site going down or coming up is told once without a resource, to the site's own hooks,
+    /// and once with each resource that lives there and has such hooks, to those.
+    pub resource: Option<ResourceId>,
+    /// To which operation; with [`HookEvent::Converged`], the last of the list.
+    pub operation: Option<OperationId>,
+    /// That operation's type.
+    pub kind: Option<OperationType>,
+    /// Where it happened, or who is down or up.
+    pub site: SiteId,
+    /// What else is to be said.
+    pub detail: serde_json::Value,
+    /// The resource's config.
+    pub config: Option<Arc<Config>>,
+}
+
+/// Of whom a fact is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Of this site: hooks that run at each site are told.
+    Here,
+    /// Of the operation as a whole, now that all sites have replied: hooks that run once are told,
+    /// at the site that received it. That a resource converged is true of all sites in any case.
+    All,
+}
+
+/// How hooks are run at this site.
+#[derive(Debug, Clone)]
+pub struct HookSettings {
+    /// This site.
+    pub site: SiteId,
+    /// This life of its disk: facts are numbered anew in each.
+    pub incarnation: Incarnation,
+    /// What deliveries are signed with, where a hook says nothing else.
+    pub secret: Option<Secret>,
+    /// How long a command may take.
+    pub command_limit: Duration,
+    /// How long a receiver may take to answer.
+    pub web_limit: Duration,
+    /// How often a delivery is tried.
+    pub attempts: usize,
+    /// How long to wait before the second try; then twice as long each time, up to
+    /// [`HookSettings::longest_pause`].
+    pub first_pause: Duration,
+    /// The longest time between two tries.
+    pub longest_pause: Duration,
+    /// How many hooks run at once.
+    pub at_once: usize,
+}
+
+impl HookSettings {
+    /// The defaults.
+    pub fn new(site: SiteId, incarnation: Incarnation) -> Self {
+        Self {
+            site,
+            incarnation,
+            secret: None,
+            command_limit: Duration::from_secs(60),
+            web_limit: Duration::from_secs(10),
+            attempts: 5,
+            first_pause: Duration::from_millis(500),
+            longest_pause: Duration::from_secs(60),
+            at_once: 16,
+        }
+    }
+}
+
+/// One thing to do about a fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// The how-manieth thing to do about it, from 0.
+    pub n: usize,
+    /// What.
+    pub does: HookAction,
+    /// As which kind of hook.
+    pub run: HookRun,
+    /// Whose hook it is.
+    pub owner: Owner,
+    /// What it is signed with.
+    pub secret: Option<Secret>,
+}
+
+/// Whose hook something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The site's, by its place in the agent's config.
+    Site(usize),
+    /// The resource's, by its place in the resource's config.
+    Resource(usize),
+}
+
+/// Runs hooks. Clones are the same.
+#[derive(Clone)]
+pub struct Hooks {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    site_hooks: Vec<SiteHook>,
+    settings: HookSettings,
+    outlets: Outlets,
+}
+
+impl Hooks {
+    /// Makes a runner of these hooks and of those that resources have.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no client for web hooks.
+    pub fn new(
+        site_hooks: Vec<SiteHook>,
+        settings: HookSettings,
+        executor: Executor,
+    ) -> Result<Self, HooksError> {
+        let outlets = Outlets::new(executor, settings.at_once).map_err(HooksError)?;
+        Ok(Self { inner: Arc::new(Inner { site_hooks, settings, outlets }) })
+    }
+
+    /// What is to be done about a fact: the site's hooks first, in their order.
+    pub fn matching(&self, fact: &Fact) -> Vec<Action> {
+        matching::matching(&self.inner.site_hooks, &self.inner.settings, fact)
+    }
+
+    /// Does it, and comes back when all of it is done or given up. What failed is logged and
+    /// counted; it changes nothing for anyone else.
+    pub async fn handle(&self, fact: &Fact) -> Done {
+        let actions = self.matching(fact);
+        self.inner.outlets.deliver(&self.inner.settings, fact, &actions).await
+    }
+}
+
+/// Why hooks cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("the client for web hooks cannot be made: {0}")]
+pub struct HooksError(String);

@@ -1,0 +1,202 @@
+//! The feed of changes, as server-sent events: ordered, and resumable from any place still kept.
+//!
+//! It is read from the log, so it shows exactly what is durable, and a reader that is slow costs
+//! nobody else anything.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use cheops_api as wire;
+use cheops_core::engine::Notice;
+use cheops_core::model::{Body, Entry, ResourceId};
+use cheops_store::{Change, ReadError, Reader, Seq, What};
+use futures_util::stream;
+use http::HeaderMap;
+use serde::Deserialize;
+use tokio::sync::watch;
+
+use super::refusal::Refused;
+use super::{Api, Shared, resource_id, wire as on_wire};
+
+const READ_AT_ONCE: usize = 256;
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Where to begin.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct From {
+    after: Option<u64>,
+}
+
+type Asked = Result<Query<From>, axum::extract::rejection::QueryRejection>;
+
+pub(super) async fn all(
+    State(api): State<Shared>,
+    asked: Asked,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    feed(&api, None, asked, &headers).await
+}
+
+pub(super) async fn of_resource(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    asked: Asked,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    feed(&api, Some(resource_id(&id)?), asked, &headers).await
+}
+
+async fn feed(
+    api: &Api,
+    resource: Option<ResourceId>,
+    asked: Asked,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
+    let Query(from) = asked.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    let last_seen = match headers.get("last-event-id") {
+        None => from.after,
+        Some(value) => {
+            let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+            let bad = || Refused::bad("bad place", "`Last-Event-ID` must be a number of the feed");
+            Some(number.ok_or_else(bad)?)
+        }
+    };
+    let commits = api.driver.committed.clone();
+    let mut follower =
+        Follower { reader: api.reader.clone(), resource, after: Seq(0), commits, ready: VecDeque::new() };
+    follower.after = match last_seen {
+        Some(place) => Seq(place),
+        None => follower.newest().await?,
+    };
+    // So that a place that is gone is an answer, not a feed that ends.
+    follower.read().await?;
+    let events = stream::unfold(follower, |mut follower| async {
+        let change = follower.next().await?;
+        Some((Ok::<_, Infallible>(event(&change)), follower))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+}
+
+struct Follower {
+    reader: Reader,
+    resource: Option<ResourceId>,
+    after: Seq,
+    commits: watch::Receiver<u64>,
+    ready: VecDeque<Change>,
+}
+
+impl Follower {
+    async fn newest(&self) -> Result<Seq, Refused> {
+        let reader = self.reader.clone();
+        let newest = tokio::task::spawn_blocking(move || reader.last_seq()).await;
+        Ok(newest.map_err(|_| crate::driver::Stopped)??)
+    }
+
+    /// The next change, whenever it comes. None at the end: the place is gone, or the agent stops.
+    async fn next(&mut self) -> Option<Change> {
+        loop {
+            if let Some(change) = self.ready.pop_front() {
+                return Some(change);
+            }
+            // Marked as seen before the log is read, so that nothing falls between.
+            self.commits.borrow_and_update();
+            match self.read().await {
+                Ok(()) if self.ready.is_empty() => self.commits.changed().await.ok()?,
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a follower of changes was cut off");
+                    return None;
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Result<(), ReadError> {
+        let (reader, resource, after) = (self.reader.clone(), self.resource.clone(), self.after);
+        let read = tokio::task::spawn_blocking(move || {
+            reader.changes_since(after, resource.as_ref(), READ_AT_ONCE)
+        });
+        let Ok(changes) = read.await else { return Ok(()) };
+        let changes = changes?;
+        self.after = changes.next;
+        self.ready.extend(changes.items);
+        Ok(())
+    }
+}
+
+fn event(change: &Change) -> Event {
+    let said = change_on_wire(change);
+    let data = serde_json::to_string(&said).unwrap_or_default();
+    Event::default().id(change.seq.0.to_string()).event(said.name()).data(data)
+}
+
+/// A change, as the feed says it.
+pub(crate) fn change_on_wire(change: &Change) -> wire::Change {
+    match &change.what {
+        What::Entry(resource, entry) => entry_on_wire(resource, entry),
+        What::Notice(notice) => notice_on_wire(notice),
+    }
+}
+
+fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
+    let resource = resource.to_string();
+    match &entry.body {
+        Body::Operation(operation) => wire::Change::Operation {
+            resource,
+            operation: operation.id.to_string(),
+            site: operation.id.0.author.site.to_string(),
+            kind: operation.kind.to_string(),
+            summary: operation.payload.summary(),
+            time: on_wire::time(operation.stamp.wall_ms),
+        },
+        Body::Reply(reply) => wire::Change::Reply {
+            resource,
+            operation: reply.operation.to_string(),
+            site: reply.site().to_string(),
+            reply: on_wire::reply(reply),
+        },
+    }
+}
+
+fn notice_on_wire(notice: &Notice) -> wire::Change {
+    use wire::Change as Said;
+    let of = |resource: &ResourceId| resource.to_string();
+    match notice {
+        Notice::PartialError(resource, operation) => {
+            Said::PartialError { resource: of(resource), operation: operation.to_string() }
+        }
+        Notice::Settled(resource, operation)
+        // These three are told by this site's replies, and are never in the log.
+        | Notice::Applied(resource, operation)
+        | Notice::Failed(resource, operation)
+        | Notice::Superseded(resource, operation, _) => {
+            Said::Settled { resource: of(resource), operation: operation.to_string() }
+        }
+        Notice::InDoubt(resource, operation) => {
+            Said::InDoubt { resource: of(resource), operation: operation.to_string() }
+        }
+        Notice::Diverged(resource, why) => {
+            Said::Diverged { resource: of(resource), why: why.to_string() }
+        }
+        Notice::Converged(resource) => Said::Converged { resource: of(resource) },
+        Notice::SiteDown(site) => Said::SiteDown { site: site.to_string() },
+        Notice::SiteUp(site) => Said::SiteUp { site: site.to_string() },
+        Notice::SiteLostItsDisk(site) => Said::SiteLostDisk { site: site.to_string() },
+        Notice::StrangeClock(resource, operation, ahead_ms) => Said::StrangeClock {
+            resource: of(resource),
+            operation: operation.to_string(),
+            ahead_ms: *ahead_ms,
+        },
+        Notice::Pruned(resource, entries) => {
+            Said::Pruned { resource: of(resource), entries: *entries }
+        }
+        Notice::Malformed(site, what) => {
+            Said::Malformed { site: site.to_string(), why: what.to_string() }
+        }
+    }
+}

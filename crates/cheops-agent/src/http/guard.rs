@@ -1,0 +1,84 @@
+//! Who may ask. The API runs commands, so a page in a browser on the same machine must not be able
+//! to use it: neither by a form that posts here from elsewhere, nor by a name that suddenly means
+//! this machine. Programs send neither `Origin` nor a strange `Host`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+use http::header::{HOST, ORIGIN};
+
+use super::refusal::Refused;
+
+/// What is known of the address served.
+#[derive(Debug, Clone)]
+pub(super) struct Guard {
+    loopback: bool,
+}
+
+impl Guard {
+    pub(super) fn new(listen: SocketAddr) -> Self {
+        Self { loopback: listen.ip().is_loopback() }
+    }
+
+    fn admits(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let host = text(HOST).unwrap_or_default();
+        // On loopback only its own names can be meant; elsewhere any name may be this machine's.
+        if self.loopback && !host.is_empty() && !is_local(host) {
+            return Err(Refused::forbidden(format!(
+                "this API listens on loopback only, and `{host}` is not a name of it"
+            )));
+        }
+        let Some(origin) = text(ORIGIN) else { return Ok(()) };
+        let same = origin.split_once("://").is_some_and(|(_, rest)| rest == host);
+        if same {
+            return Ok(());
+        }
+        Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")))
+    }
+}
+
+fn is_local(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    match guard.admits(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        Guard::new("127.0.0.1:8079".parse().unwrap()).admits(&headers).is_ok()
+    }
+
+    #[test]
+    fn programs_and_the_agents_own_pages_may_ask_other_pages_may_not() {
+        assert!(admits("127.0.0.1:8079", None));
+        assert!(admits("localhost:8079", None));
+        assert!(admits("[::1]:8079", None));
+        assert!(admits("localhost:8079", Some("http://localhost:8079")));
+        assert!(!admits("localhost:8079", Some("http://evil.example")));
+        assert!(!admits("localhost:8079", Some("null")));
+        assert!(!admits("rebound.example:8079", None));
+        assert!(!admits("rebound.example:8079", Some("http://rebound.example:8079")));
+    }
+}

@@ -1,0 +1,94 @@
+//! The agent's front door for people and programs. A handler parses, asks once, and prints.
+//!
+//! | file | what it serves |
+//! | --- | --- |
+//! | `read` | sites, resources, operations, explanations |
+//! | `submit`, `upload` | operations, and the files that come with them |
+//! | `original` | `/exec` and `/show` as the first Cheops had them |
+//! | `show` | reading commands at many sites |
+//! | `changes` | the feed of changes |
+//! | `status` | health, metrics, the OpenAPI document |
+//! | `elsewhere` | requests about resources that other sites hold |
+//! | `guard`, `refusal`, `wire` | who may ask; how errors look; how things look on the wire |
+
+mod changes;
+mod elsewhere;
+mod guard;
+mod original;
+mod read;
+mod refusal;
+mod show;
+mod status;
+mod submit;
+mod upload;
+mod wire;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use cheops_api::paths;
+use cheops_core::model::{ResourceId, SiteId};
+use cheops_store::{Blobs, Reader};
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::driver::Driver;
+use crate::exec::Executor;
+use crate::peers::Peers;
+use refusal::Refused;
+
+/// How large a request may be, but for the files that come with it.
+const LARGEST_BODY: usize = 2 * 1024 * 1024;
+/// How long anyone may wait for replies.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// What handlers work with.
+pub(crate) struct Api {
+    pub(crate) site: SiteId,
+    pub(crate) driver: Driver,
+    pub(crate) peers: Peers,
+    pub(crate) executor: Executor,
+    pub(crate) blobs: Blobs,
+    pub(crate) reader: Reader,
+    pub(crate) metrics: PrometheusHandle,
+    pub(crate) advertise: Option<String>,
+}
+
+type Shared = Arc<Api>;
+
+/// Everything the agent serves, to itself and to other agents.
+pub(crate) fn router(api: Shared) -> Router {
+    Router::new()
+        .route(paths::EXEC, post(original::exec))
+        .route(paths::SHOW_AS_ORIGINAL, post(original::show))
+        .route(paths::SITES, get(read::sites))
+        .route(paths::RESOURCES, get(read::resources))
+        .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
+        .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
+        .route(paths::SHOW, post(show::show))
+        .route(paths::EXPLAIN, get(read::explain))
+        .route(paths::DECISION, post(submit::decide))
+        .route(paths::CHANGES, get(changes::all))
+        .route(paths::CHANGES_OF, get(changes::of_resource))
+        .route(paths::HEALTHZ, get(status::healthz))
+        .route(paths::READYZ, get(status::readyz))
+        .route(paths::METRICS, get(status::metrics))
+        .route(paths::OPENAPI, get(status::openapi))
+        .route("/", get(status::welcome))
+        .fallback(refusal::no_such_page)
+        .method_not_allowed_fallback(refusal::no_such_method)
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(api)
+}
+
+/// The same for whoever connects to the API's address.
+pub(crate) fn guarded(router: Router, listen: SocketAddr) -> Router {
+    router.layer(axum::middleware::from_fn_with_state(guard::Guard::new(listen), guard::check))
+}
+
+fn resource_id(text: &str) -> Result<ResourceId, Refused> {
+    ResourceId::new(text).map_err(|error| Refused::bad("not a resource", error.to_string()))
+}

@@ -1,0 +1,197 @@
+//! Looking at sites and resources.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, Request, State};
+use axum::response::{IntoResponse, Response};
+use cheops_api as wire;
+use cheops_core::engine::{Engine, SiteStatus, SiteView};
+use cheops_core::model::{OperationId, ResourceId, SiteId};
+
+use super::elsewhere::{self, Held};
+use super::refusal::Refused;
+use super::wire as on_wire;
+use super::{Api, Shared, resource_id};
+
+const PAGE: usize = 100;
+const LARGEST_PAGE: usize = 1_000;
+/// How many resources one request may look at before it has to come back for more.
+const LOOK_AT_MOST: usize = 20_000;
+
+pub(super) async fn sites(State(api): State<Shared>) -> Result<Json<wire::Sites>, Refused> {
+    let asked = std::time::Instant::now();
+    let (views, now_ms) = api.driver.ask_at(|engine, now| (engine.sites(), now.mono_ms)).await?;
+    let myself = wire::Site {
+        site: api.site.to_string(),
+        state: wire::SiteState::Myself,
+        since: None,
+        round_trip_ms: None,
+        shared: 0,
+        behind_on: 0,
+        entries_behind: None,
+        address: api.advertise.clone(),
+        problem: None,
+    };
+    let others = views.iter().map(|view| site(&api, view, now_ms, asked.elapsed()));
+    let mut sites: Vec<_> = std::iter::once(myself).chain(others).collect();
+    sites.sort_by(|a, b| a.site.cmp(&b.site));
+    let version = env!("CARGO_PKG_VERSION").into();
+    Ok(Json(wire::Sites { me: api.site.to_string(), sites, version }))
+}
+
+fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::Site {
+    let status = api.peers.status(&view.site);
+    let (state, since_ms) = match view.status {
+        SiteStatus::NeverHeard => (wire::SiteState::NeverHeard, None),
+        SiteStatus::Up { since_ms } => (wire::SiteState::Up, Some(since_ms)),
+        SiteStatus::Unknown { since_ms } => (wire::SiteState::Unknown, Some(since_ms)),
+    };
+    let ago = |at_ms: u64| Duration::from_millis(now_ms.saturating_sub(at_ms)) + since_then;
+    wire::Site {
+        site: view.site.to_string(),
+        state,
+        since: since_ms.map(|at_ms| on_wire::time_ago(ago(at_ms))),
+        round_trip_ms: status
+            .as_ref()
+            .and_then(|status| status.round_trip)
+            .filter(|_| state == wire::SiteState::Up)
+            .map(|round_trip| round_trip.as_secs_f64() * 1000.0),
+        shared: view.shared as u64,
+        behind_on: view.behind_on as u64,
+        entries_behind: None,
+        address: status.as_ref().map(|status| status.address.clone()),
+        problem: status.and_then(|status| status.problem),
+    }
+}
+
+pub(super) async fn resources(
+    State(api): State<Shared>,
+    filter: Result<Query<wire::ResourceFilter>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<wire::Page<wire::ResourceSummary>>, Refused> {
+    let Query(filter) = filter.map_err(|error| Refused::bad("bad filter", error.body_text()))?;
+    let after = filter.after.as_deref().map(resource_id).transpose()?;
+    let site = filter.site.as_deref().map(SiteId::new).transpose();
+    let site = site.map_err(|error| Refused::bad("bad filter", error.to_string()))?;
+    let wanted = Wanted { site, filter };
+    Ok(Json(api.driver.ask(move |engine| page_of_resources(engine, after, &wanted)).await?))
+}
+
+struct Wanted {
+    site: Option<SiteId>,
+    filter: wire::ResourceFilter,
+}
+
+fn page_of_resources(
+    engine: &Engine,
+    after: Option<ResourceId>,
+    wanted: &Wanted,
+) -> wire::Page<wire::ResourceSummary> {
+    let filter = &wanted.filter;
+    let limit = page_size(filter.limit);
+    let (mut items, mut last) = (Vec::new(), None);
+    for (looked_at, summary) in engine.resources_after(after.as_ref()).enumerate() {
+        if items.len() == limit || looked_at == LOOK_AT_MOST {
+            return wire::Page { items, next: last };
+        }
+        last = Some(summary.id.to_string());
+        let shown = on_wire::summary(&summary);
+        let named = filter.q.as_ref().is_none_or(|text| shown.id.contains(text.as_str()));
+        let there = wanted.site.as_ref().is_none_or(|site| summary.sites.contains(site));
+        let in_state = filter.state.is_none_or(|state| state == shown.state);
+        let not_gone = !summary.deleted
+            || filter.deleted == Some(true)
+            || filter.state == Some(wire::ResourceState::Deleted);
+        let of_type = || {
+            filter.kind.as_ref().is_none_or(|kind| engine.has_type(&summary.id, kind))
+        };
+        if named && there && in_state && not_gone && of_type() {
+            items.push(shown);
+        }
+    }
+    wire::Page { items, next: None }
+}
+
+fn page_size(limit: Option<u32>) -> usize {
+    limit.map_or(PAGE, |limit| limit as usize).clamp(1, LARGEST_PAGE)
+}
+
+pub(super) async fn resource(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let id = resource_id(&id)?;
+    let wanted = id.clone();
+    let found = api.driver.ask(move |engine| describe(engine, &wanted)).await?;
+    match found {
+        Some(resource) => Ok(Json(resource).into_response()),
+        None => elsewhere::pass_on(&api, &id, request).await,
+    }
+}
+
+fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
+    let (summary, view) = (engine.summary(id)?, engine.resource(id)?);
+    let others = view.sites.iter().filter(|site| **site != engine.me().site);
+    let behind = others.filter_map(|site| {
+        let entries = engine.behind(id, site)?;
+        (entries > 0).then(|| (site.to_string(), entries))
+    });
+    Some(on_wire::resource(&summary, &view, behind.collect()))
+}
+
+pub(super) async fn operations(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    cursor: Result<Query<wire::Cursor>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let Query(cursor) = cursor.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    let id = resource_id(&id)?;
+    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+        return elsewhere::pass_on(&api, &id, request).await;
+    }
+    let (wanted, limit) = (id.clone(), page_size(cursor.limit));
+    let view = api.driver.ask(move |engine| engine.resource(&wanted)).await?;
+    let Some(view) = view else { return Err(Refused::no_such_resource(&id)) };
+    let after = cursor.after.as_deref();
+    let mut operations = view.operations.iter().peekable();
+    if let Some(after) = after {
+        // A cursor that is no longer known has been pruned: everything kept comes after it.
+        let known = view.operations.iter().any(|view| view.id().to_string() == after);
+        while known && operations.next().is_some_and(|view| view.id().to_string() != after) {}
+    }
+    let items: Vec<_> = operations.by_ref().take(limit).map(on_wire::operation).collect();
+    let next = operations.peek().and(items.last()).map(|last| last.id.clone());
+    Ok(Json(wire::Page { items, next }).into_response())
+}
+
+pub(super) async fn explain(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let id = resource_id(&id)?;
+    let wanted = id.clone();
+    let found = api
+        .driver
+        .ask(move |engine| Some((engine.explain(&wanted)?, engine.resource(&wanted)?)))
+        .await?;
+    let Some((explanation, view)) = found else {
+        return elsewhere::pass_on(&api, &id, request).await;
+    };
+    let decided = |decision: cheops_core::resolve::Decision| wire::DecidedPair {
+        operation: decision.operation,
+        winner: decision.winner,
+        counts: decision.counts,
+        entry: decision.entry,
+        sentence: decision.sentence,
+    };
+    let explanation = wire::Explanation {
+        resource: id.to_string(),
+        operations: view.operations.iter().map(on_wire::explained).collect(),
+        list: view.list.iter().map(OperationId::to_string).collect(),
+        decisions: explanation.decisions.into_iter().map(decided).collect(),
+    };
+    Ok(Json(explanation).into_response())
+}

@@ -1,0 +1,152 @@
+//! How errors look to those who ask: RFC 9457 problem details, with what to do about it.
+
+use axum::response::{IntoResponse, Response};
+use cheops_api::{PROBLEM_JSON, Problem};
+use cheops_core::engine::Refusal;
+use cheops_core::model::ResourceId;
+use cheops_store::{BlobError, ReadError};
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode, Uri};
+
+use crate::driver::{NotDurable, Stopped};
+use crate::peers::TunnelError;
+
+/// Why a request gets no other answer.
+#[derive(Debug)]
+pub(super) struct Refused(Box<Problem>);
+
+impl Refused {
+    fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
+        Self(Box::new(Problem::new(status.as_u16(), title, detail)))
+    }
+
+    /// The request cannot be understood.
+    pub(super) fn bad(title: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, title, detail)
+    }
+
+    pub(super) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "not allowed", detail)
+    }
+
+    pub(super) fn no_such_resource(id: &ResourceId) -> Self {
+        let detail = format!("resource `{id}` is not known here, nor at any site that can be asked");
+        Self::new(StatusCode::NOT_FOUND, "no such resource", detail)
+            .hint("a new resource needs its sites with its first operation")
+    }
+
+    pub(super) fn not_found(title: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, title, detail)
+    }
+
+    pub(super) fn conflict(title: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, title, detail)
+    }
+
+    pub(super) fn unreachable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no site can be reached", detail)
+            .hint("`cheops sites` shows which sites are heard")
+    }
+
+    pub(super) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", detail)
+    }
+
+    pub(super) fn broken_disk(error: &std::io::Error) -> Self {
+        tracing::error!(%error, "a file could not be written");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", error.to_string())
+    }
+
+    /// With what to do about it.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// With more about it, for programs.
+    pub(super) fn with(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.0.extensions.insert(name.into(), value.into());
+        self
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let body = serde_json::to_string(&self.0).unwrap_or_default();
+        (status, [(CONTENT_TYPE, PROBLEM_JSON)], body + "\n").into_response()
+    }
+}
+
+impl From<Stopped> for Refused {
+    fn from(stopped: Stopped) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", stopped.to_string())
+    }
+}
+
+impl From<NotDurable> for Refused {
+    fn from(why: NotDurable) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "cannot be made durable", why.to_string())
+            .hint("make room on the disk of the agent's data directory; it goes on by itself")
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let detail = refusal.to_string();
+        match refusal {
+            Refusal::UnknownResource(id) => Self::no_such_resource(&id),
+            Refusal::NotHeldHere { .. } => Self::unreachable(detail),
+            Refusal::SitesDiffer { are, .. } => {
+                let are: Vec<_> = are.iter().map(ToString::to_string).collect();
+                Self::conflict("it lives elsewhere", detail)
+                    .hint("leave the sites out, or use another id")
+                    .with("sites", are)
+            }
+            Refusal::Deleted(_) => Self::conflict("deleted", detail).hint("or use another id"),
+            Refusal::UnknownSite(_) => Self::bad("no such site", detail)
+                .hint("`cheops sites` lists the sites this agent knows"),
+        }
+    }
+}
+
+impl From<TunnelError> for Refused {
+    fn from(error: TunnelError) -> Self {
+        Self::unreachable(error.to_string())
+    }
+}
+
+impl From<BlobError> for Refused {
+    fn from(error: BlobError) -> Self {
+        let status = if error.is_full() {
+            StatusCode::INSUFFICIENT_STORAGE
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
+        tracing::error!(%error, "a file could not be stored");
+        Self::new(status, "a file could not be stored", error.to_string())
+    }
+}
+
+impl From<ReadError> for Refused {
+    fn from(error: ReadError) -> Self {
+        if let ReadError::Gone { oldest } = &error {
+            return Self::new(StatusCode::GONE, "too long ago", error.to_string())
+                .hint("read the resources anew, then follow from `oldest` on")
+                .with("oldest", oldest.0);
+        }
+        tracing::error!(%error, "the log could not be read");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read", error.to_string())
+    }
+}
+
+pub(super) async fn no_such_page(uri: Uri) -> Refused {
+    Refused::not_found("no such page", format!("there is nothing at `{}`", uri.path()))
+        .hint("/openapi.json lists what there is")
+}
+
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> Refused {
+    let detail = format!("`{}` cannot be asked with {method}", uri.path());
+    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed", detail)
+        .hint("/openapi.json lists what there is")
+}

@@ -1,0 +1,64 @@
+//! How the agent is.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use cheops_core::engine::SiteStatus;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+
+use super::Shared;
+use super::refusal::Refused;
+
+/// The process runs.
+pub(super) async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// It can take operations.
+pub(super) async fn readyz(State(api): State<Shared>) -> Response {
+    let trouble = api.driver.trouble.borrow().clone();
+    if let Some(trouble) = trouble {
+        return (StatusCode::SERVICE_UNAVAILABLE, trouble + "\n").into_response();
+    }
+    match api.driver.ask(|_| ()).await {
+        Ok(()) => "ready\n".into_response(),
+        Err(stopped) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{stopped}\n")).into_response()
+        }
+    }
+}
+
+pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refused> {
+    let (resources, running, up) = api
+        .driver
+        .ask(|engine| {
+            let sites = engine.sites();
+            let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
+            (engine.resources().count(), engine.running(), up.count())
+        })
+        .await?;
+    metrics::gauge!("cheops_resources").set(resources as f64);
+    metrics::gauge!("cheops_jobs_running").set(running as f64);
+    metrics::gauge!("cheops_sites_up").set(up as f64);
+    metrics::gauge!("cheops_log_bytes").set(api.reader.size().unwrap_or(0) as f64);
+    let text = api.metrics.render();
+    Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}
+
+pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    Json(cheops_api::openapi())
+}
+
+/// Until there is a user interface: where to go from here.
+pub(super) async fn welcome(State(api): State<Shared>) -> String {
+    format!(
+        "This is the Cheops agent of site `{}`, version {}.\n\n\
+         /api/v1/sites       the sites it knows\n\
+         /api/v1/resources   the resources it holds\n\
+         /api/v1/changes     what changes, live\n\
+         /openapi.json       everything else\n",
+        api.site,
+        env!("CARGO_PKG_VERSION")
+    )
+}

@@ -1,0 +1,434 @@
+//! Handing in operations, and telling what became of them as the sites reply.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Multipart, Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use cheops_api as wire;
+use cheops_core::config::{self, Config};
+use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
+use cheops_core::model::{
+    FileRef, Header, OperationId, OperationType, Payload, ResourceId, SiteId,
+};
+use cheops_core::plan;
+use cheops_scope::{Known, SiteName, Target, resolve_location};
+use cheops_store::Pin;
+use futures_util::stream;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use tokio::sync::mpsc;
+
+use super::elsewhere::{self, Held};
+use super::refusal::Refused;
+use super::upload::{self, Form};
+use super::wire as on_wire;
+use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
+use crate::driver::Said;
+use crate::peers::PassedOn;
+
+/// Names the files of an operation that another agent passed on; they are fetched from there.
+const FILES: &str = "x-cheops-files";
+
+/// An operation with all that came with it, not yet handed in.
+#[derive(Debug)]
+pub(super) struct Handed {
+    pub(super) submit: wire::Submit,
+    pub(super) files: Vec<FileRef>,
+    pub(super) pins: Vec<Pin>,
+}
+
+/// `POST .../operations`
+pub(super) async fn operation(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let id = resource_id(&id)?;
+    let passed_on = request.extensions().get::<PassedOn>().cloned();
+    let handed = read(&api, request, passed_on.as_ref()).await?;
+    match hand_in(&api, &id, handed, passed_on.is_some()).await? {
+        Taken::Here(events) => Ok(as_lines(events)),
+        Taken::Elsewhere(response) => Ok(response),
+    }
+}
+
+/// `DELETE` of a resource.
+pub(super) async fn delete(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let id = resource_id(&id)?;
+    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+        return elsewhere::pass_on(&api, &id, request).await;
+    }
+    let body = whole(request).await?;
+    let delete: wire::Delete = if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
+    let command = delete.command.unwrap_or_else(|| ":".to_owned());
+    let submission = Submission {
+        ticket: Ticket(0),
+        resource: id,
+        sites: None,
+        config: None,
+        kind: OperationType::deletion(),
+        payload: Payload::shell(command),
+        force: false,
+        wait: wait(delete.wait),
+        timeout_ms: capped(delete.timeout_ms),
+    };
+    match submit(&api, submission, Vec::new()).await? {
+        Ok(events) => Ok(as_lines(events)),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// `POST .../decision`
+pub(super) async fn decide(
+    State(api): State<Shared>,
+    Path((id, operation)): Path<(String, String)>,
+    request: Request,
+) -> Result<StatusCode, Refused> {
+    let resource = resource_id(&id)?;
+    let settle: wire::Settle = parse(&whole(request).await?)?;
+    let (wanted, named) = (resource.clone(), operation.clone());
+    let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
+    let operation = awaits.map_err(|why| Refused::conflict("nothing to settle", why))?;
+    let decision = match settle.decision {
+        wire::Decision::Skip => plan::Decision::Skip,
+        wire::Decision::Rerun => plan::Decision::Rerun,
+    };
+    api.driver.happened(Event::Decided { resource, operation, decision }, Vec::new()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The operation of that name, if this site waits for the operator's word on it.
+fn awaited(
+    engine: &engine::Engine,
+    resource: &ResourceId,
+    operation: &str,
+) -> Result<OperationId, String> {
+    let view = engine
+        .resource(resource)
+        .ok_or_else(|| format!("resource `{resource}` is not held at this site"))?;
+    match view.progress {
+        engine::Progress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
+            Ok(awaited)
+        }
+        engine::Progress::AwaitsOperator(awaited) => {
+            Err(format!("`{awaited}` is in doubt at this site, not `{operation}`"))
+        }
+        _ => Err(format!("no operation of `{resource}` is in doubt at this site")),
+    }
+}
+
+async fn read(
+    api: &Api,
+    request: Request,
+    passed_on: Option<&PassedOn>,
+) -> Result<Handed, Refused> {
+    let content_type = header(&request, CONTENT_TYPE.as_str());
+    let files = header(&request, FILES);
+    if content_type.is_some_and(|kind| kind.starts_with("multipart/")) {
+        let form = Multipart::from_request(request, &()).await;
+        let form = form.map_err(|error| Refused::bad("bad form", error.body_text()))?;
+        let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
+        let submit = parse(form.take("operation")?.as_bytes())?;
+        return Ok(Handed { submit, files: form.files, pins: form.pins });
+    }
+    let submit = parse(&whole(request).await?)?;
+    let (files, pins) = match (files, passed_on) {
+        (Some(files), Some(PassedOn { by })) => fetch(api, by, &files).await?,
+        _ => (Vec::new(), Vec::new()),
+    };
+    Ok(Handed { submit, files, pins })
+}
+
+fn header(request: &Request, name: &str) -> Option<String> {
+    request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// Gets the files of an operation from the agent that passed it on.
+async fn fetch(api: &Api, from: &SiteId, files: &str) -> Result<(Vec<FileRef>, Vec<Pin>), Refused> {
+    let files: Vec<FileRef> = parse(files.as_bytes())?;
+    let pins = api.peers.fetch(from, files.clone(), &api.blobs).await;
+    let pins = pins.map_err(|error| Refused::unreachable(error.to_string()))?;
+    Ok((files, pins))
+}
+
+async fn whole(request: Request) -> Result<Bytes, Refused> {
+    axum::body::to_bytes(request.into_body(), LARGEST_BODY)
+        .await
+        .map_err(|error| Refused::too_large(error.to_string()))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(bytes).map_err(|error| Refused::bad("bad JSON", error.to_string()))
+}
+
+/// Where an operation was taken in.
+pub(super) enum Taken {
+    Here(Events),
+    Elsewhere(Response),
+}
+
+/// What is heard of an operation, beginning with its acceptance.
+pub(super) type Events = mpsc::Receiver<wire::SubmitEvent>;
+
+/// Hands an operation in here, or passes it on to the nearest site that holds the resource.
+pub(super) async fn hand_in(
+    api: &Shared,
+    id: &ResourceId,
+    handed: Handed,
+    passed_on: bool,
+) -> Result<Taken, Refused> {
+    let sites = handed.submit.sites.as_deref().map(|text| self::sites(api, text)).transpose()?;
+    let holders = match elsewhere::held(api, id).await? {
+        Held::Here => None,
+        Held::Elsewhere => match &sites {
+            Some(sites) if sites.contains(&api.site) => None,
+            Some(sites) => Some(api.peers.nearest(sites).into_iter().next()),
+            None if passed_on => None,
+            None => Some(elsewhere::nearest_holder(api, id).await),
+        },
+    };
+    if let Some(holder) = holders.filter(|_| !passed_on) {
+        let holder = holder.ok_or_else(|| match &sites {
+            Some(sites) => Refused::unreachable(format!(
+                "none of {} can be reached from here",
+                on_wire::names(sites).join(", ")
+            )),
+            None => Refused::no_such_resource(id),
+        })?;
+        return pass_on(api, id, &holder, handed).await.map(Taken::Elsewhere);
+    }
+    let (submission, pins) = submission(api, id, handed, sites).await?;
+    match submit(api, submission, pins).await? {
+        Ok(events) => Ok(Taken::Here(events)),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+async fn pass_on(
+    api: &Api,
+    id: &ResourceId,
+    holder: &SiteId,
+    handed: Handed,
+) -> Result<Response, Refused> {
+    let broken = |error: String| Refused::bad("cannot be passed on", error);
+    let body = serde_json::to_vec(&handed.submit).map_err(|error| broken(error.to_string()))?;
+    let mut request = Request::post(cheops_api::paths::operations(id.as_str()))
+        .header(CONTENT_TYPE, "application/json");
+    if !handed.files.is_empty() {
+        let files = serde_json::to_string(&handed.files).map_err(|error| broken(error.to_string()))?;
+        request = request.header(FILES, files);
+    }
+    let request = request.body(Body::from(body)).map_err(|error| broken(error.to_string()))?;
+    let response = api.peers.pass_on(holder, request).await?;
+    // The other agent has fetched the files when it begins to answer.
+    drop(handed.pins);
+    Ok(response)
+}
+
+async fn submission(
+    api: &Api,
+    id: &ResourceId,
+    handed: Handed,
+    sites: Option<BTreeSet<SiteId>>,
+) -> Result<(Submission, Vec<Pin>), Refused> {
+    let Handed { submit, files, mut pins } = handed;
+    let kind = OperationType::new(&submit.kind)
+        .map_err(|error| Refused::bad("bad type", error.to_string()))?;
+    if kind.is_reserved() {
+        let detail = format!("types like `{kind}` are kept for Cheops' own operations");
+        return Err(Refused::bad("bad type", detail));
+    }
+    let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
+    let payload = match submit.action {
+        wire::Action::Shell(shell) => Payload::Shell { command: shell.command, files },
+        wire::Action::Http(http) => http_payload(api, http, files, &mut pins).await?,
+    };
+    let submission = Submission {
+        ticket: Ticket(0),
+        resource: id.clone(),
+        sites,
+        config,
+        kind,
+        payload,
+        force: submit.force,
+        wait: wait(submit.wait),
+        timeout_ms: capped(submit.timeout_ms),
+    };
+    Ok((submission, pins))
+}
+
+async fn http_payload(
+    api: &Api,
+    http: wire::HttpAction,
+    files: Vec<FileRef>,
+    pins: &mut Vec<Pin>,
+) -> Result<Payload, Refused> {
+    let body = match http.body {
+        None => None,
+        Some(wire::Body::Part(name)) => {
+            let found = files.into_iter().find(|file| file.name == name);
+            let missing = || Refused::bad("bad form", format!("there is no part `{name}`"));
+            Some(found.ok_or_else(missing)?)
+        }
+        Some(wire::Body::Text(text)) => {
+            let (file, pin) = upload::store_text(&api.blobs, "body", text).await?;
+            pins.push(pin);
+            Some(file)
+        }
+    };
+    let header = |header: wire::Header| Header { name: header.name, value: header.value };
+    Ok(Payload::Http {
+        service: http.service,
+        method: http.method,
+        path: http.path,
+        headers: http.headers.into_iter().map(header).collect(),
+        body,
+    })
+}
+
+/// The config that an operation brings, if it brings one.
+fn settings(
+    config: Option<&serde_json::Value>,
+    profile: Option<&str>,
+) -> Result<Option<Arc<Config>>, Refused> {
+    if let Some(name) = profile {
+        let found = config::profile(name).ok_or_else(|| {
+            let known: Vec<_> = config::profiles().iter().map(|profile| profile.name).collect();
+            Refused::bad("no such profile", format!("there is no profile `{name}`"))
+                .hint(format!("one of {}", known.join(", ")))
+        })?;
+        return Ok(Some(Arc::new(found.config.clone())));
+    }
+    config.map(|value| parse_config(&value.to_string())).transpose()
+}
+
+/// Reads a config as an operator writes it.
+pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, Refused> {
+    match Config::parse(text) {
+        Ok(parsed) => Ok(Arc::new(parsed.config)),
+        Err(errors) => Err(Refused::bad("bad config", errors.to_string())
+            .hint("`cheops matrix check` shows what is wrong with a config")),
+    }
+}
+
+/// The sites that a location such as `paris & lyon` names.
+pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, Refused> {
+    let everyone = std::iter::once(&api.site).chain(api.peers.sites());
+    let names = everyone.filter_map(|site| SiteName::new(site.as_str()).ok());
+    let known = Known::new([], names);
+    let target = resolve_location(text, &known)
+        .map_err(|problems| Refused::bad("bad sites", problems.to_string()))?;
+    let parts = match target {
+        Target::Site(_) => vec![target],
+        Target::All(parts) => parts,
+        Target::Cross(_) | Target::FirstOf(_) => vec![],
+    };
+    let site = |part: &Target| match part {
+        Target::Site(name) => SiteId::new(name.as_str()).ok(),
+        _ => None,
+    };
+    let sites: Option<BTreeSet<_>> = parts.iter().map(site).collect();
+    sites.filter(|sites| !sites.is_empty()).ok_or_else(|| {
+        Refused::bad("bad sites", format!("`{text}` is not a set of sites"))
+            .hint("an operation runs at each of its sites: `paris & lyon`")
+    })
+}
+
+fn wait(wait: wire::Wait) -> engine::Wait {
+    match wait {
+        wire::Wait::All => engine::Wait::All,
+        wire::Wait::Local => engine::Wait::Local,
+        wire::Wait::None => engine::Wait::Nothing,
+    }
+}
+
+fn capped(timeout_ms: u64) -> u64 {
+    timeout_ms.min(u64::try_from(LONGEST_WAIT.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Hands a submission to the engine and waits until it is accepted or refused.
+async fn submit(
+    api: &Shared,
+    submission: Submission,
+    pins: Vec<Pin>,
+) -> Result<Result<Events, Refusal>, Refused> {
+    let resource = submission.resource.clone();
+    let mut said = api.driver.submit(submission, pins).await?;
+    let operation = loop {
+        match said.recv().await {
+            Some(Said::Answer(Answer::Accepted(operation))) => break operation,
+            Some(Said::Answer(Answer::Refused(refusal))) => return Ok(Err(refusal)),
+            Some(Said::Answer(_)) => {}
+            Some(Said::NotDurable(why)) => return Err(why.into()),
+            None => return Err(crate::driver::Stopped.into()),
+        }
+    };
+    let wanted = resource.clone();
+    let sites = api.driver.ask(move |engine| engine.summary(&wanted)).await?;
+    let sites: Vec<SiteId> =
+        sites.map(|summary| summary.sites.into_iter().collect()).unwrap_or_default();
+    let accepted = wire::SubmitEvent::Accepted {
+        operation: operation.to_string(),
+        resource: resource.to_string(),
+        sites: on_wire::names(&sites),
+        site: api.site.to_string(),
+    };
+    // Room for everything that can be said, so that nobody is held up by a slow reader.
+    let (events, hears) = mpsc::channel(sites.len() + 4);
+    let _room = events.try_send(accepted);
+    tokio::spawn(follow(said, events, sites));
+    Ok(Ok(hears))
+}
+
+async fn follow(
+    mut said: mpsc::UnboundedReceiver<Said>,
+    events: mpsc::Sender<wire::SubmitEvent>,
+    mut missing: Vec<SiteId>,
+) {
+    let last = loop {
+        match said.recv().await {
+            Some(Said::Answer(Answer::Replied(reply))) => {
+                missing.retain(|site| site != reply.site());
+                let event = wire::SubmitEvent::Reply(on_wire::site_reply(&reply));
+                if events.send(event).await.is_err() {
+                    return;
+                }
+            }
+            Some(Said::Answer(Answer::Done)) => break wire::SubmitEvent::Done,
+            Some(Said::Answer(Answer::TimedOut { missing })) => {
+                break wire::SubmitEvent::TimedOut { missing: on_wire::names(&missing) };
+            }
+            Some(_) => {}
+            // The agent stops. The work goes on where it can.
+            None => break wire::SubmitEvent::TimedOut { missing: on_wire::names(&missing) },
+        }
+    };
+    let _gone = events.send(last).await;
+}
+
+/// One JSON document a line, as they come.
+fn as_lines(events: Events) -> Response {
+    let lines = stream::unfold(events, |mut events| async {
+        let event = events.recv().await?;
+        Some((line(&event), events))
+    });
+    ([(CONTENT_TYPE, wire::NDJSON)], Body::from_stream(lines)).into_response()
+}
+
+pub(super) fn line(value: &impl serde::Serialize) -> Result<Bytes, serde_json::Error> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line.into())
+}
+
+/// For handlers that only need the JSON.
+pub(super) fn json<T: serde::Serialize>(value: T) -> Response {
+    Json(value).into_response()
+}

@@ -1,0 +1,225 @@
+//! How the engine's words look on the wire.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cheops_api as wire;
+use cheops_core::config::Config;
+use cheops_core::engine::{OperationView, Progress, ResourceSummary, ResourceView};
+use cheops_core::model::{
+    FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
+};
+use cheops_core::plan::Health;
+use cheops_core::resolve::LeftOut;
+
+/// A time as people and programs write it.
+pub(super) fn time(wall_ms: u64) -> String {
+    // A hostile clock may show a year that has no name.
+    const LAST_MS: u64 = 253_402_300_799_000;
+    let time = UNIX_EPOCH + Duration::from_millis(wall_ms.min(LAST_MS));
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// When something was, of which the agent knows only how long ago.
+pub(super) fn time_ago(ago: Duration) -> String {
+    let then = SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH);
+    humantime::format_rfc3339_millis(then).to_string()
+}
+
+pub(super) fn names<'a>(sites: impl IntoIterator<Item = &'a SiteId>) -> Vec<String> {
+    sites.into_iter().map(ToString::to_string).collect()
+}
+
+fn ids<'a>(ids: impl IntoIterator<Item = &'a OperationId>) -> Vec<String> {
+    ids.into_iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn reply(reply: &Reply) -> wire::Reply {
+    let (by, parts) = match &reply.status {
+        Status::Superseded { by } => (Some(by.to_string()), None),
+        Status::Partial { done, of } => (None, Some((*done, *of))),
+        Status::Ok | Status::Ko | Status::InDoubt => (None, None),
+    };
+    let outcome = reply.outcome.as_ref();
+    wire::Reply {
+        status: match reply.status {
+            Status::Ok => wire::ReplyStatus::Ok,
+            Status::Ko => wire::ReplyStatus::Ko,
+            Status::Superseded { .. } => wire::ReplyStatus::Superseded,
+            Status::InDoubt => wire::ReplyStatus::InDoubt,
+            Status::Partial { .. } => wire::ReplyStatus::Partial,
+        },
+        by,
+        done: parts.map(|(done, _)| done),
+        of: parts.map(|(_, of)| of),
+        exit_code: outcome.and_then(exit_code),
+        http_status: match outcome {
+            Some(Outcome::Answered { status, .. }) => Some(*status),
+            _ => None,
+        },
+        limit_ms: match outcome {
+            Some(Outcome::TimedOut { limit_ms }) => Some(*limit_ms),
+            _ => None,
+        },
+        output: outcome.map(|outcome| outcome.text().to_owned()).unwrap_or_default(),
+        truncated: outcome.is_some_and(Outcome::is_truncated),
+        time: time(reply.stamp.wall_ms),
+    }
+}
+
+pub(super) fn exit_code(outcome: &Outcome) -> Option<i32> {
+    match outcome {
+        Outcome::Exited { code, .. } => Some(*code),
+        _ => None,
+    }
+}
+
+pub(super) fn site_reply(said: &Reply) -> wire::SiteReply {
+    wire::SiteReply {
+        site: said.site().to_string(),
+        operation: said.operation.to_string(),
+        reply: reply(said),
+    }
+}
+
+fn file(file: &FileRef) -> wire::File {
+    wire::File { name: file.name.clone(), size: file.size, blob: file.blob.to_string() }
+}
+
+fn payload(payload: &Payload) -> wire::Payload {
+    match payload {
+        Payload::Shell { command, files } => wire::Payload::Shell(wire::ShellCommand {
+            command: command.clone(),
+            files: files.iter().map(file).collect(),
+        }),
+        Payload::Http { service, method, path, headers, body } => {
+            let header = |header: &cheops_core::model::Header| wire::Header {
+                name: header.name.clone(),
+                value: header.value.clone(),
+            };
+            wire::Payload::Http(wire::HttpRequest {
+                service: service.clone(),
+                method: method.clone(),
+                path: path.clone(),
+                headers: headers.iter().map(header).collect(),
+                body: body.as_ref().map(file),
+            })
+        }
+    }
+}
+
+pub(super) fn replaces(replaces: Replaces) -> wire::Replaces {
+    match replaces {
+        Replaces::Nothing => wire::Replaces::Nothing,
+        Replaces::Past => wire::Replaces::Past,
+        Replaces::PastByForce => wire::Replaces::Force,
+    }
+}
+
+fn left_out(out: &LeftOut) -> wire::LeftOut {
+    wire::LeftOut { why: out.to_string(), by: out.by.as_ref().map(ToString::to_string) }
+}
+
+pub(super) fn operation(view: &OperationView) -> wire::Operation {
+    let Operation { id, stamp, parents, kind, .. } = &*view.operation;
+    let replies = view.replies.iter().map(|said| (said.site().to_string(), reply(said)));
+    wire::Operation {
+        id: id.to_string(),
+        site: id.0.author.site.to_string(),
+        kind: kind.to_string(),
+        time: time(stamp.wall_ms),
+        stamp: stamp.to_string(),
+        parents: ids(parents),
+        replaces: replaces(view.operation.replaces),
+        summary: view.operation.payload.summary(),
+        payload: payload(&view.operation.payload),
+        counts: view.left_out.is_none(),
+        left_out: view.left_out.as_ref().map(left_out),
+        replies: replies.collect(),
+    }
+}
+
+pub(super) fn explained(view: &OperationView) -> wire::ExplainedOperation {
+    let full = operation(view);
+    wire::ExplainedOperation {
+        id: full.id,
+        site: full.site,
+        kind: full.kind,
+        time: full.time,
+        stamp: full.stamp,
+        parents: full.parents,
+        replaces: full.replaces,
+        summary: full.summary,
+        counts: full.counts,
+        left_out: full.left_out,
+    }
+}
+
+/// A config, as an operator would write it.
+pub(super) fn config(config: &Config) -> serde_json::Value {
+    serde_json::from_str(&config.to_json()).unwrap_or_default()
+}
+
+/// The one word for how a resource is: what needs someone's attention comes first.
+fn state(resource: &ResourceSummary) -> wire::ResourceState {
+    use wire::ResourceState as State;
+    match (&resource.progress, &resource.health) {
+        _ if resource.deleted => State::Deleted,
+        (Progress::AwaitsOperator(_), _) => State::InDoubt,
+        (_, Health::Diverged { .. }) => State::Diverged,
+        (Progress::Running, _) => State::Running,
+        _ if !resource.converged => State::Waiting,
+        _ if resource.errors > 0 => State::Error,
+        _ => State::Converged,
+    }
+}
+
+pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
+    wire::ResourceSummary {
+        id: resource.id.to_string(),
+        sites: names(&resource.sites),
+        operations: resource.operations as u64,
+        listed: resource.listed as u64,
+        state: state(resource),
+        errors: resource.errors as u64,
+        last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
+    }
+}
+
+pub(super) fn resource(
+    resource: &ResourceSummary,
+    view: &ResourceView,
+    behind: BTreeMap<String, u64>,
+) -> wire::Resource {
+    wire::Resource {
+        summary: summary(resource),
+        list: ids(&view.list),
+        config: config(&view.config),
+        health: match &view.health {
+            Health::InStep => None,
+            Health::Diverged { why } => Some(why.to_string()),
+        },
+        progress: match view.progress {
+            Progress::Idle => wire::Progress::Idle,
+            Progress::Running => wire::Progress::Running,
+            Progress::AwaitsOperator(_) => wire::Progress::AwaitsOperator,
+        },
+        behind,
+        awaits: match &view.progress {
+            Progress::AwaitsOperator(operation) => Some(operation.to_string()),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_rfc_3339_and_no_clock_breaks_it() {
+        assert_eq!(time(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(time(1_700_000_000_123), "2023-11-14T22:13:20.123Z");
+        assert_eq!(time(u64::MAX), "9999-12-31T23:59:59.000Z");
+    }
+}

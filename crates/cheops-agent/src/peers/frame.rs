@@ -1,0 +1,140 @@
+//! What goes over a link, byte by byte: the greeting, messages, and requests.
+//!
+//! Everything begins with its length. Lengths are bounded before anything is read into memory,
+//! and nothing that arrives can make this panic.
+
+use cheops_core::model::{BlobId, Incarnation, SiteId};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The protocol spoken here.
+pub(super) const VERSION: u16 = 1;
+/// The oldest one understood.
+pub(super) const OLDEST: u16 = 1;
+const MAGIC: [u8; 6] = *b"CHEOPS";
+/// The longest frame taken in. Messages are kept far below it by the engine's byte budget.
+pub(super) const LONGEST: usize = 16 * 1024 * 1024;
+const LONGEST_GREETING: usize = 4 * 1024;
+
+/// Why a link is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LinkError {
+    #[error("the link broke")]
+    Broken,
+    #[error("{0}")]
+    Quic(#[from] quinn::ConnectionError),
+    #[error("the other side did not greet in time")]
+    NoGreeting,
+    #[error("the other side does not speak Cheops' protocol")]
+    Stranger,
+    #[error("the other side speaks version {theirs} of the protocol, this one {ours}: upgrade the older agent")]
+    Version { theirs: u16, ours: u16 },
+    #[error("a frame of {0} bytes is longer than the limit")]
+    TooLong(usize),
+    #[error("something arrived that cannot be read: {0}")]
+    Unreadable(#[from] postcard::Error),
+    #[error("the certificate is `{certificate}`'s, yet it says it is `{says}`")]
+    Impostor { certificate: SiteId, says: SiteId },
+    #[error("`{0}` is not among the peers of this site")]
+    NotAPeer(SiteId),
+    #[error("the certificate names no site")]
+    Nameless,
+    #[error("no answer")]
+    NoAnswer,
+    #[error("`{0}` cannot be found: {1}")]
+    NoAddress(String, String),
+    #[error("it cannot be called: {0}")]
+    Call(#[from] quinn::ConnectError),
+}
+
+impl From<quinn::ReadExactError> for LinkError {
+    fn from(_: quinn::ReadExactError) -> Self {
+        Self::Broken
+    }
+}
+
+impl From<quinn::WriteError> for LinkError {
+    fn from(_: quinn::WriteError) -> Self {
+        Self::Broken
+    }
+}
+
+/// The first thing each side says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) site: SiteId,
+    pub(super) incarnation: Incarnation,
+    /// New with every start of the agent.
+    pub(super) boot: u64,
+    /// For people: which release it is.
+    pub(super) software: String,
+}
+
+/// What a stream of its own is opened for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// The content of a blob, from there on.
+    Blob { blob: BlobId, offset: u64 },
+    /// A request to the other agent's API, passed on by this one. The body follows.
+    Http { method: String, path: String, headers: Vec<(String, Vec<u8>)> },
+}
+
+/// What the answer to it begins with. The content follows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum Told {
+    Blob { size: u64 },
+    NoSuchBlob,
+    Http { status: u16, headers: Vec<(String, Vec<u8>)> },
+}
+
+/// Appends a frame to a buffer.
+pub(super) fn encode(value: &impl Serialize, into: &mut Vec<u8>) -> Result<(), LinkError> {
+    let start = into.len();
+    into.extend_from_slice(&[0; 4]);
+    let length_of = |buffer: &Vec<u8>| buffer.len() - start - 4;
+    // Postcard writes to the end of what it is given.
+    *into = postcard::to_extend(value, std::mem::take(into))?;
+    let length = length_of(into);
+    let length = u32::try_from(length).map_err(|_long| LinkError::TooLong(length))?;
+    into[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    Ok(())
+}
+
+/// Reads a frame.
+pub(super) async fn read<T: DeserializeOwned>(
+    from: &mut quinn::RecvStream,
+    buffer: &mut Vec<u8>,
+    longest: usize,
+) -> Result<T, LinkError> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length).await?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > longest {
+        return Err(LinkError::TooLong(length));
+    }
+    buffer.resize(length, 0);
+    from.read_exact(buffer).await?;
+    Ok(postcard::from_bytes(buffer)?)
+}
+
+/// The greeting: magic, versions, then a frame that later versions may add to.
+pub(super) fn greeting(hello: &Hello) -> Result<Vec<u8>, LinkError> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    encode(hello, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the other side's.
+pub(super) async fn read_greeting(from: &mut quinn::RecvStream) -> Result<Hello, LinkError> {
+    let mut head = [0; 8];
+    from.read_exact(&mut head).await?;
+    let [magic @ .., low, high] = head;
+    if magic != MAGIC {
+        return Err(LinkError::Stranger);
+    }
+    let theirs = u16::from_le_bytes([low, high]);
+    if !(OLDEST..=VERSION).contains(&theirs) {
+        return Err(LinkError::Version { theirs, ours: VERSION });
+    }
+    read(from, &mut Vec::new(), LONGEST_GREETING).await
+}

@@ -1,0 +1,277 @@
+//! One connection at work: a writer and a reader for messages, and an ear for requests.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cheops_core::engine::{Event, Message};
+use cheops_core::model::SiteId;
+use cheops_store::Blobs;
+use tokio::sync::{mpsc, oneshot};
+
+use super::frame::{self, Hello, LinkError};
+use super::supervise::Called;
+use super::tunnel::Door;
+use super::{Peers, content, lock, tls, tunnel};
+use crate::driver::Driver;
+
+/// How many messages may wait to be sent. More are dropped: the engine asks again.
+const MESSAGES_WAITING: usize = 4_096;
+/// How many go out in one write.
+const MESSAGES_AT_ONCE: usize = 256;
+/// Messages go before anything big on the same link.
+const MESSAGES_FIRST: i32 = 10;
+const GREETING_LASTS: Duration = Duration::from_secs(3);
+/// Silence after which another connection is tried beside this one. Either side speaks more than
+/// twice in that time.
+const SILENT_AFTER: Duration = Duration::from_millis(1_200);
+
+/// Why connections are closed, as the other side sees it.
+pub(super) const CLOSED_BY_STOP: u32 = 0;
+const CLOSED_AS_REFUSED: u32 = 1;
+const CLOSED_AS_SPARE: u32 = 2;
+
+/// What a link hands things to.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) driver: Driver,
+    pub(super) blobs: Blobs,
+    pub(super) door: Door,
+}
+
+/// A connection whose other side has proven who it is, and speaks a language we know.
+pub(super) struct Candidate {
+    connection: quinn::Connection,
+    send: quinn::SendStream,
+    receive: quinn::RecvStream,
+    hello: Hello,
+    called: Called,
+}
+
+impl Candidate {
+    /// Both sides say who they are. Whoever does not fit is told why.
+    pub(super) async fn greet(
+        connection: quinn::Connection,
+        ours: &Hello,
+        peers: &Peers,
+        called: Called,
+    ) -> Result<Self, LinkError> {
+        let greeted = async {
+            let certificate = tls::proven_site(&connection)?;
+            if !peers.0.peers.contains_key(&certificate) {
+                return Err(LinkError::NotAPeer(certificate));
+            }
+            let mut send = connection.open_uni().await?;
+            let _closing = send.set_priority(MESSAGES_FIRST);
+            send.write_all(&frame::greeting(ours)?).await?;
+            let mut receive = connection.accept_uni().await?;
+            let hello = frame::read_greeting(&mut receive).await?;
+            if hello.site != certificate {
+                return Err(LinkError::Impostor { certificate, says: hello.site });
+            }
+            Ok((send, receive, hello))
+        };
+        let greeted = tokio::time::timeout(GREETING_LASTS, greeted).await;
+        match greeted.unwrap_or(Err(LinkError::NoGreeting)) {
+            Ok((send, receive, hello)) => Ok(Self { connection, send, receive, hello, called }),
+            Err(error) => {
+                // If the other side closed it, its reason says more than ours.
+                let error = connection.close_reason().map_or(error, LinkError::Quic);
+                connection.close(CLOSED_AS_REFUSED.into(), error.to_string().as_bytes());
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn site(&self) -> &SiteId {
+        &self.hello.site
+    }
+
+    pub(super) fn boot(&self) -> u64 {
+        self.hello.boot
+    }
+
+    pub(super) fn called(&self) -> Called {
+        self.called
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    /// There is a better one.
+    pub(super) fn decline(self) {
+        self.connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
+    }
+
+    /// Puts it to work.
+    pub(super) fn begin(self, work: &Work) -> Arc<Link> {
+        let (outgoing, messages) = mpsc::channel(MESSAGES_WAITING);
+        let from = self.hello.site.clone();
+        let link = Arc::new(Link {
+            connection: self.connection,
+            hello: self.hello,
+            called: self.called,
+            outgoing,
+            heard: Mutex::new((0, Instant::now())),
+        });
+        tokio::spawn(write(self.send, messages));
+        let reader = Reader { from, link: link.clone(), work: work.clone() };
+        tokio::spawn(reader.run(self.receive));
+        tracing::debug!(site = %link.hello.site, release = %link.hello.software, "greeted");
+        tokio::spawn(serve(link.connection.clone(), link.hello.site.clone(), work.clone()));
+        link
+    }
+}
+
+/// A connection at work.
+pub(super) struct Link {
+    connection: quinn::Connection,
+    hello: Hello,
+    called: Called,
+    outgoing: mpsc::Sender<Outgoing>,
+    /// How many datagrams had arrived when this was last looked at, and when that number changed.
+    heard: Mutex<(u64, Instant)>,
+}
+
+enum Outgoing {
+    Message(Message),
+    /// Says when everything before it was handed to the network.
+    Flushed(oneshot::Sender<()>),
+}
+
+impl Link {
+    /// Whether it was taken; it may get lost all the same.
+    pub(super) fn tell(&self, message: Message) -> bool {
+        self.outgoing.try_send(Outgoing::Message(message)).is_ok()
+    }
+
+    pub(super) async fn flush(&self, until: Instant) {
+        let (done, hears) = oneshot::channel();
+        if self.outgoing.try_send(Outgoing::Flushed(done)).is_ok() {
+            let _late = tokio::time::timeout_at(until.into(), hears).await;
+        }
+    }
+
+    pub(super) fn connection(&self) -> &quinn::Connection {
+        &self.connection
+    }
+
+    pub(super) fn peer(&self) -> &SiteId {
+        &self.hello.site
+    }
+
+    pub(super) fn round_trip(&self) -> Duration {
+        self.connection.rtt()
+    }
+
+    pub(super) fn boot(&self) -> u64 {
+        self.hello.boot
+    }
+
+    pub(super) fn called(&self) -> Called {
+        self.called
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.connection.close_reason().is_some()
+    }
+
+    /// Whether nothing at all has arrived for a while.
+    pub(super) fn is_silent(&self) -> bool {
+        let arrived = self.connection.stats().udp_rx.datagrams;
+        let mut heard = lock(&self.heard);
+        if heard.0 != arrived {
+            *heard = (arrived, Instant::now());
+        }
+        heard.1.elapsed() > SILENT_AFTER + self.round_trip()
+    }
+
+    /// A newer connection took its place.
+    pub(super) fn replaced(&self) {
+        self.connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
+    }
+}
+
+async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoing>) {
+    let mut waiting = Vec::with_capacity(MESSAGES_AT_ONCE);
+    let mut bytes = Vec::new();
+    while messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await > 0 {
+        bytes.clear();
+        let mut flushed = Vec::new();
+        for outgoing in waiting.drain(..) {
+            match outgoing {
+                Outgoing::Flushed(done) => flushed.push(done),
+                Outgoing::Message(message) => {
+                    if let Err(error) = frame::encode(&message, &mut bytes) {
+                        tracing::error!(%error, "a message could not be sent");
+                    }
+                }
+            }
+        }
+        metrics::counter!("cheops_bytes_sent_total").increment(bytes.len() as u64);
+        if send.write_all(&bytes).await.is_err() {
+            return;
+        }
+        for done in flushed {
+            let _gone = done.send(());
+        }
+        // One large message must not keep its memory for ever.
+        bytes.shrink_to(256 * 1024);
+    }
+}
+
+struct Reader {
+    from: SiteId,
+    link: Arc<Link>,
+    work: Work,
+}
+
+impl Reader {
+    async fn run(self, mut receive: quinn::RecvStream) {
+        let mut buffer = Vec::new();
+        let gate = content::Gate::new(self.link.clone(), self.work.clone());
+        loop {
+            let message: Message = match frame::read(&mut receive, &mut buffer, frame::LONGEST).await
+            {
+                Ok(message) => message,
+                Err(LinkError::Broken) => return,
+                Err(error) => {
+                    tracing::warn!(site = %self.from, %error, "the link is closed");
+                    let reason = error.to_string();
+                    self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
+                    return;
+                }
+            };
+            metrics::counter!("cheops_bytes_received_total").increment(buffer.len() as u64);
+            buffer.shrink_to(256 * 1024);
+            let Some(message) = gate.pass(message) else { continue };
+            let heard = Event::Heard { from: self.from.clone(), message };
+            if self.work.driver.happened(heard, Vec::new()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes what the other side opens streams for.
+async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
+    while let Ok((send, mut receive)) = connection.accept_bi().await {
+        let (from, work) = (from.clone(), work.clone());
+        tokio::spawn(async move {
+            let asked = frame::read(&mut receive, &mut Vec::new(), frame::LONGEST).await;
+            let served = match asked {
+                Ok(frame::Ask::Blob { blob, offset }) => {
+                    content::serve(&work.blobs, &blob, offset, send).await
+                }
+                Ok(frame::Ask::Http { method, path, headers }) => {
+                    tunnel::serve(&work.door, &from, (method, path, headers), receive, send).await
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = served {
+                tracing::debug!(site = %from, %error, "a request of another site was cut short");
+            }
+        });
+    }
+}

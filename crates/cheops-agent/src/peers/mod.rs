@@ -1,0 +1,210 @@
+//! The other sites: one QUIC connection to each, with both sides' certificates checked.
+//!
+//! A link carries messages of the engine on one ordered stream each way, and everything big
+//! (the content of files, requests passed on) on streams of its own, so that neither waits for
+//! the other. What is told to a site that cannot be reached is dropped: the engine asks again.
+//!
+//! `supervise` keeps a link to one site, `link` is one connection at work, `frame` what goes over
+//! it, `content` fetches and serves files, `tunnel` passes on requests, `tls` says who is who.
+
+mod content;
+mod frame;
+mod link;
+mod supervise;
+mod tls;
+mod tunnel;
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cheops_core::engine::Message;
+use cheops_core::model::{Author, SiteId};
+use cheops_store::Blobs;
+use tokio::sync::mpsc;
+
+use self::frame::Hello;
+use self::link::Link;
+pub(crate) use self::tunnel::{Door, PassedOn, TunnelError};
+use crate::driver::Driver;
+use crate::mesh::Identity;
+
+/// Why there can be no links at all.
+#[derive(Debug, thiserror::Error)]
+pub enum PeersError {
+    /// The mesh port is taken, or not this machine's.
+    #[error("the mesh address `{address}` (UDP) cannot be used")]
+    Listen {
+        /// As configured.
+        address: SocketAddr,
+        /// What came of it.
+        source: std::io::Error,
+    },
+    /// The certificates do not fit together.
+    #[error("the identity cannot be used: {0}")]
+    Identity(String),
+}
+
+/// The other sites, as the rest of the agent uses them.
+#[derive(Clone)]
+pub(crate) struct Peers(Arc<Inner>);
+
+struct Inner {
+    hello: Hello,
+    /// None for a site that has no mesh: it has no peers either.
+    port: Option<Port>,
+    peers: BTreeMap<SiteId, Peer>,
+}
+
+/// Where sites call and are called.
+struct Port {
+    endpoint: quinn::Endpoint,
+    client: quinn::ClientConfig,
+}
+
+/// One other site.
+struct Peer {
+    address: String,
+    link: Mutex<Option<Arc<Link>>>,
+    problem: Mutex<Option<String>>,
+    accepted: mpsc::Sender<link::Candidate>,
+    accepted_in: Mutex<Option<mpsc::Receiver<link::Candidate>>>,
+}
+
+/// How the link to a site stands.
+#[derive(Debug, Clone)]
+pub(crate) struct PeerStatus {
+    /// Where it is looked for.
+    pub(crate) address: String,
+    /// The round trip of the link, if there is one.
+    pub(crate) round_trip: Option<Duration>,
+    /// Why there is no link, if that is known.
+    pub(crate) problem: Option<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing here leaves a value half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Peers {
+    /// Takes the mesh port, if there is to be one. Nobody is talked to before [`Peers::start`].
+    pub(crate) fn bind(
+        me: &Author,
+        boot: u64,
+        mesh: Option<(SocketAddr, &Identity)>,
+        peers: impl IntoIterator<Item = (SiteId, String)>,
+    ) -> Result<Self, PeersError> {
+        let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
+        let peers = peers.into_iter().map(|(site, address)| (site, Peer::new(address))).collect();
+        let hello = Hello {
+            site: me.site.clone(),
+            incarnation: me.incarnation,
+            boot,
+            software: env!("CARGO_PKG_VERSION").into(),
+        };
+        Ok(Self(Arc::new(Inner { hello, port, peers })))
+    }
+
+    /// The address that others reach this site at, as the system gave it.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        self.0.port.as_ref().and_then(|port| port.endpoint.local_addr().ok())
+    }
+
+    /// Begins to look for the other sites, and to be found.
+    pub(crate) fn start(&self, driver: &Driver, blobs: &Blobs, door: &Door) {
+        let work = link::Work { driver: driver.clone(), blobs: blobs.clone(), door: door.clone() };
+        for (site, peer) in &self.0.peers {
+            if let Some(accepted) = lock(&peer.accepted_in).take() {
+                let supervisor = supervise::Supervisor::new(self.clone(), site.clone(), work.clone());
+                tokio::spawn(supervisor.run(accepted));
+            }
+        }
+        if let Some(port) = &self.0.port {
+            tokio::spawn(supervise::accept(self.clone(), port.endpoint.clone()));
+        }
+    }
+
+    /// Says something to a site, if there is a way.
+    pub(crate) fn tell(&self, to: &SiteId, message: Message) {
+        let told = self.link(to).is_some_and(|link| link.tell(message));
+        if !told {
+            metrics::counter!("cheops_messages_dropped_total").increment(1);
+        }
+    }
+
+    /// How the link to a site stands.
+    pub(crate) fn status(&self, site: &SiteId) -> Option<PeerStatus> {
+        let peer = self.0.peers.get(site)?;
+        let link = self.link(site);
+        Some(PeerStatus {
+            address: peer.address.clone(),
+            round_trip: link.as_ref().map(|link| link.round_trip()),
+            problem: lock(&peer.problem).clone().filter(|_| link.is_none()),
+        })
+    }
+
+    /// These sites, the nearest first; those that cannot be reached are left out.
+    pub(crate) fn nearest<'a>(
+        &self,
+        sites: impl IntoIterator<Item = &'a SiteId>,
+    ) -> Vec<SiteId> {
+        let reachable = sites.into_iter().filter_map(|site| {
+            let link = self.link(site).filter(|link| !link.is_silent())?;
+            Some((link.round_trip(), site.clone()))
+        });
+        let mut reachable: Vec<_> = reachable.collect();
+        reachable.sort();
+        reachable.into_iter().map(|(_, site)| site).collect()
+    }
+
+    /// The names of all other sites.
+    pub(crate) fn sites(&self) -> impl Iterator<Item = &SiteId> {
+        self.0.peers.keys()
+    }
+
+    /// Lets what was said arrive, and says goodbye.
+    pub(crate) async fn close(&self) {
+        let until = Instant::now() + Duration::from_secs(1);
+        for site in self.0.peers.keys() {
+            if let Some(link) = self.link(site) {
+                link.flush(until).await;
+            }
+        }
+        if let Some(Port { endpoint, .. }) = &self.0.port {
+            endpoint.close(link::CLOSED_BY_STOP.into(), b"the agent stops");
+            let _late = tokio::time::timeout_at(until.into(), endpoint.wait_idle()).await;
+        }
+    }
+
+    fn link(&self, site: &SiteId) -> Option<Arc<Link>> {
+        lock(&self.0.peers.get(site)?.link).clone()
+    }
+}
+
+impl Port {
+    fn bind(listen: SocketAddr, identity: &Identity) -> Result<Self, PeersError> {
+        let (server, client) = tls::configs(identity).map_err(PeersError::Identity)?;
+        let failed = |source| PeersError::Listen { address: listen, source };
+        let socket = UdpSocket::bind(listen).map_err(failed)?;
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let config = quinn::EndpointConfig::default();
+        let endpoint =
+            quinn::Endpoint::new(config, Some(server), socket, runtime).map_err(failed)?;
+        Ok(Self { endpoint, client })
+    }
+}
+
+impl Peer {
+    fn new(address: String) -> Self {
+        let (accepted, accepted_in) = mpsc::channel(4);
+        Self {
+            address,
+            link: Mutex::default(),
+            problem: Mutex::default(),
+            accepted,
+            accepted_in: Mutex::new(Some(accepted_in)),
+        }
+    }
+}

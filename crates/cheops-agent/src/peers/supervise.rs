@@ -1,0 +1,190 @@
+//! Keeping a link to one site, however long it was cut off.
+//!
+//! The site with the smaller name calls; the other one joins in if nothing is heard for a while,
+//! for perhaps it can only be reached that way round. A new attempt is made every half second,
+//! whatever the earlier ones are waiting for, so a link is back within a second of the network.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cheops_core::engine::Event;
+use cheops_core::model::SiteId;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::frame::LinkError;
+use super::link::{Candidate, Link, Work};
+use super::{Peers, lock};
+
+const CALL_EVERY: Duration = Duration::from_millis(500);
+/// How long the site with the greater name waits for the other one's call.
+const WAIT_FOR_CALL: Duration = Duration::from_millis(1_500);
+const CALL_LASTS: Duration = Duration::from_secs(4);
+const CALLS_AT_ONCE: usize = 8;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Takes the calls of other sites.
+pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
+    while let Some(incoming) = endpoint.accept().await {
+        let peers = peers.clone();
+        tokio::spawn(async move {
+            let from = incoming.remote_address();
+            let taken = async {
+                let connection = incoming.await?;
+                Candidate::greet(connection, &peers.0.hello, &peers, Called::ByThem).await
+            };
+            match tokio::time::timeout(CALL_LASTS, taken).await {
+                Ok(Ok(candidate)) => {
+                    if let Some(peer) = peers.0.peers.get(candidate.site()) {
+                        let _stopping = peer.accepted.send(candidate).await;
+                    }
+                }
+                Ok(Err(error)) => tracing::warn!(%from, %error, "a call was refused"),
+                Err(_late) => tracing::debug!(%from, "a call came to nothing"),
+            }
+        });
+    }
+}
+
+/// Who made the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Called {
+    ByUs,
+    ByThem,
+}
+
+pub(super) struct Supervisor {
+    peers: Peers,
+    site: SiteId,
+    work: Work,
+    calls: JoinSet<Result<Candidate, LinkError>>,
+    call_at: Instant,
+}
+
+impl Supervisor {
+    pub(super) fn new(peers: Peers, site: SiteId, work: Work) -> Self {
+        let mut supervisor = Self { peers, site, work, calls: JoinSet::new(), call_at: Instant::now() };
+        supervisor.let_them_call_first();
+        supervisor
+    }
+
+    fn we_call(&self) -> bool {
+        self.peers.0.hello.site < self.site
+    }
+
+    fn let_them_call_first(&mut self) {
+        let wait = if self.we_call() { Duration::ZERO } else { WAIT_FOR_CALL };
+        self.call_at = Instant::now() + wait;
+    }
+
+    pub(super) async fn run(mut self, mut accepted: mpsc::Receiver<Candidate>) {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                candidate = accepted.recv() => match candidate {
+                    Some(candidate) => self.consider(candidate).await,
+                    None => return,
+                },
+                Some(called) = self.calls.join_next() => match called {
+                    Ok(Ok(candidate)) => self.consider(candidate).await,
+                    Ok(Err(error)) => self.note_problem(&error),
+                    Err(_ended) => {}
+                },
+                _ = look.tick() => self.look(),
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let current = self.current();
+        let works = current.as_ref().is_some_and(|link| !link.is_closed() && !link.is_silent());
+        if works {
+            if !self.calls.is_empty() {
+                self.calls.abort_all();
+            }
+            self.let_them_call_first();
+            return;
+        }
+        if current.is_some_and(|link| link.is_closed()) {
+            tracing::info!(site = %self.site, "the link is down");
+            *lock(&self.slot().link) = None;
+        }
+        if Instant::now() >= self.call_at && self.calls.len() < CALLS_AT_ONCE {
+            self.call_at = Instant::now() + CALL_EVERY;
+            self.calls.spawn(call(self.peers.clone(), self.site.clone()));
+        }
+    }
+
+    fn slot(&self) -> &super::Peer {
+        // Supervisors are made for the sites in this very map.
+        &self.peers.0.peers[&self.site]
+    }
+
+    fn current(&self) -> Option<Arc<Link>> {
+        self.peers.link(&self.site)
+    }
+
+    fn note_problem(&self, error: &LinkError) {
+        let text = error.to_string();
+        let mut problem = lock(&self.slot().problem);
+        if problem.as_ref() != Some(&text) {
+            tracing::info!(site = %self.site, error = %text, "cannot be reached");
+            *problem = Some(text);
+        }
+    }
+
+    /// Whether a new connection takes the place of the one there is. Both sides must come to the
+    /// same answer, or each would close the one that the other keeps.
+    fn is_better(&self, candidate: &Candidate) -> bool {
+        let Some(current) = self.current().filter(|link| !link.is_closed()) else { return true };
+        let same_run = current.boot() == candidate.boot();
+        let by_the_caller =
+            |called: Called| (called == Called::ByUs) == self.we_call();
+        !same_run || by_the_caller(candidate.called()) || !by_the_caller(current.called())
+            || current.is_silent()
+    }
+
+    async fn consider(&mut self, candidate: Candidate) {
+        if !self.is_better(&candidate) {
+            candidate.decline();
+            return;
+        }
+        tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
+        let link = candidate.begin(&self.work);
+        let before = lock(&self.slot().link).replace(link);
+        if let Some(before) = before {
+            before.replaced();
+        }
+        *lock(&self.slot().problem) = None;
+        self.calls.abort_all();
+        let _stopping =
+            self.work.driver.happened(Event::Reached(self.site.clone()), Vec::new()).await;
+    }
+}
+
+async fn call(peers: Peers, site: SiteId) -> Result<Candidate, LinkError> {
+    let (Some(peer), Some(port)) = (peers.0.peers.get(&site), &peers.0.port) else {
+        return Err(LinkError::NotAPeer(site));
+    };
+    let address = peer.address.clone();
+    let calling = async {
+        let mut addresses = tokio::net::lookup_host(&address)
+            .await
+            .map_err(|error| LinkError::NoAddress(address.clone(), error.to_string()))?;
+        let nothing = || LinkError::NoAddress(address.clone(), "the name has no address".into());
+        let address = addresses.next().ok_or_else(nothing)?;
+        let connecting =
+            port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
+        let connection = connecting.await?;
+        Candidate::greet(connection, &peers.0.hello, &peers, Called::ByUs).await
+    };
+    let candidate =
+        tokio::time::timeout(CALL_LASTS, calling).await.map_err(|_late| LinkError::NoAnswer)??;
+    if *candidate.site() != site {
+        let certificate = candidate.site().clone();
+        candidate.decline();
+        return Err(LinkError::Impostor { certificate, says: site });
+    }
+    Ok(candidate)
+}

@@ -1,0 +1,172 @@
+//! Requests passed on to another site's agent, and taken from there: an HTTP request as head and
+//! body on a stream of its own, streamed both ways.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use cheops_core::model::SiteId;
+use futures_util::{Stream, StreamExt};
+use http::{HeaderName, HeaderValue, Request, Response};
+use tower::ServiceExt;
+
+use super::Peers;
+use super::frame::{self, Ask, LinkError, Told};
+
+const CHUNK: usize = 64 * 1024;
+const LONGEST_HEAD: usize = 256 * 1024;
+
+/// Marks a request that another agent passed on: it is not passed on again.
+#[derive(Debug, Clone)]
+pub(crate) struct PassedOn {
+    /// Who did.
+    pub(crate) by: SiteId,
+}
+
+/// Why a request could not be passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TunnelError {
+    /// There is no link.
+    #[error("site `{0}` cannot be reached")]
+    NoLink(SiteId),
+    /// The link broke before the answer began.
+    #[error("the link to site `{site}` broke")]
+    Broke {
+        /// Which site.
+        site: SiteId,
+        /// How.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// Where requests of other agents go: this agent's own API, once it is there.
+#[derive(Clone, Default)]
+pub(crate) struct Door(Arc<OnceLock<Router>>);
+
+impl Door {
+    /// Opens it.
+    pub(crate) fn open(&self, router: Router) {
+        let _twice = self.0.set(router);
+    }
+}
+
+type Head = (String, String, Vec<(String, Vec<u8>)>);
+
+/// Answers one request of another agent.
+pub(super) async fn serve(
+    door: &Door,
+    from: &SiteId,
+    (method, path, headers): Head,
+    receive: quinn::RecvStream,
+    mut send: quinn::SendStream,
+) -> Result<(), LinkError> {
+    let mut request = Request::builder().method(method.as_str()).uri(path);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let response = match (request.body(Body::from_stream(Incoming(receive))), door.0.get()) {
+        (Ok(mut request), Some(router)) => {
+            request.extensions_mut().insert(PassedOn { by: from.clone() });
+            let Ok(response) = router.clone().oneshot(request).await;
+            response
+        }
+        (Err(_), _) => status(400),
+        (_, None) => status(503),
+    };
+    let (head, body) = response.into_parts();
+    let told = Told::Http { status: head.status.as_u16(), headers: listed(&head.headers) };
+    let mut bytes = Vec::new();
+    frame::encode(&told, &mut bytes)?;
+    send.write_all(&bytes).await?;
+    let mut body = body.into_data_stream();
+    while let Some(chunk) = body.next().await {
+        let Ok(chunk) = chunk else {
+            let _gone = send.reset(0u32.into());
+            return Err(LinkError::Broken);
+        };
+        send.write_chunk(chunk).await?;
+    }
+    let _gone = send.finish();
+    Ok(())
+}
+
+fn status(code: u16) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
+    response
+}
+
+fn listed(headers: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
+    let hop_by_hop = ["connection", "transfer-encoding", "keep-alive", "te", "upgrade", "host"];
+    let travels = |name: &HeaderName| !hop_by_hop.contains(&name.as_str());
+    let travelling = headers.iter().filter(|(name, _)| travels(name));
+    travelling.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect()
+}
+
+impl Peers {
+    /// Passes a request on to that site's agent; the answer is streamed back.
+    pub(crate) async fn pass_on(
+        &self,
+        to: &SiteId,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, TunnelError> {
+        let link = self.link(to).ok_or_else(|| TunnelError::NoLink(to.clone()))?;
+        let broke = |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
+        let (head, body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let ask =
+            Ask::Http { method: head.method.to_string(), path, headers: listed(&head.headers) };
+        let mut bytes = Vec::new();
+        frame::encode(&ask, &mut bytes).map_err(broke)?;
+        let opened = link.connection().open_bi().await;
+        let (mut send, mut receive) = opened.map_err(|error| broke(error.into()))?;
+        send.write_all(&bytes).await.map_err(|error| broke(error.into()))?;
+        tokio::spawn(send_body(body, send));
+        let told = frame::read(&mut receive, &mut bytes, LONGEST_HEAD).await.map_err(broke)?;
+        let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
+        let mut response = Response::new(Body::from_stream(Incoming(receive)));
+        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+        for (name, value) in headers {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(name), HeaderValue::try_from(value))
+            {
+                response.headers_mut().append(name, value);
+            }
+        }
+        Ok(response)
+    }
+}
+
+async fn send_body(body: Body, mut send: quinn::SendStream) {
+    let mut body = body.into_data_stream();
+    while let Some(chunk) = body.next().await {
+        let Ok(chunk) = chunk else {
+            let _gone = send.reset(0u32.into());
+            return;
+        };
+        if send.write_chunk(chunk).await.is_err() {
+            return;
+        }
+    }
+    let _gone = send.finish();
+}
+
+/// What arrives on a stream, as a body. A stream that breaks is an error, never a short body.
+struct Incoming(quinn::RecvStream);
+
+impl Stream for Incoming {
+    type Item = Result<Bytes, std::io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut chunk = vec![0; CHUNK];
+        let mut buffer = tokio::io::ReadBuf::new(&mut chunk);
+        let read = tokio::io::AsyncRead::poll_read(Pin::new(&mut self.0), context, &mut buffer);
+        read.map(|read| match read {
+            Ok(()) if buffer.filled().is_empty() => None,
+            Ok(()) => Some(Ok(Bytes::copy_from_slice(buffer.filled()))),
+            Err(error) => Some(Err(error)),
+        })
+    }
+}

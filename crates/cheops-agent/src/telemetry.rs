@@ -1,0 +1,80 @@
+//! What the agent says of itself: log lines and numbers. Nothing depends on them.
+
+use cheops_core::engine::Notice;
+use cheops_core::model::Outcome;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+
+/// Begins to count. A process counts in one place: a second call gives numbers of its own, which
+/// nobody adds to.
+pub fn count() -> PrometheusHandle {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    if metrics::set_global_recorder(recorder).is_err() {
+        tracing::debug!("numbers are counted elsewhere in this process");
+    }
+    handle
+}
+
+/// A command or request came to its end.
+pub(crate) fn ran(outcome: &Outcome) {
+    let ending = match outcome {
+        Outcome::Exited { .. } | Outcome::Answered { .. } if outcome.succeeded() => "succeeded",
+        Outcome::Exited { .. } | Outcome::Answered { .. } => "failed",
+        Outcome::TimedOut { .. } => "timed-out",
+        Outcome::NotStarted { .. } => "not-started",
+    };
+    metrics::counter!("cheops_runs_total", "ending" => ending).increment(1);
+}
+
+/// The engine has news.
+pub(crate) fn notice(notice: &Notice) {
+    metrics::counter!("cheops_notices_total", "about" => about(notice)).increment(1);
+    match notice {
+        Notice::Applied(..) | Notice::Converged(_) | Notice::Settled(..) | Notice::Pruned(..) => {
+            tracing::debug!(?notice);
+        }
+        Notice::Failed(resource, operation) => {
+            tracing::info!(%resource, %operation, "an operation failed here");
+        }
+        Notice::Superseded(resource, operation, by) => {
+            tracing::info!(%resource, %operation, %by, "an operation was superseded");
+        }
+        Notice::PartialError(resource, operation) => {
+            tracing::warn!(%resource, %operation, "an operation failed at some sites only");
+        }
+        Notice::Diverged(resource, why) => {
+            tracing::error!(%resource, %why, "this site's application no longer follows the list");
+        }
+        Notice::InDoubt(resource, operation) => {
+            tracing::error!(%resource, %operation, "an operation is in doubt: settle it");
+        }
+        Notice::SiteDown(site) => tracing::warn!(%site, "a site is not heard any more"),
+        Notice::SiteUp(site) => tracing::info!(%site, "a site is heard"),
+        Notice::SiteLostItsDisk(site) => tracing::warn!(%site, "a site came back without memory"),
+        Notice::StrangeClock(resource, operation, ahead_ms) => {
+            tracing::warn!(%resource, %operation, ahead_ms, "an operation comes from the future");
+        }
+        Notice::Malformed(site, what) => {
+            tracing::warn!(%site, %what, "a site said something that cannot be");
+        }
+    }
+}
+
+fn about(notice: &Notice) -> &'static str {
+    match notice {
+        Notice::Applied(..) => "applied",
+        Notice::Failed(..) => "failed",
+        Notice::PartialError(..) => "partial-error",
+        Notice::Superseded(..) => "superseded",
+        Notice::Diverged(..) => "diverged",
+        Notice::InDoubt(..) => "in-doubt",
+        Notice::Settled(..) => "settled",
+        Notice::Converged(_) => "converged",
+        Notice::SiteDown(_) => "site-down",
+        Notice::SiteUp(_) => "site-up",
+        Notice::SiteLostItsDisk(_) => "site-lost-disk",
+        Notice::StrangeClock(..) => "strange-clock",
+        Notice::Pruned(..) => "pruned",
+        Notice::Malformed(..) => "malformed",
+    }
+}

@@ -1,0 +1,127 @@
+//! Nothing that a command started survives the agent, in whatever way that ends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
+
+mod exec_support;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cheops_agent::exec::{ExecSettings, Executor, RunToken, end_leftovers};
+use cheops_core::engine::Task;
+use cheops_core::model::{Payload, SiteId};
+use exec_support::{Folder, Site, gone, is_alive, job, operation, pids, until};
+
+const DIR: &str = "TEST_AGENT_DIR";
+
+/// Not a test: the agent that the others start, and kill.
+#[tokio::test]
+#[ignore = "run by the other tests, as a process of its own"]
+async fn an_agent_with_two_commands() {
+    let Some(dir) = std::env::var_os(DIR).map(std::path::PathBuf::from) else { return };
+    let run = RunToken::new(&dir).unwrap();
+    end_leftovers(&run).unwrap();
+    let settings = ExecSettings::new(SiteId::new("here").unwrap(), run, dir.join("scratch"));
+    let exec = Executor::new(settings, Folder(dir.clone())).unwrap();
+    let group = format!("sleep 1000 & echo $! > {0}/a; echo $$ > {0}/b; wait", dir.display());
+    let escaped =
+        format!("setsid sh -c 'echo $$ > {0}/c; exec sleep 1000'; echo $$ > {0}/d", dir.display());
+    let run = |command: String| {
+        let exec = exec.clone();
+        async move { exec.run(&job("x", Task::Run(operation(Payload::shell(command))))).await }
+    };
+    tokio::join!(run(group), run(escaped));
+}
+
+fn agent(site: &Site) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "an_agent_with_two_commands", "--nocapture"])
+        .env(DIR, site.dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The keepers of this site's agents, by the token in their arguments.
+fn keepers(site: &Site) -> Vec<u32> {
+    let token = RunToken::new(site.dir.path()).unwrap().to_string();
+    let data = token.split('.').next().unwrap().to_owned();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        (line.contains("cheops-keeper") && line.contains(&data)).then_some(pid)
+    });
+    processes.collect()
+}
+
+#[tokio::test]
+async fn an_agent_killed_by_signal_nine_takes_its_commands_with_it() {
+    let site = Site::new();
+    site.exec.stop().await;
+    let mut agent = agent(&site);
+    let pids = pids(&site, &["a", "b", "c"]).await;
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    gone(&pids).await;
+    until("the keeper is gone", || keepers(&site).iter().all(|pid| !is_alive(*pid))).await;
+}
+
+#[tokio::test]
+async fn a_start_ends_what_an_earlier_life_left_and_nothing_of_others() {
+    let site = Site::new();
+    site.exec.stop().await;
+    let other = Site::new();
+    let spared = other.path("a");
+    let exec = other.exec.clone();
+    let running = tokio::spawn(async move {
+        let command = format!("echo $$ > {spared}; exec sleep 1000");
+        exec.run(&job("x", Task::Run(operation(Payload::shell(command))))).await
+    });
+    let spared = pids(&other, &["a"]).await;
+
+    let mut agent = agent(&site);
+    let pids = pids(&site, &["a", "b", "c"]).await;
+    // Without its keeper, nobody else would do it.
+    for keeper in keepers(&site) {
+        let keeper = rustix::process::Pid::from_raw(keeper.cast_signed()).unwrap();
+        rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    }
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    let run = RunToken::new(site.dir.path()).unwrap();
+    let count = tokio::task::spawn_blocking(move || end_leftovers(&run)).await.unwrap().unwrap();
+    assert!(count >= pids.len(), "{count}");
+    gone(&pids).await;
+    assert!(spared.iter().all(|pid| is_alive(*pid)));
+    other.exec.stop().await;
+    gone(&spared).await;
+    running.abort();
+}
+
+#[tokio::test]
+async fn a_clean_stop_dismisses_the_keeper() {
+    let site = Site::new();
+    let keepers = keepers(&site);
+    assert_eq!(keepers.len(), 1);
+    let outcome = site.sh("true").await;
+    assert!(outcome.succeeded());
+    site.exec.stop().await;
+    assert!(!is_alive(keepers[0]));
+    site.exec.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_earlier_life_left_in_the_folder_for_files_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = dir.path().join("run-7");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("f"), "x").unwrap();
+    let site = Site::with(|settings| settings.scratch = dir.path().to_owned());
+    assert!(!fs::exists(left).unwrap());
+    tokio::time::timeout(Duration::from_secs(30), site.exec.stop()).await.unwrap();
+}

@@ -1,0 +1,461 @@
+//! A typed client. One connection pool per [`Client`]; HTTP/1 without TLS, since an agent's API is
+//! for its own machine or behind something that has TLS.
+
+mod error;
+mod lines;
+mod sse;
+mod streams;
+mod upload;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use error::Cause;
+pub use error::{BadAddress, ClientError};
+pub use streams::{Changes, Lines};
+pub use upload::Upload;
+use upload::{Carried, Form, Sent, whole};
+
+use crate::paths::{self, segment};
+use crate::types::{
+    Cursor, Decision, Delete, ExecForm, ExecLine, Explanation, Operation, OriginalShow, Page,
+    Problem, Resource, ResourceFilter, ResourceSummary, Settle, Show, ShowAnswer, ShowForm, Sites,
+    Submit, SubmitEvent,
+};
+
+const JSON: &str = "application/json";
+/// How long to wait for a connection, and for the answer of an agent that has nothing to wait for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The change feed says at least that it is alive every 15 s.
+const SILENCE: Duration = Duration::from_secs(45);
+/// How long the first Cheops's own API lets a client wait, at most.
+const ORIGINAL_WAIT: Duration = Duration::from_secs(30);
+/// No single document is longer.
+const MAX_DOCUMENT_BYTES: usize = 64 * 1024 * 1024;
+/// Nobody reads more of an error that is not written for programs.
+const MAX_ERROR_CHARS: usize = 300;
+
+/// A client of one agent.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base: String,
+    pool: Pool<HttpConnector, Carried>,
+}
+
+/// A request in the making.
+struct Ask {
+    method: Method,
+    path: String,
+    headers: Vec<(http::HeaderName, String)>,
+    body: Carried,
+    sent: Sent,
+    /// How long the agent may say nothing.
+    patience: Duration,
+}
+
+impl Ask {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            headers: Vec::new(),
+            body: whole(Bytes::new()),
+            sent: Sent::default(),
+            patience: PATIENCE,
+        }
+    }
+
+    fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    fn header(mut self, name: http::HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    fn json(mut self, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        self.body = whole(serde_json::to_vec(value)?);
+        Ok(self.header(CONTENT_TYPE, JSON))
+    }
+
+    fn form(mut self, form: Form) -> Self {
+        let content_type = form.content_type();
+        (self.body, self.sent) = form.finish();
+        self.header(CONTENT_TYPE, content_type)
+    }
+
+    fn patience(mut self, more: Duration) -> Self {
+        self.patience = PATIENCE.saturating_add(more);
+        self
+    }
+}
+
+impl Client {
+    /// A client of the agent at this address, such as `http://127.0.0.1:8079`. Nothing is sent yet.
+    pub fn new(address: &str) -> Result<Self, BadAddress> {
+        let base = base(address)?;
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(PATIENCE));
+        connector.set_nodelay(true);
+        let pool = Pool::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { base, pool })
+    }
+
+    /// The agent's address.
+    pub fn address(&self) -> &str {
+        &self.base
+    }
+
+    /// All sites, as this agent sees them.
+    pub async fn sites(&self) -> Result<Sites, ClientError> {
+        self.document(Ask::get(paths::SITES)).await
+    }
+
+    /// A page of the resources.
+    pub async fn resources(
+        &self,
+        filter: &ResourceFilter,
+    ) -> Result<Page<ResourceSummary>, ClientError> {
+        let path = with_query(paths::RESOURCES, filter);
+        self.document(Ask::get(path)).await
+    }
+
+    /// One resource.
+    pub async fn resource(&self, id: &str) -> Result<Resource, ClientError> {
+        self.document(Ask::get(paths::resource(id))).await
+    }
+
+    /// A page of its operations.
+    pub async fn operations(
+        &self,
+        id: &str,
+        cursor: &Cursor,
+    ) -> Result<Page<Operation>, ClientError> {
+        let path = with_query(&paths::operations(id), cursor);
+        self.document(Ask::get(path)).await
+    }
+
+    /// Why its list is what it is.
+    pub async fn explain(&self, id: &str) -> Result<Explanation, ClientError> {
+        self.document(Ask::get(paths::explain(id))).await
+    }
+
+    /// Hands in an operation with its files. What is heard of it comes as it happens.
+    pub async fn submit(
+        &self,
+        id: &str,
+        submit: &Submit,
+        files: &[Upload],
+    ) -> Result<Lines<SubmitEvent>, ClientError> {
+        check_files(files).await?;
+        let wait = Duration::from_millis(submit.timeout_ms);
+        let ask = Ask::new(Method::POST, paths::operations(id)).patience(wait);
+        let ask = if files.is_empty() {
+            self.jsoned(ask, submit)?
+        } else {
+            let operation = serde_json::to_string(submit).map_err(|error| self.broken(error))?;
+            let mut form = Form::new();
+            form.field("operation", Some(JSON), &operation);
+            files.iter().for_each(|file| form.file(file));
+            ask.form(form)
+        };
+        self.lines(ask).await
+    }
+
+    /// Looks at a resource.
+    pub async fn show(&self, id: &str, show: &Show) -> Result<ShowAnswer, ClientError> {
+        let wait = Duration::from_millis(show.timeout_ms);
+        let ask = Ask::new(Method::POST, paths::show(id)).patience(wait);
+        self.document(self.jsoned(ask, show)?).await
+    }
+
+    /// Settles an operation in doubt.
+    pub async fn settle(
+        &self,
+        id: &str,
+        operation: &str,
+        decision: Decision,
+    ) -> Result<(), ClientError> {
+        let ask = Ask::new(Method::POST, paths::decision(id, operation));
+        self.answer(self.jsoned(ask, &Settle { decision })?).await.map(drop)
+    }
+
+    /// Deletes a resource. What is heard of it comes as it happens.
+    pub async fn delete(
+        &self,
+        id: &str,
+        delete: &Delete,
+    ) -> Result<Lines<SubmitEvent>, ClientError> {
+        let wait = Duration::from_millis(delete.timeout_ms);
+        let ask = Ask::new(Method::DELETE, paths::resource(id)).patience(wait);
+        self.lines(self.jsoned(ask, delete)?).await
+    }
+
+    /// Changes as they happen, of one resource or of all, after the one with that number.
+    pub async fn changes(
+        &self,
+        resource: Option<&str>,
+        after: Option<u64>,
+    ) -> Result<Changes, ClientError> {
+        let path = resource.map_or_else(|| paths::CHANGES.to_owned(), paths::changes_of);
+        let mut ask = Ask::get(path).header(ACCEPT, "text/event-stream");
+        if let Some(after) = after {
+            let name = http::HeaderName::from_static("last-event-id");
+            ask = ask.header(name, after.to_string());
+        }
+        let url = self.url(&ask.path);
+        let answer = self.answer(ask).await?;
+        Ok(Changes::new(url, answer.into_body(), SILENCE))
+    }
+
+    /// Hands in a shell operation the way of the first Cheops.
+    pub async fn exec(
+        &self,
+        id: &str,
+        form: &ExecForm,
+        files: &[Upload],
+    ) -> Result<Lines<ExecLine>, ClientError> {
+        check_files(files).await?;
+        let mut parts = Form::new();
+        parts.field("command", None, &form.command);
+        parts.field("sites", None, &form.sites);
+        parts.field("type", None, &form.kind);
+        if let Some(config) = &form.config {
+            parts.field("config", None, config);
+        }
+        files.iter().for_each(|file| parts.file(file));
+        let ask = Ask::new(Method::POST, paths::exec(id)).patience(ORIGINAL_WAIT).form(parts);
+        self.lines(ask).await
+    }
+
+    /// Looks at a resource the way of the first Cheops.
+    pub async fn show_as_original(
+        &self,
+        id: &str,
+        form: &ShowForm,
+    ) -> Result<OriginalShow, ClientError> {
+        let mut parts = Form::new();
+        parts.field("command", None, &form.command);
+        parts.field("sites", None, &form.sites);
+        let ask = Ask::new(Method::POST, paths::show_as_original(id));
+        self.document(ask.patience(ORIGINAL_WAIT).form(parts)).await
+    }
+
+    /// Whether the agent runs.
+    pub async fn healthz(&self) -> Result<(), ClientError> {
+        self.answer(Ask::get(paths::HEALTHZ)).await.map(drop)
+    }
+
+    /// Whether the agent can take operations.
+    pub async fn readyz(&self) -> Result<(), ClientError> {
+        self.answer(Ask::get(paths::READYZ)).await.map(drop)
+    }
+
+    /// Numbers for Prometheus.
+    pub async fn metrics(&self) -> Result<String, ClientError> {
+        let ask = Ask::get(paths::METRICS);
+        let (url, patience) = (self.url(&ask.path), ask.patience);
+        let bytes = collected(&url, self.answer(ask).await?, patience).await?;
+        String::from_utf8(bytes.to_vec())
+            .map_err(|error| ClientError::Broken { url, source: error.into() })
+    }
+
+    /// The agent's own OpenAPI document.
+    pub async fn openapi(&self) -> Result<serde_json::Value, ClientError> {
+        self.document(Ask::get(paths::OPENAPI)).await
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn broken(&self, cause: impl Into<Cause>) -> ClientError {
+        ClientError::Broken { url: self.base.clone(), source: cause.into() }
+    }
+
+    fn jsoned(&self, ask: Ask, value: &impl Serialize) -> Result<Ask, ClientError> {
+        ask.json(value).map_err(|error| self.broken(error))
+    }
+
+    async fn lines<T: DeserializeOwned>(&self, ask: Ask) -> Result<Lines<T>, ClientError> {
+        let (url, patience) = (self.url(&ask.path), ask.patience);
+        let answer = self.answer(ask).await?;
+        Ok(Lines::new(url, answer.into_body(), patience))
+    }
+
+    async fn document<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, ClientError> {
+        let (url, patience) = (self.url(&ask.path), ask.patience);
+        let bytes = collected(&url, self.answer(ask).await?, patience).await?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| ClientError::Broken { url, source: error.into() })
+    }
+
+    /// The beginning of an answer that says yes.
+    async fn answer(&self, ask: Ask) -> Result<Response<Incoming>, ClientError> {
+        let Ask { method, path, headers, body, sent, patience } = ask;
+        let url = self.url(&path);
+        let mut request = Request::builder().method(method).uri(&url);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(body).map_err(|error| self.broken(error))?;
+        let mut response = std::pin::pin!(self.pool.request(request));
+        let mut before = sent.bytes();
+        let response = loop {
+            match tokio::time::timeout(patience, &mut response).await {
+                Ok(response) => break response,
+                Err(_elapsed) if sent.bytes() > before => before = sent.bytes(),
+                Err(_elapsed) => return Err(ClientError::TimedOut { url, limit: patience }),
+            }
+        };
+        let response = response.map_err(|error| self.unreachable(error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(refused(&url, response, patience).await)
+    }
+
+    fn unreachable(&self, error: hyper_util::client::legacy::Error) -> ClientError {
+        let url = self.base.clone();
+        if error.is_connect() {
+            ClientError::Unreachable { url, source: error.into() }
+        } else {
+            ClientError::BrokeOff { url, source: error.into() }
+        }
+    }
+}
+
+/// An address of the form `http://HOST:PORT/PREFIX`, without the last `/`.
+fn base(address: &str) -> Result<String, BadAddress> {
+    let bad = |rule| BadAddress { address: address.chars().take(200).collect(), rule };
+    let rest = match address.split_once("://") {
+        Some(("http", rest)) => rest,
+        Some(("https", _)) => {
+            return Err(bad("agents speak plain http; put what ends TLS in front of this command"));
+        }
+        Some(_) => return Err(bad("it begins with `http://`")),
+        None => address,
+    };
+    let whole = format!("http://{}", rest.trim_end_matches('/'));
+    let uri: Uri = whole.parse().map_err(|_unsaid| bad("it reads http://HOST:PORT"))?;
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    if !has_host || uri.query().is_some() || whole.contains('@') {
+        return Err(bad("it reads http://HOST:PORT"));
+    }
+    Ok(whole)
+}
+
+/// The path with the fields of this value as its query.
+fn with_query(path: &str, query: &impl Serialize) -> String {
+    let fields = match serde_json::to_value(query) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let pairs: Vec<String> = fields
+        .iter()
+        .map(|(name, value)| match value {
+            serde_json::Value::String(text) => format!("{name}={}", segment(text)),
+            other => format!("{name}={}", segment(&other.to_string())),
+        })
+        .collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// A file that cannot be read should not be found out in the middle of a request.
+async fn check_files(files: &[Upload]) -> Result<(), ClientError> {
+    for Upload { path, .. } in files {
+        tokio::fs::File::open(path)
+            .await
+            .map_err(|source| ClientError::Unreadable { path: path.clone(), source })?;
+    }
+    Ok(())
+}
+
+async fn collected(
+    url: &str,
+    answer: Response<Incoming>,
+    patience: Duration,
+) -> Result<Bytes, ClientError> {
+    let body = Limited::new(answer.into_body(), MAX_DOCUMENT_BYTES).collect();
+    let url = url.to_owned();
+    match tokio::time::timeout(patience, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) => Err(ClientError::BrokeOff { url, source: error }),
+        Err(_elapsed) => Err(ClientError::TimedOut { url, limit: patience }),
+    }
+}
+
+/// What an answer that says no says. Where it is no problem document, its text has to do.
+async fn refused(url: &str, answer: Response<Incoming>, patience: Duration) -> ClientError {
+    let status = answer.status();
+    let bytes = match collected(url, answer, patience).await {
+        Ok(bytes) => bytes,
+        Err(error) => return error,
+    };
+    let problem = serde_json::from_slice(&bytes);
+    ClientError::Refused(Box::new(problem.unwrap_or_else(|_other| unspecific(status, &bytes))))
+}
+
+fn unspecific(status: StatusCode, bytes: &[u8]) -> Problem {
+    let text = String::from_utf8_lossy(bytes);
+    let text: String = text.trim().chars().take(MAX_ERROR_CHARS).collect();
+    let title = status.canonical_reason().unwrap_or("refused").to_lowercase();
+    let detail = if text.is_empty() { format!("{title} ({})", status.as_u16()) } else { text };
+    Problem::new(status.as_u16(), title, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ResourceState;
+
+    #[test]
+    fn addresses_are_taken_with_or_without_scheme_and_refused_with_a_reason() {
+        for (address, want) in [
+            ("http://127.0.0.1:8079", "http://127.0.0.1:8079"),
+            ("http://paris:1/", "http://paris:1"),
+            ("paris:8079", "http://paris:8079"),
+            ("localhost", "http://localhost"),
+            ("http://[::1]:8079", "http://[::1]:8079"),
+            ("http://proxy/cheops/", "http://proxy/cheops"),
+        ] {
+            assert_eq!(base(address).unwrap(), want);
+        }
+        for bad in ["", "http://", "https://paris", "ftp://paris", "http://a b", "http://a/?q=1"] {
+            assert!(base(bad).is_err(), "{bad}");
+        }
+        expect_test::expect![
+            "`https://paris` is not the address of an agent: agents speak plain http; put what \
+             ends TLS in front of this command"
+        ]
+        .assert_eq(&base("https://paris").unwrap_err().to_string());
+    }
+
+    #[test]
+    fn what_is_asked_for_becomes_the_query() {
+        let filter = ResourceFilter {
+            limit: Some(5),
+            q: Some("a&b".to_owned()),
+            kind: Some("set".to_owned()),
+            state: Some(ResourceState::InDoubt),
+            deleted: Some(true),
+            ..ResourceFilter::default()
+        };
+        assert_eq!(
+            with_query("/r", &filter),
+            "/r?deleted=true&limit=5&q=a%26b&state=in-doubt&type=set"
+        );
+        assert_eq!(with_query("/r", &ResourceFilter::default()), "/r");
+    }
+}

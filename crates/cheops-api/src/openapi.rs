@@ -1,0 +1,307 @@
+//! The OpenAPI document. Each function here stands for an endpoint and is never called: the server
+//! has the real ones. A test holds this together with [`crate::paths`] and the committed copy.
+
+#![allow(dead_code, reason = "they are there for what is written above them")]
+
+use utoipa::OpenApi;
+
+use crate::types::{
+    Change, Cursor, Delete, ExecForm, ExecLine, Explanation, NumberedChange, Operation,
+    OriginalShow, Page, Problem, Resource, ResourceFilter, ResourceSummary, Settle, Show,
+    ShowAnswer, ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm,
+};
+
+/// The agent's HTTP API.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Cheops agent",
+        description = "One site's agent: hand in operations, follow them, and see why things are as \
+                       they are. Errors are problem details (RFC 9457).",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    tags(
+        (name = "resources", description = "Resources and their operations"),
+        (name = "sites", description = "The sites of the mesh"),
+        (name = "changes", description = "Changes as they happen"),
+        (name = "original", description = "What the first Cheops had, unchanged"),
+        (name = "running", description = "For whoever runs the agent"),
+    ),
+    paths(
+        sites, resources, resource, operations, submit, show, explain, decide, delete, changes,
+        changes_of, exec, show_as_original, healthz, readyz, metrics, openapi_document,
+    ),
+    components(schemas(NumberedChange, SiteShow)),
+)]
+struct Api;
+
+/// The OpenAPI document.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    Api::openapi()
+}
+
+/// The OpenAPI document as indented JSON text, ending with a line break.
+pub fn openapi_json() -> Result<String, serde_json::Error> {
+    openapi().to_pretty_json().map(|text| text + "\n")
+}
+
+/// All sites, as this one sees them
+#[utoipa::path(get, path = "/api/v1/sites", tag = "sites", responses(
+    (status = 200, description = "the sites", body = Sites),
+))]
+fn sites() {}
+
+/// The resources known here
+///
+/// In the order of their ids.
+#[utoipa::path(get, path = "/api/v1/resources", tag = "resources", params(ResourceFilter), responses(
+    (status = 200, description = "a page of resources", body = Page<ResourceSummary>),
+    (status = 400, description = "a parameter is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+fn resources() {}
+
+/// One resource
+#[utoipa::path(get, path = "/api/v1/resources/{id}", tag = "resources",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    responses(
+        (status = 200, description = "the resource", body = Resource),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn resource() {}
+
+/// Its operations, in total order, with what became of them
+#[utoipa::path(get, path = "/api/v1/resources/{id}/operations", tag = "resources",
+    params(
+        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        Cursor,
+    ),
+    responses(
+        (status = 200, description = "a page of operations", body = Page<Operation>),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn operations() {}
+
+/// Hand in an operation
+///
+/// As JSON, or, if files come with it, as a form whose first part `operation` is that JSON and
+/// whose other parts are the files, each named like its placeholder. The answer begins once the
+/// operation is durable; replies follow as they arrive.
+#[utoipa::path(post, path = "/api/v1/resources/{id}/operations", tag = "resources",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    request_body(content((Submit = "application/json"), (SubmitForm = "multipart/form-data"))),
+    responses(
+        (status = 200, description = "one event a line", body = SubmitEvent, content_type = "application/x-ndjson"),
+        (status = 400, description = "the operation is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "the resource is not known and no sites are given", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "it contradicts what is known of the resource", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "too much at once", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "not now: no room, or shutting down", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn submit() {}
+
+/// Look at a resource
+///
+/// Runs a reading command at its sites. Nothing is recorded.
+#[utoipa::path(post, path = "/api/v1/resources/{id}/show", tag = "resources",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    request_body = Show,
+    responses(
+        (status = 200, description = "what each site showed", body = ShowAnswer),
+        (status = 400, description = "the request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn show() {}
+
+/// Why its list is what it is
+#[utoipa::path(get, path = "/api/v1/resources/{id}/explain", tag = "resources",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    responses(
+        (status = 200, description = "operations, list and decisions", body = Explanation),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn explain() {}
+
+/// Settle an operation in doubt at this site
+#[utoipa::path(post, path = "/api/v1/resources/{id}/operations/{operation}/decision", tag = "resources",
+    params(
+        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        ("operation" = String, Path, description = "the operation"),
+    ),
+    request_body = Settle,
+    responses(
+        (status = 204, description = "settled"),
+        (status = 404, description = "there is no such operation here", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "the operation is not in doubt here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn decide() {}
+
+/// Delete a resource
+///
+/// An operation that wins over every concurrent one.
+#[utoipa::path(delete, path = "/api/v1/resources/{id}", tag = "resources",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    request_body = Option<Delete>,
+    responses(
+        (status = 200, description = "one event a line", body = SubmitEvent, content_type = "application/x-ndjson"),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn delete() {}
+
+/// Changes as they happen
+///
+/// Server-sent events: `event` is the change's name, `id` its number, `data` the change in JSON.
+#[utoipa::path(get, path = "/api/v1/changes", tag = "changes",
+    params(
+        ("Last-Event-ID" = Option<u64>, Header, description = "go on after this event"),
+        ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
+    ),
+    responses(
+        (status = 200, description = "events without end", body = Change, content_type = "text/event-stream"),
+        (status = 410, description = "what came after that event is not kept any more", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn changes() {}
+
+/// Changes of one resource as they happen
+#[utoipa::path(get, path = "/api/v1/changes/{id}", tag = "changes",
+    params(
+        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "go on after this event"),
+        ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
+    ),
+    responses(
+        (status = 200, description = "events without end", body = Change, content_type = "text/event-stream"),
+        (status = 410, description = "what came after that event is not kept any more", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn changes_of() {}
+
+/// Hand in a shell operation, as the first Cheops had it
+///
+/// Waits up to 30 seconds; sites that have not replied by then get a line with `TIMEOUT`, and the
+/// work goes on. Every part with a file name is a file, named like its placeholder.
+#[utoipa::path(post, path = "/exec/{id}", tag = "original",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    request_body(content = ExecForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "one line per site", body = ExecLine, content_type = "application/x-ndjson"),
+        (status = 400, description = "the form is wrong", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn exec() {}
+
+/// Look at a resource, as the first Cheops had it
+#[utoipa::path(post, path = "/show/{id}", tag = "original",
+    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    request_body(content = ShowForm, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "site by site", body = inline(OriginalShow)),
+        (status = 400, description = "the form is wrong", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn show_as_original() {}
+
+/// Whether the agent runs
+#[utoipa::path(get, path = "/healthz", tag = "running", responses(
+    (status = 200, description = "it does"),
+))]
+fn healthz() {}
+
+/// Whether the agent can take operations
+#[utoipa::path(get, path = "/readyz", tag = "running", responses(
+    (status = 200, description = "it can"),
+    (status = 503, description = "not now", body = Problem, content_type = "application/problem+json"),
+))]
+fn readyz() {}
+
+/// Numbers for Prometheus
+#[utoipa::path(get, path = "/metrics", tag = "running", responses(
+    (status = 200, description = "the text format", body = String, content_type = "text/plain; version=0.0.4"),
+))]
+fn metrics() {}
+
+/// This document
+#[utoipa::path(get, path = "/openapi.json", tag = "running", operation_id = "openapi", responses(
+    (status = 200, description = "the OpenAPI document"),
+))]
+fn openapi_document() {}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn every_path_is_described_and_every_described_path_is_one() {
+        let described: BTreeSet<String> = openapi().paths.paths.keys().cloned().collect();
+        let paths = [
+            paths::EXEC,
+            paths::SHOW_AS_ORIGINAL,
+            paths::SITES,
+            paths::RESOURCES,
+            paths::RESOURCE,
+            paths::OPERATIONS,
+            paths::SHOW,
+            paths::EXPLAIN,
+            paths::DECISION,
+            paths::CHANGES,
+            paths::CHANGES_OF,
+            paths::HEALTHZ,
+            paths::READYZ,
+            paths::METRICS,
+            paths::OPENAPI,
+        ];
+        assert_eq!(described, paths.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn the_committed_document_is_this_one() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+        let ours = openapi_json().unwrap();
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &ours).unwrap();
+        }
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            committed == ours,
+            "docs/openapi.json is not what the code says; to bring it up to date: \
+             UPDATE=1 cargo test -p cheops-api the_committed_document"
+        );
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = serde_json::to_value(openapi()).unwrap();
+        let mut references = BTreeSet::new();
+        collect(&document, &mut references);
+        assert!(!references.is_empty());
+        for reference in references {
+            let pointer = reference.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{reference}");
+        }
+    }
+
+    fn collect(value: &serde_json::Value, references: &mut BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                if let Some(serde_json::Value::String(reference)) = fields.get("$ref") {
+                    references.insert(reference.clone());
+                }
+                fields.values().for_each(|value| collect(value, references));
+            }
+            serde_json::Value::Array(items) => {
+                items.iter().for_each(|value| collect(value, references));
+            }
+            _ => {}
+        }
+    }
+}

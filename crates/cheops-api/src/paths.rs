@@ -1,0 +1,122 @@
+//! Where everything is: one template per endpoint for the server's routes and the OpenAPI
+//! document, and one function per template that fills it in for the client.
+
+use std::fmt::Write;
+
+/// `POST`: hand in an operation, as the first Cheops had it.
+pub const EXEC: &str = "/exec/{id}";
+/// `POST`: look at a resource, as the first Cheops had it.
+pub const SHOW_AS_ORIGINAL: &str = "/show/{id}";
+/// `GET`: the sites.
+pub const SITES: &str = "/api/v1/sites";
+/// `GET`: the resources.
+pub const RESOURCES: &str = "/api/v1/resources";
+/// `GET`, `DELETE`: one resource.
+pub const RESOURCE: &str = "/api/v1/resources/{id}";
+/// `GET`, `POST`: its operations.
+pub const OPERATIONS: &str = "/api/v1/resources/{id}/operations";
+/// `POST`: look at it.
+pub const SHOW: &str = "/api/v1/resources/{id}/show";
+/// `GET`: why its list is what it is.
+pub const EXPLAIN: &str = "/api/v1/resources/{id}/explain";
+/// `POST`: settle an operation in doubt.
+pub const DECISION: &str = "/api/v1/resources/{id}/operations/{operation}/decision";
+/// `GET`: the change feed.
+pub const CHANGES: &str = "/api/v1/changes";
+/// `GET`: the change feed of one resource.
+pub const CHANGES_OF: &str = "/api/v1/changes/{id}";
+/// `GET`: whether the agent runs.
+pub const HEALTHZ: &str = "/healthz";
+/// `GET`: whether the agent can take operations.
+pub const READYZ: &str = "/readyz";
+/// `GET`: numbers for Prometheus.
+pub const METRICS: &str = "/metrics";
+/// `GET`: the OpenAPI document.
+pub const OPENAPI: &str = "/openapi.json";
+
+/// [`EXEC`] of this resource.
+pub fn exec(id: &str) -> String {
+    filled(EXEC, id)
+}
+
+/// [`SHOW_AS_ORIGINAL`] of this resource.
+pub fn show_as_original(id: &str) -> String {
+    filled(SHOW_AS_ORIGINAL, id)
+}
+
+/// [`RESOURCE`] of this name.
+pub fn resource(id: &str) -> String {
+    filled(RESOURCE, id)
+}
+
+/// [`OPERATIONS`] of this resource.
+pub fn operations(id: &str) -> String {
+    filled(OPERATIONS, id)
+}
+
+/// [`SHOW`] of this resource.
+pub fn show(id: &str) -> String {
+    filled(SHOW, id)
+}
+
+/// [`EXPLAIN`] of this resource.
+pub fn explain(id: &str) -> String {
+    filled(EXPLAIN, id)
+}
+
+/// [`DECISION`] about this operation of this resource.
+pub fn decision(id: &str, operation: &str) -> String {
+    filled(DECISION, id).replace("{operation}", &segment(operation))
+}
+
+/// [`CHANGES_OF`] this resource.
+pub fn changes_of(id: &str) -> String {
+    filled(CHANGES_OF, id)
+}
+
+fn filled(template: &str, id: &str) -> String {
+    template.replace("{id}", &segment(id))
+}
+
+/// A text as one segment of a path, or one value of a query: everything but letters, digits, `-`,
+/// `.`, `_` and `~` is encoded. A segment of dots only would be taken for a way up, and is encoded.
+pub fn segment(text: &str) -> String {
+    let is_way_up = !text.is_empty() && text.bytes().all(|byte| byte == b'.');
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+        if is_plain && !is_way_up {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing into a text cannot fail.
+            let _infallible = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_one_segment_whatever_is_in_it() {
+        for (name, want) in [
+            ("counter", "counter"),
+            ("a/b", "a%2Fb"),
+            ("a b?c#d", "a%20b%3Fc%23d"),
+            ("é", "%C3%A9"),
+            ("100%", "100%25"),
+            ("{operation}", "%7Boperation%7D"),
+            ("..", "%2E%2E"),
+            ("a..b", "a..b"),
+        ] {
+            assert_eq!(segment(name), want);
+            assert_eq!(resource(name), format!("/api/v1/resources/{want}"));
+        }
+        assert_eq!(
+            decision("{operation}", "paris-5f.7"),
+            "/api/v1/resources/%7Boperation%7D/operations/paris-5f.7/decision"
+        );
+    }
+}

@@ -1,0 +1,178 @@
+//! News: what the change feed tells.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Reply;
+
+/// One thing that changed. In the feed, the event's name is that of the variant, its data this.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Change {
+    /// An operation became known here.
+    Operation {
+        /// What it changes.
+        resource: String,
+        /// Which.
+        operation: String,
+        /// The site that received it from its user.
+        site: String,
+        /// Its type.
+        #[serde(rename = "type")]
+        kind: String,
+        /// What it does, in a line.
+        summary: String,
+        /// When it was made, by the receiving site's clock (RFC 3339).
+        time: String,
+    },
+    /// A site said what it got from an operation.
+    Reply {
+        /// The resource.
+        resource: String,
+        /// The operation.
+        operation: String,
+        /// The site that replies.
+        site: String,
+        /// What it says.
+        reply: Reply,
+    },
+    /// An operation succeeded at some sites and failed at others.
+    PartialError {
+        /// The resource.
+        resource: String,
+        /// The operation.
+        operation: String,
+    },
+    /// Every site has replied to an operation that was handed in at this site.
+    Settled {
+        /// The resource.
+        resource: String,
+        /// The operation.
+        operation: String,
+    },
+    /// This site stopped while an operation ran, and nothing can tell whether it happened: the
+    /// operator is asked.
+    InDoubt {
+        /// The resource.
+        resource: String,
+        /// The operation.
+        operation: String,
+    },
+    /// This site's application no longer follows the list and cannot be repaired from here.
+    Diverged {
+        /// The resource.
+        resource: String,
+        /// Why.
+        why: String,
+    },
+    /// Every site knows everything about the resource, and this one has run all of it.
+    Converged {
+        /// The resource.
+        resource: String,
+    },
+    /// Nothing was heard of that site for a while.
+    SiteDown {
+        /// Which.
+        site: String,
+    },
+    /// That site is heard (again).
+    SiteUp {
+        /// Which.
+        site: String,
+    },
+    /// That site came back without its memory: it gets its resources from the others.
+    SiteLostDisk {
+        /// Which.
+        site: String,
+    },
+    /// An operation carries a stamp far ahead of this site's clock. It is taken all the same.
+    StrangeClock {
+        /// The resource.
+        resource: String,
+        /// The operation.
+        operation: String,
+        /// How far ahead.
+        ahead_ms: u64,
+    },
+    /// History that every site has and none needs was forgotten.
+    Pruned {
+        /// The resource.
+        resource: String,
+        /// How many operations and replies.
+        entries: u64,
+    },
+    /// A site sent something that cannot be; it was left aside.
+    Malformed {
+        /// The sender.
+        site: String,
+        /// What was wrong.
+        why: String,
+    },
+}
+
+impl Change {
+    /// The names of all events.
+    pub const NAMES: [&'static str; 13] = [
+        "operation",
+        "reply",
+        "partial-error",
+        "settled",
+        "in-doubt",
+        "diverged",
+        "converged",
+        "site-down",
+        "site-up",
+        "site-lost-disk",
+        "strange-clock",
+        "pruned",
+        "malformed",
+    ];
+
+    /// The event's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Operation { .. } => "operation",
+            Self::Reply { .. } => "reply",
+            Self::PartialError { .. } => "partial-error",
+            Self::Settled { .. } => "settled",
+            Self::InDoubt { .. } => "in-doubt",
+            Self::Diverged { .. } => "diverged",
+            Self::Converged { .. } => "converged",
+            Self::SiteDown { .. } => "site-down",
+            Self::SiteUp { .. } => "site-up",
+            Self::SiteLostDisk { .. } => "site-lost-disk",
+            Self::StrangeClock { .. } => "strange-clock",
+            Self::Pruned { .. } => "pruned",
+            Self::Malformed { .. } => "malformed",
+        }
+    }
+
+    /// The resource it is about, if it is about one.
+    pub fn resource(&self) -> Option<&str> {
+        match self {
+            Self::Operation { resource, .. }
+            | Self::Reply { resource, .. }
+            | Self::PartialError { resource, .. }
+            | Self::Settled { resource, .. }
+            | Self::InDoubt { resource, .. }
+            | Self::Diverged { resource, .. }
+            | Self::Converged { resource }
+            | Self::StrangeClock { resource, .. }
+            | Self::Pruned { resource, .. } => Some(resource),
+            Self::SiteDown { .. }
+            | Self::SiteUp { .. }
+            | Self::SiteLostDisk { .. }
+            | Self::Malformed { .. } => None,
+        }
+    }
+}
+
+/// A change with its place in the feed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NumberedChange {
+    /// The event's id: to go on from here, hand it in as `Last-Event-ID` or `after`.
+    pub id: u64,
+    /// What changed.
+    #[serde(flatten)]
+    pub change: Change,
+}

@@ -1,0 +1,134 @@
+//! Resources, as the agent asked knows them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+/// A resource in a line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResourceSummary {
+    /// Its name.
+    pub id: String,
+    /// Where it lives.
+    pub sites: Vec<String>,
+    /// How many operations are kept.
+    pub operations: u64,
+    /// How many of them are in the list.
+    pub listed: u64,
+    /// How it is.
+    pub state: ResourceState,
+    /// How many operations have a failure among their latest replies.
+    pub errors: u64,
+    /// When it last changed (RFC 3339).
+    pub last_change: Option<String>,
+}
+
+/// How a resource is, as the agent asked knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResourceState {
+    /// Every site knows everything, and this one has run all of it.
+    Converged,
+    /// Some site is not known to know everything yet.
+    Waiting,
+    /// Something runs here, or waits for a place.
+    Running,
+    /// An operation may or may not have happened here: the operator is asked.
+    InDoubt,
+    /// This site's application does not follow the list and cannot be repaired from here.
+    Diverged,
+    /// An operation of the list failed at a site.
+    Error,
+    /// It was deleted.
+    Deleted,
+}
+
+impl ResourceState {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Converged,
+        Self::Waiting,
+        Self::Running,
+        Self::InDoubt,
+        Self::Diverged,
+        Self::Error,
+        Self::Deleted,
+    ];
+
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::InDoubt => "in-doubt",
+            Self::Diverged => "diverged",
+            Self::Error => "error",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// Which resources to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceFilter {
+    /// How many at most; the agent may give less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Where to begin: `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Those whose id contains this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// Those that live on this site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// Those in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub state: Option<ResourceState>,
+    /// Those with an operation of this type.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Deleted ones too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<bool>,
+}
+
+/// A resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Resource {
+    /// What a list says of it.
+    #[serde(flatten)]
+    pub summary: ResourceSummary,
+    /// The operations that count, in the order to run them.
+    pub list: Vec<String>,
+    /// How conflicts are settled.
+    pub config: Value,
+    /// Why this site's application does not follow the list; none if it does.
+    pub health: Option<String>,
+    /// What this site is doing about the list.
+    pub progress: Progress,
+    /// How many operations and replies each other site is not known to know.
+    pub behind: BTreeMap<String, u64>,
+    /// The operation in doubt that waits for the operator, if one does.
+    pub awaits: Option<String>,
+}
+
+/// Where a site stands with running the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Progress {
+    /// Nothing is left to run.
+    Idle,
+    /// Something runs, or waits for a place.
+    Running,
+    /// An operation in doubt waits for the operator.
+    AwaitsOperator,
+}

@@ -1,0 +1,68 @@
+//! Sites, as the agent asked sees them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// All sites of the mesh.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Sites {
+    /// The site whose agent answers.
+    pub me: String,
+    /// Every site, this one included.
+    pub sites: Vec<Site>,
+    /// The agent's version.
+    pub version: String,
+}
+
+/// One site, and never more than what was really heard of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Site {
+    /// Its name.
+    pub site: String,
+    /// Whether it is heard.
+    pub state: SiteState,
+    /// Since when it is in that state: up since, or last heard (RFC 3339).
+    pub since: Option<String>,
+    /// The round trip to it, if one was measured.
+    pub round_trip_ms: Option<f64>,
+    /// Resources it shares with the agent asked.
+    pub shared: u64,
+    /// Resources of which it is not known to know everything.
+    pub behind_on: u64,
+    /// Operations and replies that it is not known to know, if they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries_behind: Option<u64>,
+    /// Where its agent is reached by the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// What keeps the link to it from working, such as another version or a bad certificate.
+    #[serde(default)]
+    pub problem: Option<String>,
+}
+
+/// Whether a site is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SiteState {
+    /// It is the site asked.
+    #[serde(rename = "self")]
+    Myself,
+    /// It is heard.
+    Up,
+    /// It is not heard any more; what it does is unknown.
+    Unknown,
+    /// Nothing was ever heard of it since the agent started.
+    NeverHeard,
+}
+
+impl SiteState {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Myself => "self",
+            Self::Up => "up",
+            Self::Unknown => "unknown",
+            Self::NeverHeard => "never-heard",
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Files that travel with operations: stored once by the hash of their content, streamed, and
+//! removed when no operation needs them.
+//!
+//! Who removes and who adds may meet on the same content. Two rules keep them apart:
+//! - A blob that no entry refers to yet is held by a [`Pin`]. Pins are counted under one lock, and
+//!   a file is removed under that lock, only if it has none. So a file is either pinned before it
+//!   is put in place (then it stays), or removed before it is put in place (then it is put there
+//!   again).
+//! - References are added and taken by the store's one writer alone, which is also the one who
+//!   removes: what has no reference when it decides gets none before the file is gone.
+//!
+//! So: pin, hand in the operation, and let go of the pin once its batch is committed.
+
+mod error;
+mod partial;
+mod pins;
+mod writer;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cheops_core::model::BlobId;
+
+use crate::files;
+use crate::log::Shared;
+pub use error::BlobError;
+use error::failed;
+pub use partial::PartialBlob;
+pub use pins::Pin;
+use pins::Pins;
+pub use writer::{BlobWriter, Stored};
+
+/// The contents kept at this site. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    places: Arc<Places>,
+    pins: Arc<Pins>,
+    /// Nobody else may open the directory while this is in use.
+    _shared: Arc<Shared>,
+}
+
+/// What is where.
+#[derive(Debug)]
+struct Places {
+    dir: PathBuf,
+    drafts: PathBuf,
+    partials: PathBuf,
+}
+
+impl Places {
+    /// Spread over directories by the first byte: some file systems are slow with many in one.
+    fn of(&self, id: &BlobId) -> PathBuf {
+        let name = id.to_string();
+        let (first, rest) = name.split_at(2);
+        self.dir.join(first).join(rest)
+    }
+
+    fn partial(&self, id: &BlobId) -> PathBuf {
+        self.partials.join(id.to_string())
+    }
+}
+
+impl Blobs {
+    /// Opens the directory and removes what is not needed: whatever a stop left behind.
+    pub(crate) fn open(
+        dir: &Path,
+        needed: &BTreeSet<BlobId>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, BlobError> {
+        let places = Places {
+            dir: dir.to_path_buf(),
+            drafts: dir.join("tmp"),
+            partials: dir.join("partial"),
+        };
+        for dir in [&places.dir, &places.drafts, &places.partials] {
+            files::make_dir(dir).map_err(failed("make", dir))?;
+        }
+        files::remove_drafts(&places.drafts).map_err(failed("clean up", &places.drafts))?;
+        let blobs = Self { places: Arc::new(places), pins: Arc::default(), _shared: shared };
+        for (id, path) in blobs.all()? {
+            if !needed.contains(&id) {
+                files::remove_if_there(&path).map_err(failed("remove", &path))?;
+            }
+        }
+        Ok(blobs)
+    }
+
+    /// Starts a new content.
+    pub fn create(&self) -> Result<BlobWriter, BlobError> {
+        BlobWriter::new(self.clone())
+    }
+
+    /// Starts, or goes on with, fetching a content that is known by its hash and size. One at a
+    /// time for each content. It may be fetched even if it is here, to take the place of a file
+    /// that is damaged.
+    pub fn partial(&self, id: BlobId, size: u64) -> Result<PartialBlob, BlobError> {
+        PartialBlob::open(self.clone(), id, size)
+    }
+
+    /// Keeps the content from being removed, whether it is here already or not.
+    pub fn pin(&self, id: BlobId) -> Pin {
+        Pins::pin(&self.pins, id)
+    }
+
+    /// Whether the content is here. Pin it first if it has to stay.
+    pub fn contains(&self, id: &BlobId) -> bool {
+        self.places.of(id).is_file()
+    }
+
+    /// The content, as it is on disk: whoever reads it checks it. `None` if it is not here.
+    pub fn open_unverified(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
+        let path = self.places.of(id);
+        files::open_if_there(&path).map_err(failed("open", &path))
+    }
+
+    /// The content, read once to see that it is what it was. `None` if it is not here.
+    pub fn open_verified(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
+        let Some(mut file) = self.open_unverified(id)? else { return Ok(None) };
+        let path = self.places.of(id);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(&mut file).map_err(failed("read", &path))?;
+        self.compare(id, &hasher)?;
+        file.rewind().map_err(failed("read", &path))?;
+        Ok(Some(file))
+    }
+
+    /// Reads the content to see that it is here and what it was.
+    pub fn verify(&self, id: &BlobId) -> Result<(), BlobError> {
+        self.open_verified(id)?.map(drop).ok_or(BlobError::Missing { id: *id })
+    }
+
+    /// Copies the content to a new file, and checks what was copied: with an error there is no
+    /// copy. Returns its size.
+    pub fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError> {
+        let mut from = self.open_unverified(id)?.ok_or(BlobError::Missing { id: *id })?;
+        let mut to = files::create_new(path).map_err(failed("make", path))?;
+        let mut hasher = blake3::Hasher::new();
+        let copied = copy_hashed(&mut from, &mut to, &mut hasher)
+            .map_err(failed("copy to", path))
+            .and_then(|size| self.compare(id, &hasher).map(|()| size));
+        if copied.is_err() {
+            // The error says more than that this failed, too.
+            let _left = fs::remove_file(path);
+        }
+        copied
+    }
+
+    /// How many bytes all contents take on disk.
+    pub fn size(&self) -> Result<u64, BlobError> {
+        files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))
+    }
+
+    fn compare(&self, id: &BlobId, hasher: &blake3::Hasher) -> Result<(), BlobError> {
+        if hasher.finalize().as_bytes() == &id.0 {
+            Ok(())
+        } else {
+            Err(BlobError::Corrupt { id: *id, path: self.places.of(id) })
+        }
+    }
+
+    /// Removes the content, and what there is of it while it is fetched, unless it is pinned. A
+    /// file that cannot be removed is one more to remove when the directory is opened next.
+    pub(crate) fn remove_unpinned(&self, id: &BlobId) {
+        self.pins.unless_pinned(id, || {
+            let _at_next_open = files::remove_if_there(&self.places.of(id));
+            let _at_next_open = files::remove_if_there(&self.places.partial(id));
+        });
+    }
+
+    /// What lost its last pin since this was asked before: it may have no reference either.
+    pub(crate) fn take_unpinned(&self) -> BTreeSet<BlobId> {
+        self.pins.take_unpinned()
+    }
+
+    /// Puts a finished file in its place. It is pinned before, so nobody takes it away again; and
+    /// it takes the place of what is there, which may be damaged.
+    fn place(&self, pin: &Pin, put: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), BlobError> {
+        let path = self.places.of(&pin.id());
+        let dir = path.parent().unwrap_or(&self.places.dir);
+        files::make_dir(dir).map_err(failed("make", dir))?;
+        put(&path).map_err(failed("put in place", &path))?;
+        files::sync_dir(dir).map_err(failed("sync", dir))
+    }
+
+    /// Every content here, whole or not. Files that are none of ours are left alone.
+    fn all(&self) -> Result<Vec<(BlobId, PathBuf)>, BlobError> {
+        let mut all = Vec::new();
+        let list = |dir: &Path| files::list(dir).map_err(failed("read", dir));
+        for dir in list(&self.places.dir)? {
+            let first = match files::name(&dir) {
+                Some("partial") => "",
+                Some(first) if first.len() == 2 => first,
+                _ => continue,
+            };
+            for path in list(&dir)? {
+                let name = format!("{first}{}", files::name(&path).unwrap_or_default());
+                if let Ok(hash) = blake3::Hash::from_hex(name) {
+                    all.push((BlobId(*hash.as_bytes()), path));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn copy_hashed(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    hasher: &mut blake3::Hasher,
+) -> io::Result<u64> {
+    let mut chunk = vec![0; 64 * 1024];
+    let mut size = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => return Ok(size),
+            Ok(read) => chunk.get(..read).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(read);
+        to.write_all(read)?;
+        size += read.len() as u64;
+    }
+}

@@ -1,0 +1,149 @@
+//! What goes wrong inside, and how it is sorted into what callers can do something about.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::error::{AppendError, Corruption, OpenError, Place, ReadError};
+
+/// What goes wrong inside, before it is known what for and with which file.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Sql(rusqlite::Error),
+    /// A transaction was whole, and committing it failed.
+    Commit(rusqlite::Error),
+    Damaged(Place, String),
+    Encoding(postcard::Error),
+}
+
+impl Fault {
+    pub(crate) fn row(
+        table: &'static str,
+        key: &dyn fmt::Display,
+        resource: Option<&str>,
+        what: impl Into<String>,
+    ) -> Self {
+        let resource = resource.map(ToString::to_string);
+        Self::Damaged(Place::Row { table, key: key.to_string(), resource }, what.into())
+    }
+
+    pub(crate) fn table(table: &'static str, what: impl Into<String>) -> Self {
+        Self::Damaged(Place::Table(table), what.into())
+    }
+
+    /// Whether what was to be committed may be whole in the files all the same. Not if there was
+    /// no room: the end of a transaction is written last, and was not.
+    pub(crate) fn may_come_back(&self) -> bool {
+        matches!(self, Self::Commit(error)
+            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure))
+    }
+
+    /// Sorts what the database says into damage and everything else.
+    fn sorted(self, path: &Path) -> Sorted {
+        let damaged =
+            |place, what| Sorted::Damaged(Corruption { path: path.to_path_buf(), place, what });
+        match self {
+            Self::Sql(error) | Self::Commit(error) if says_damaged(&error) => {
+                damaged(Place::File, error.to_string())
+            }
+            Self::Sql(error) | Self::Commit(error) => Sorted::Sql(error),
+            Self::Damaged(place, what) => damaged(place, what),
+            Self::Encoding(error) => Sorted::Encoding(error),
+        }
+    }
+
+    pub(crate) fn into_open(self, path: &Path) -> OpenError {
+        match self.sorted(path) {
+            Sorted::Damaged(corruption) => OpenError::Corrupt(corruption),
+            Sorted::Sql(source) => OpenError::Database { path: path.to_path_buf(), source },
+            Sorted::Encoding(error) => OpenError::Corrupt(undecodable(path, &error)),
+        }
+    }
+
+    pub(crate) fn into_read(self, path: &Path) -> ReadError {
+        match self.sorted(path) {
+            Sorted::Damaged(corruption) => ReadError::Corrupt(corruption),
+            Sorted::Sql(source) => ReadError::Failed { path: path.to_path_buf(), source },
+            Sorted::Encoding(error) => ReadError::Corrupt(undecodable(path, &error)),
+        }
+    }
+
+    pub(crate) fn into_append(self, path: &Path) -> AppendError {
+        match self.sorted(path) {
+            Sorted::Damaged(corruption) => AppendError::Corrupt(corruption),
+            Sorted::Encoding(error) => AppendError::Encoding(error),
+            Sorted::Sql(source) if says_full(&source, path) => {
+                AppendError::Full { path: path.to_path_buf(), source }
+            }
+            Sorted::Sql(source) => AppendError::Failed { path: path.to_path_buf(), source },
+        }
+    }
+}
+
+enum Sorted {
+    Damaged(Corruption),
+    Sql(rusqlite::Error),
+    Encoding(postcard::Error),
+}
+
+fn undecodable(path: &Path, error: &postcard::Error) -> Corruption {
+    Corruption { path: path.to_path_buf(), place: Place::File, what: error.to_string() }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<postcard::Error> for Fault {
+    fn from(error: postcard::Error) -> Self {
+        Self::Encoding(error)
+    }
+}
+
+/// Our statements are right for our tables: where one does not fit, the tables are not ours.
+fn says_damaged(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        ConstraintViolation, DatabaseCorrupt, NotADatabase, TooBig, TypeMismatch, Unknown,
+    };
+    match error {
+        rusqlite::Error::SqliteFailure(failure, _) => {
+            matches!(
+                failure.code,
+                DatabaseCorrupt
+                    | NotADatabase
+                    | ConstraintViolation
+                    | TypeMismatch
+                    | TooBig
+                    | Unknown
+            ) || is_short_read(failure.extended_code)
+        }
+        rusqlite::Error::SqlInputError { .. }
+        | rusqlite::Error::InvalidColumnType(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::Utf8Error(..)
+        | rusqlite::Error::QueryReturnedNoRows => true,
+        _ => false,
+    }
+}
+
+/// A page that should be there is beyond the end of the file.
+fn is_short_read(extended_code: i32) -> bool {
+    extended_code == rusqlite::ffi::SQLITE_IOERR_SHORT_READ
+}
+
+fn says_full(error: &rusqlite::Error, path: &Path) -> bool {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => true,
+        // A full disk may show as a failed sync, or as a file that could not grow.
+        Some(rusqlite::ErrorCode::SystemIoFailure) => has_no_room(path),
+        _ => false,
+    }
+}
+
+fn has_no_room(path: &Path) -> bool {
+    const A_FEW_PAGES: u64 = 64 * 1024;
+    let dir = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(dir).is_ok_and(|fs| fs.f_bavail.saturating_mul(fs.f_frsize) < A_FEW_PAGES)
+}

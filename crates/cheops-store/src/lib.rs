@@ -1,0 +1,37 @@
+//! The log of one site on disk, and the files that go with it.
+//!
+//! [`open`] gives everything a site keeps: a [`Store`] that takes whole batches (it is an
+//! [`engine::Log`](cheops_core::engine::Log)), a [`Reader`] that follows what was written,
+//! [`Blobs`] for the files that travel with operations and [`Snapshots`] for saved states of
+//! applications. [`MemoryStore`] is the log's twin for tests and simulations.
+//!
+//! What is promised, in order of weight:
+//! 1. What [`Store`] acknowledged is there after any stop of the machine, whole batches in order.
+//! 2. Damage is noticed before it is used: every row carries a checksum, all rows together carry
+//!    one more, and every file is named by its hash. An altered bit is an error, never a value.
+//! 3. A batch costs the same whatever lies behind it: no statement of an append scans a table.
+//! 4. Who follows the changes is told when some are gone, and misses none in silence.
+//!
+//! The layout on disk is described in `docs/format.md`. Everything in here blocks; a caller that
+//! must not wait uses a thread.
+
+mod blobs;
+mod error;
+mod fault;
+mod feed;
+mod files;
+mod log;
+mod memory;
+mod open;
+mod options;
+mod rules;
+mod snapshots;
+
+pub use blobs::{BlobError, BlobWriter, Blobs, PartialBlob, Pin, Stored};
+pub use error::{AppendError, Corruption, OpenError, Place, ReadError};
+pub use feed::{Change, Changes, Seq, What};
+pub use log::{Reader, Store};
+pub use memory::MemoryStore;
+pub use open::{Opened, open};
+pub use options::{Options, WallClock};
+pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

@@ -1,0 +1,226 @@
+//! One batch: its rows in, and what they make obsolete out, within one transaction.
+//!
+//! Every statement names the index it goes by (`INDEXED BY`), and fails rather than scan a table.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cheops_core::engine::{Base, Notice, Record};
+use cheops_core::model::{Author, BlobId, Entry, ResourceId};
+use rusqlite::{Connection, params};
+
+use super::head::Head;
+use super::row::{
+    self, ChangeRow, ENTRY, NOTICE, StateRow, Sum, encode, name_of, numbers_upto, time,
+};
+use crate::fault::Fault;
+use crate::feed::resource_of;
+use crate::rules::{self, Slot, blobs_of};
+
+/// A batch being written.
+pub(crate) struct Appending<'a> {
+    db: &'a Connection,
+    head: Head,
+    now_ms: u64,
+    retention: Duration,
+    /// Blobs that lost a reference, and maybe their last one.
+    loose: BTreeSet<BlobId>,
+}
+
+impl<'a> Appending<'a> {
+    pub(crate) fn new(db: &'a Connection, head: Head, now_ms: u64, retention: Duration) -> Self {
+        Self { db, head, now_ms, retention, loose: BTreeSet::new() }
+    }
+
+    /// Says in the log how far it goes now. Returns that, and the blobs no entry needs any more.
+    pub(crate) fn finish(self) -> Result<(Head, Vec<BlobId>), Fault> {
+        self.head.save(self.db)?;
+        let mut unneeded = Vec::new();
+        for blob in self.loose {
+            if !is_needed(self.db, &blob)? {
+                unneeded.push(blob);
+            }
+        }
+        Ok((self.head, unneeded))
+    }
+
+    pub(crate) fn record(&mut self, record: &Record) -> Result<(), Fault> {
+        for slot in Slot::emptied_by(record) {
+            self.empty(&slot)?;
+        }
+        if let Record::Pruned(resource, base) = record {
+            self.prune(resource, base)?;
+        }
+        match (record, Slot::of(record)) {
+            (Record::Entry(resource, entry), _) => self.entry(resource, entry, record),
+            (_, Some(slot)) => self.state(&slot, record),
+            // Only entries have no slot.
+            (_, None) => Ok(()),
+        }
+    }
+
+    pub(crate) fn notice(&mut self, notice: &Notice) -> Result<(), Fault> {
+        let seq = self.head.take_seq();
+        let at_ms = time(self.now_ms);
+        let body = encode(notice)?;
+        self.change(ChangeRow {
+            seq,
+            kind: NOTICE,
+            at_ms,
+            spent_ms: Some(at_ms),
+            resource: resource_of(notice).map(ResourceId::as_str),
+            site: None,
+            incarnation: None,
+            n: None,
+            body: &body,
+        })
+    }
+
+    /// Deletes some of what is past its retention: oldest first, never many at once.
+    pub(crate) fn sweep(&mut self, limit: usize) -> Result<(), Fault> {
+        let Some(spent_before) = rules::spent_before(self.now_ms, self.retention) else {
+            return Ok(());
+        };
+        let sql = "DELETE FROM changes WHERE seq IN (\
+                       SELECT seq FROM changes INDEXED BY spent WHERE spent_ms <= ? \
+                       ORDER BY spent_ms, seq LIMIT ?\
+                   ) RETURNING seq, sum";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![time(spent_before), limit])?;
+        while let Some(row) = rows.next()? {
+            self.head.digest.take(Sum(row.get(1)?));
+            self.head.swept_to = self.head.swept_to.max(row.get(0)?);
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        resource: &ResourceId,
+        entry: &Entry,
+        record: &Record,
+    ) -> Result<(), Fault> {
+        let (site, incarnation, n) = name_of(entry.id());
+        let seq = self.head.take_seq();
+        let body = encode(record)?;
+        self.change(ChangeRow {
+            seq,
+            kind: ENTRY,
+            at_ms: time(self.now_ms),
+            spent_ms: None,
+            resource: Some(resource.as_str()),
+            site: Some(site),
+            incarnation: Some(incarnation),
+            n: Some(n),
+            body: &body,
+        })?;
+        for blob in blobs_of(entry) {
+            // One operation may use the same content twice.
+            let sql = "INSERT OR IGNORE INTO blob_refs (blob, seq) VALUES (?, ?)";
+            self.db.prepare_cached(sql)?.execute(params![blob.0, seq])?;
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, row: ChangeRow<'_>) -> Result<(), Fault> {
+        let sql = "INSERT INTO changes \
+                   (seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let sum = row.sum();
+        self.db.prepare_cached(sql)?.execute(params![
+            row.seq,
+            row.kind,
+            row.at_ms,
+            row.spent_ms,
+            row.resource,
+            row.site,
+            row.incarnation,
+            row.n,
+            row.body,
+            sum.0,
+        ])?;
+        self.head.digest.add(sum);
+        Ok(())
+    }
+
+    fn state(&mut self, slot: &Slot, record: &Record) -> Result<(), Fault> {
+        let body = encode(record)?;
+        let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body: &body };
+        let sum = row.sum();
+        let sql = "INSERT INTO state (seq, slot, body, sum) VALUES (?, ?, ?, ?)";
+        self.db.prepare_cached(sql)?.execute(params![row.seq, row.slot, row.body, sum.0])?;
+        self.head.digest.add(sum);
+        Ok(())
+    }
+
+    fn empty(&mut self, slot: &Slot) -> Result<(), Fault> {
+        let sql = "DELETE FROM state INDEXED BY slots WHERE slot = ? RETURNING sum";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![slot.as_str()])?;
+        while let Some(row) = rows.next()? {
+            self.head.digest.take(Sum(row.get(0)?));
+        }
+        Ok(())
+    }
+
+    fn prune(&mut self, resource: &ResourceId, base: &Base) -> Result<(), Fault> {
+        for (author, n) in base.upto.iter() {
+            for range in numbers_upto(n) {
+                for (seq, sum) in self.live(resource, author, range)? {
+                    self.release_blobs(seq)?;
+                    self.spend(seq, sum)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn live(
+        &self,
+        resource: &ResourceId,
+        author: &Author,
+        (from, upto): (i64, i64),
+    ) -> Result<Vec<(i64, Sum)>, Fault> {
+        let sql = "SELECT seq, sum FROM changes INDEXED BY live_entries \
+                   WHERE resource = ? AND site = ? AND incarnation = ? AND n BETWEEN ? AND ? \
+                   AND kind = 1 AND spent_ms IS NULL";
+        let incarnation = row::signed(author.incarnation.0);
+        let key = params![resource.as_str(), author.site.as_str(), incarnation, from, upto];
+        let mut statement = self.db.prepare_cached(sql)?;
+        let rows = statement.query_map(key, |row| Ok((row.get(0)?, Sum(row.get(1)?))))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// From now on the entry is there for followers only, if at all.
+    fn spend(&mut self, seq: i64, sum: Sum) -> Result<(), Fault> {
+        self.head.digest.take(sum);
+        if self.retention.is_zero() {
+            self.db.prepare_cached("DELETE FROM changes WHERE seq = ?")?.execute(params![seq])?;
+            self.head.swept_to = self.head.swept_to.max(seq);
+            return Ok(());
+        }
+        let spent_ms = time(self.now_ms);
+        let sum = sum.spent(spent_ms);
+        let sql = "UPDATE changes SET spent_ms = ?, sum = ? WHERE seq = ?";
+        self.db.prepare_cached(sql)?.execute(params![spent_ms, sum.0, seq])?;
+        self.head.digest.add(sum);
+        Ok(())
+    }
+
+    fn release_blobs(&mut self, seq: i64) -> Result<(), Fault> {
+        let sql = "DELETE FROM blob_refs INDEXED BY blobs_of WHERE seq = ? RETURNING blob";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![seq])?;
+        while let Some(row) = rows.next()? {
+            self.loose.insert(BlobId(row.get(0)?));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an entry that was not pruned refers to the blob.
+pub(crate) fn is_needed(db: &Connection, blob: &BlobId) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM blob_refs WHERE blob = ?)";
+    Ok(db.prepare_cached(sql)?.query_row(params![blob.0], |row| row.get(0))?)
+}

@@ -1,0 +1,89 @@
+//! The one row that says whose log this is and how far it goes.
+
+use cheops_core::model::{Incarnation, SiteId};
+use rusqlite::{Connection, params};
+
+use super::row::{Digest, Sum, Summing, signed, unsigned};
+use crate::fault::Fault;
+use crate::feed::Seq;
+
+/// Written anew with every batch, so that it says what the other tables must add up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) site: SiteId,
+    pub(crate) incarnation: Incarnation,
+    /// The place the next row gets.
+    pub(crate) next_seq: i64,
+    /// The last place of which a change was deleted for its age.
+    pub(crate) swept_to: i64,
+    pub(crate) digest: Digest,
+}
+
+impl Head {
+    /// Of a log in which there is nothing yet.
+    pub(crate) fn new(site: SiteId, incarnation: Incarnation) -> Self {
+        Self { site, incarnation, next_seq: 1, swept_to: 0, digest: Digest::default() }
+    }
+
+    /// Takes the next place.
+    pub(crate) fn take_seq(&mut self) -> i64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        seq
+    }
+
+    pub(crate) fn last(&self) -> Seq {
+        Seq(unsigned(self.next_seq - 1))
+    }
+
+    pub(crate) fn swept(&self) -> Seq {
+        Seq(unsigned(self.swept_to))
+    }
+
+    pub(crate) fn load(db: &Connection) -> Result<Self, Fault> {
+        let sql = "SELECT site, incarnation, next_seq, swept_to, digest, sum FROM head";
+        let damaged = |what: String| Fault::row("head", &1, None, what);
+        let mut statement = db.prepare_cached(sql)?;
+        let mut rows = statement.query(())?;
+        let row = rows.next()?.ok_or_else(|| damaged("it is missing".to_string()))?;
+        let whole = || -> Result<_, rusqlite::Error> {
+            let site: String = row.get(0)?;
+            let head = (row.get(1)?, row.get(2)?, row.get(3)?, Digest::from_bytes(row.get(4)?));
+            Ok((site, head, Sum(row.get(5)?)))
+        };
+        let (site, (incarnation, next_seq, swept_to, digest), sum) =
+            whole().map_err(|error| damaged(error.to_string()))?;
+        let site = SiteId::new(&site).map_err(|error| damaged(error.to_string()))?;
+        let incarnation = Incarnation(unsigned(incarnation));
+        let head = Self { site, incarnation, next_seq, swept_to, digest };
+        if head.sum() == sum {
+            Ok(head)
+        } else {
+            Err(damaged("its checksum does not match".to_string()))
+        }
+    }
+
+    pub(crate) fn save(&self, db: &Connection) -> Result<(), Fault> {
+        let sql = "REPLACE INTO head (id, site, incarnation, next_seq, swept_to, digest, sum) \
+                   VALUES (1, ?, ?, ?, ?, ?, ?)";
+        db.prepare_cached(sql)?.execute(params![
+            self.site.as_str(),
+            signed(self.incarnation.0),
+            self.next_seq,
+            self.swept_to,
+            self.digest.to_bytes(),
+            self.sum().0,
+        ])?;
+        Ok(())
+    }
+
+    fn sum(&self) -> Sum {
+        Summing::table("head")
+            .bytes(self.site.as_str().as_bytes())
+            .int(signed(self.incarnation.0))
+            .int(self.next_seq)
+            .int(self.swept_to)
+            .bytes(&self.digest.to_bytes())
+            .sum()
+    }
+}

@@ -1,0 +1,146 @@
+//! Those who follow what is written, each at its own pace.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cheops_core::model::ResourceId;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::head::Head;
+use super::row::{ChangeRow, Sum, Summing, unsigned};
+use super::shared::Shared;
+use crate::error::ReadError;
+use crate::fault::Fault;
+use crate::feed::{Change, Changes, Seq};
+
+/// Reads the log while it is written. Cheap to clone; never waits for the writer.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+impl Reader {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Entries and notices after that place, of one resource or of all, in order. What was pruned
+    /// is among them until its retention has passed; where something is missing for that reason,
+    /// this is an error.
+    pub fn changes_since(
+        &self,
+        after: Seq,
+        resource: Option<&ResourceId>,
+        limit: usize,
+    ) -> Result<Changes, ReadError> {
+        let read = |db: &Connection| {
+            let head = Head::load(db)?;
+            if after < head.swept() {
+                return Ok(Err(ReadError::Gone { oldest: head.swept() }));
+            }
+            let items = changes(db, after, resource, limit.saturating_add(1))?;
+            Ok(Ok(Changes::new(items, after, limit, head.last())))
+        };
+        self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))?
+    }
+
+    /// The last place given out; what comes next comes after it.
+    pub fn last_seq(&self) -> Result<Seq, ReadError> {
+        let last = self.shared.read(|db| Ok(Head::load(db)?.last()));
+        last.map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    /// How far the follower of that name has come, if it ever said so.
+    pub fn cursor(&self, name: &str) -> Result<Option<Seq>, ReadError> {
+        let cursor = self.shared.read(|db| {
+            let sql = "SELECT seq, sum FROM cursors WHERE name = ?";
+            let mut statement = db.prepare_cached(sql)?;
+            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Sum(row.get(1)?)));
+            let Some((seq, sum)) = statement.query_row(params![name], columns).optional()? else {
+                return Ok(None);
+            };
+            if cursor_sum(name, seq) == sum {
+                Ok(Some(Seq(unsigned(seq))))
+            } else {
+                Err(Fault::row(
+                    "cursors",
+                    &format!("`{name}`"),
+                    None,
+                    "its checksum does not match",
+                ))
+            }
+        });
+        cursor.map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    /// Keeps how far the follower of that name has come, durably.
+    pub fn set_cursor(&self, name: &str, seq: Seq) -> Result<(), ReadError> {
+        let seq = i64::from(seq);
+        let written = self.shared.write(|db| {
+            let sql = "REPLACE INTO cursors (name, seq, sum) VALUES (?, ?, ?)";
+            db.prepare_cached(sql)?.execute(params![name, seq, cursor_sum(name, seq).0])?;
+            Ok(())
+        });
+        written.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
+    }
+
+    /// Forgets the follower of that name.
+    pub fn remove_cursor(&self, name: &str) -> Result<(), ReadError> {
+        let removed = self.shared.write(|db| {
+            db.prepare_cached("DELETE FROM cursors WHERE name = ?")?.execute(params![name])?;
+            Ok(())
+        });
+        removed.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
+    }
+
+    /// How many bytes the log takes on disk, without blobs and snapshots.
+    pub fn size(&self) -> Result<u64, ReadError> {
+        ["", "-wal", "-shm"].iter().try_fold(0, |sum, suffix| {
+            let mut path = self.shared.path.clone().into_os_string();
+            path.push(suffix);
+            let path = PathBuf::from(path);
+            match fs::metadata(&path) {
+                Ok(metadata) => Ok(sum + metadata.len()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(sum),
+                Err(source) => Err(ReadError::Io { path, source }),
+            }
+        })
+    }
+}
+
+fn cursor_sum(name: &str, seq: i64) -> Sum {
+    Summing::table("cursors").bytes(name.as_bytes()).int(seq).sum()
+}
+
+fn changes(
+    db: &Connection,
+    after: Seq,
+    resource: Option<&ResourceId>,
+    limit: usize,
+) -> Result<Vec<Change>, Fault> {
+    let columns = ChangeRow::COLUMNS;
+    let (after, limit) = (i64::from(after), i64::try_from(limit).unwrap_or(i64::MAX));
+    let mut statement = db.prepare_cached(&match resource {
+        None => format!("SELECT {columns} FROM changes WHERE seq > ? ORDER BY seq LIMIT ?"),
+        Some(_) => format!(
+            "SELECT {columns} FROM changes INDEXED BY changes_of \
+             WHERE seq > ? AND resource = ? ORDER BY seq LIMIT ?"
+        ),
+    })?;
+    let mut rows = match resource {
+        None => statement.query(params![after, limit])?,
+        Some(resource) => statement.query(params![after, resource.as_str(), limit])?,
+    };
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (change, _) = ChangeRow::read(row)?;
+        items.push(Change {
+            seq: Seq(unsigned(change.seq)),
+            at_ms: unsigned(change.at_ms),
+            what: change.decode()?,
+        });
+    }
+    Ok(items)
+}

@@ -1,0 +1,272 @@
+//! Rows: what is in their columns, and the checksum that covers all of them.
+
+use cheops_core::engine::{Notice, Record};
+use cheops_core::model::EntryId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::fault::Fault;
+use crate::feed::{Seq, What};
+use crate::rules::Slot;
+
+/// The version of the bodies, which is their first byte.
+const BODY_VERSION: u8 = 1;
+
+/// `changes.kind`.
+pub(crate) const ENTRY: i64 = 1;
+/// `changes.kind`.
+pub(crate) const NOTICE: i64 = 2;
+
+/// A checksum. Enough of a hash to notice any accident; it does not guard against an attacker, who
+/// could as well write a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sum(pub(crate) [u8; 16]);
+
+impl Sum {
+    fn of(hasher: &blake3::Hasher) -> Self {
+        let mut sum = [0; 16];
+        hasher.finalize_xof().fill(&mut sum);
+        Self(sum)
+    }
+
+    /// The checksum of a row that is spent since then, made from that of the live row: so that a
+    /// row can be marked without reading its body.
+    pub(crate) fn spent(self, spent_ms: i64) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"spent").update(&self.0).update(&spent_ms.to_le_bytes());
+        Self::of(&hasher)
+    }
+}
+
+/// Puts together what a checksum is over, so that no two rows give the same bytes.
+pub(crate) struct Summing(blake3::Hasher);
+
+impl Summing {
+    pub(crate) fn table(name: &str) -> Self {
+        Self(blake3::Hasher::new()).bytes(name.as_bytes())
+    }
+
+    pub(crate) fn int(mut self, value: i64) -> Self {
+        self.0.update(&value.to_le_bytes());
+        self
+    }
+
+    pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
+        self.0.update(&(value.len() as u64).to_le_bytes());
+        self.0.update(value);
+        self
+    }
+
+    fn optional_int(self, value: Option<i64>) -> Self {
+        match value {
+            Some(value) => self.int(1).int(value),
+            None => self.int(0),
+        }
+    }
+
+    fn optional_text(self, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.int(1).bytes(value.as_bytes()),
+            None => self.int(0),
+        }
+    }
+
+    pub(crate) fn sum(self) -> Sum {
+        Sum::of(&self.0)
+    }
+}
+
+/// The checksums of all rows of `changes` and `state` together: a row that is missing, or there
+/// again, changes it. Adding up does not depend on the order, and so costs the same for any row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Digest(u128);
+
+impl Digest {
+    pub(crate) fn add(&mut self, sum: Sum) {
+        self.0 = self.0.wrapping_add(u128::from_be_bytes(sum.0));
+    }
+
+    pub(crate) fn take(&mut self, sum: Sum) {
+        self.0 = self.0.wrapping_sub(u128::from_be_bytes(sum.0));
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; 16] {
+        self.0.to_be_bytes()
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(u128::from_be_bytes(bytes))
+    }
+}
+
+/// A row of `changes`, borrowed from what is written or was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChangeRow<'a> {
+    pub(crate) seq: i64,
+    pub(crate) kind: i64,
+    pub(crate) at_ms: i64,
+    pub(crate) spent_ms: Option<i64>,
+    pub(crate) resource: Option<&'a str>,
+    pub(crate) site: Option<&'a str>,
+    pub(crate) incarnation: Option<i64>,
+    pub(crate) n: Option<i64>,
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> ChangeRow<'a> {
+    /// The columns, in the order they are read.
+    pub(crate) const COLUMNS: &'static str =
+        "seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum";
+
+    pub(crate) fn sum(&self) -> Sum {
+        let live = Summing::table("changes")
+            .int(self.seq)
+            .int(self.kind)
+            .int(self.at_ms)
+            .optional_text(self.resource)
+            .optional_text(self.site)
+            .optional_int(self.incarnation)
+            .optional_int(self.n)
+            .bytes(self.body)
+            .sum();
+        self.spent_ms.map_or(live, |spent_ms| live.spent(spent_ms))
+    }
+
+    /// What was read, once it is known to be what was written.
+    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Sum), Fault> {
+        let seq: i64 = row.get(0)?;
+        let whole = || -> Result<_, rusqlite::Error> {
+            Ok(ChangeRow {
+                seq,
+                kind: row.get(1)?,
+                at_ms: row.get(2)?,
+                spent_ms: row.get(3)?,
+                resource: row.get_ref(4)?.as_str_or_null()?,
+                site: row.get_ref(5)?.as_str_or_null()?,
+                incarnation: row.get(6)?,
+                n: row.get(7)?,
+                body: row.get_ref(8)?.as_blob()?,
+            })
+        };
+        let columns =
+            whole().map_err(|error| Fault::row("changes", &seq, None, error.to_string()))?;
+        let sum = Sum(row.get(9).map_err(|error| columns.damaged(error.to_string()))?);
+        if sum == columns.sum() {
+            Ok((columns, sum))
+        } else {
+            Err(columns.damaged("its checksum does not match"))
+        }
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> Fault {
+        Fault::row("changes", &self.seq, self.resource, what)
+    }
+
+    pub(crate) fn decode(&self) -> Result<What, Fault> {
+        let decoded = match self.kind {
+            ENTRY => decode(self.body).and_then(|record| match record {
+                Record::Entry(resource, entry) => Ok(What::Entry(resource, entry)),
+                _ => Err("it is marked as an entry and is none".to_string()),
+            }),
+            NOTICE => decode::<Notice>(self.body).map(What::Notice),
+            kind => Err(format!("there is no kind {kind}")),
+        };
+        decoded.map_err(|what| self.damaged(what))
+    }
+}
+
+/// A row of `state`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StateRow<'a> {
+    pub(crate) seq: i64,
+    pub(crate) slot: &'a str,
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> StateRow<'a> {
+    /// The columns, in the order they are read.
+    pub(crate) const COLUMNS: &'static str = "seq, slot, body, sum";
+
+    pub(crate) fn sum(&self) -> Sum {
+        Summing::table("state").int(self.seq).bytes(self.slot.as_bytes()).bytes(self.body).sum()
+    }
+
+    /// What was read, once it is known to be what was written.
+    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Sum), Fault> {
+        let seq: i64 = row.get(0)?;
+        let whole = || -> Result<_, rusqlite::Error> {
+            let slot = row.get_ref(1)?.as_str()?;
+            Ok((Self { seq, slot, body: row.get_ref(2)?.as_blob()? }, Sum(row.get(3)?)))
+        };
+        let (columns, sum) =
+            whole().map_err(|error| Fault::row("state", &seq, None, error.to_string()))?;
+        if sum == columns.sum() {
+            Ok((columns, sum))
+        } else {
+            Err(columns.damaged("its checksum does not match"))
+        }
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> Fault {
+        Fault::row("state", &self.seq, Slot::resource_in(self.slot), what)
+    }
+
+    pub(crate) fn decode(&self) -> Result<Record, Fault> {
+        let record: Record = decode(self.body).map_err(|what| self.damaged(what))?;
+        match Slot::of(&record) {
+            Some(slot) if slot.as_str() == self.slot => Ok(record),
+            _ => Err(self.damaged("it is kept under the slot of another record")),
+        }
+    }
+}
+
+/// The written form of a record or notice.
+pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
+    Ok(postcard::to_extend(value, vec![BODY_VERSION])?)
+}
+
+fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    match body.split_first() {
+        Some((&BODY_VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
+            Ok((value, [])) => Ok(value),
+            Ok(_) => Err("there is more in its body than belongs there".to_string()),
+            Err(error) => Err(format!("its body cannot be read: {error}")),
+        },
+        Some((version, _)) => Err(format!("its body has version {version}, which is not known")),
+        None => Err("it has no body".to_string()),
+    }
+}
+
+/// SQLite's integers are signed. Bits are kept, so that ordinary numbers look as they are.
+pub(crate) fn signed(value: u64) -> i64 {
+    i64::from_le_bytes(value.to_le_bytes())
+}
+
+/// The other way.
+pub(crate) fn unsigned(value: i64) -> u64 {
+    u64::from_le_bytes(value.to_le_bytes())
+}
+
+/// A time, which no clock shows beyond what SQLite can hold.
+pub(crate) fn time(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+/// The columns of `n` that stand for numbers up to this one, as ranges: see [`signed`].
+pub(crate) fn numbers_upto(n: u64) -> impl Iterator<Item = (i64, i64)> {
+    let ordinary = (0, i64::try_from(n).unwrap_or(i64::MAX));
+    let beyond = i64::try_from(n).is_err().then(|| (i64::MIN, signed(n)));
+    std::iter::once(ordinary).chain(beyond)
+}
+
+/// The columns that name an entry.
+pub(crate) fn name_of(id: &EntryId) -> (&str, i64, i64) {
+    (id.author.site.as_str(), signed(id.author.incarnation.0), signed(id.n))
+}
+
+impl From<Seq> for i64 {
+    fn from(seq: Seq) -> Self {
+        // Beyond any that is given out.
+        Self::try_from(seq.0).unwrap_or(Self::MAX)
+    }
+}

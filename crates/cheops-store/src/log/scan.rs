@@ -1,0 +1,106 @@
+//! Reading everything, and believing nothing of it.
+
+use std::collections::BTreeSet;
+
+use cheops_core::engine::Record;
+use cheops_core::model::BlobId;
+use rusqlite::Connection;
+
+use super::head::Head;
+use super::row::{ChangeRow, Digest, ENTRY, StateRow};
+use crate::error::Place;
+use crate::fault::Fault;
+use crate::feed::What;
+use crate::rules::blobs_of;
+
+/// What a whole log says.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    /// What an engine is recovered from, in order.
+    pub(crate) records: Vec<Record>,
+    /// The blobs that entries in it refer to.
+    pub(crate) blobs: BTreeSet<BlobId>,
+}
+
+/// Reads every row and checks each alone and all together.
+pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
+    let mut found = Found::default();
+    found.changes(db)?;
+    found.state(db)?;
+    if found.digest != head.digest {
+        let what = "taken together they are not what was written: some are missing or out of date";
+        return Err(Fault::Damaged(Place::Rows, what.to_string()));
+    }
+    if found.last >= head.next_seq {
+        return Err(Fault::row("head", &1, None, "it says that the log ends before it does"));
+    }
+    if references(db)? != found.references {
+        return Err(Fault::table("blob_refs", "it is not what the entries refer to"));
+    }
+    // Each table came in order: this merges the two.
+    found.records.sort_by_key(|(seq, _)| *seq);
+    Ok(Scanned {
+        records: found.records.into_iter().map(|(_, record)| record).collect(),
+        blobs: found.references.into_iter().map(|(blob, _)| blob).collect(),
+    })
+}
+
+#[derive(Default)]
+struct Found {
+    records: Vec<(i64, Record)>,
+    references: BTreeSet<(BlobId, i64)>,
+    digest: Digest,
+    last: i64,
+}
+
+impl Found {
+    fn changes(&mut self, db: &Connection) -> Result<(), Fault> {
+        let sql = format!("SELECT {} FROM changes ORDER BY seq", ChangeRow::COLUMNS);
+        let mut statement = db.prepare(&sql)?;
+        let mut rows = statement.query(())?;
+        while let Some(row) = rows.next()? {
+            let (change, sum) = ChangeRow::read(row)?;
+            self.digest.add(sum);
+            self.last = self.last.max(change.seq);
+            if change.kind != ENTRY || change.spent_ms.is_some() {
+                continue;
+            }
+            if let What::Entry(resource, entry) = change.decode()? {
+                let blobs = blobs_of(&entry);
+                self.references.extend(blobs.into_iter().map(|blob| (blob, change.seq)));
+                self.records.push((change.seq, Record::Entry(resource, entry)));
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, db: &Connection) -> Result<(), Fault> {
+        let sql = format!("SELECT {} FROM state ORDER BY seq", StateRow::COLUMNS);
+        let mut statement = db.prepare(&sql)?;
+        let mut rows = statement.query(())?;
+        while let Some(row) = rows.next()? {
+            let (state, sum) = StateRow::read(row)?;
+            self.digest.add(sum);
+            self.last = self.last.max(state.seq);
+            self.records.push((state.seq, state.decode()?));
+        }
+        Ok(())
+    }
+}
+
+fn references(db: &Connection) -> Result<BTreeSet<(BlobId, i64)>, Fault> {
+    let mut statement = db.prepare("SELECT blob, seq FROM blob_refs")?;
+    let rows = statement.query_map((), |row| Ok((BlobId(row.get(0)?), row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Lets the database look at its own structure: pages, order, and whether the indexes say what the
+/// tables say. Rows that cannot be reached, or are found under a wrong key, have no checksum that
+/// would tell.
+pub(crate) fn check_structure(db: &Connection) -> Result<(), Fault> {
+    let verdict: String = db.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0))?;
+    match verdict.as_str() {
+        "ok" => Ok(()),
+        _ => Err(Fault::Damaged(Place::File, verdict)),
+    }
+}

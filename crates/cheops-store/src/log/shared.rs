@@ -1,0 +1,72 @@
+//! What all handles of one open data directory hold on to: the lock and the connections.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::schema::{self, Access};
+use crate::fault::Fault;
+
+/// Connections for reading that are kept when nobody uses them.
+const IDLE_READERS: usize = 2;
+
+/// One open log.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) path: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    /// The only connection that writes, so that no two of our own wait for each other's locks.
+    /// Closed after the readers: the last connection to close tidies up, and a reader cannot.
+    writer: Mutex<Connection>,
+    /// Nobody else may open the directory for as long as any handle is in use.
+    _lock: File,
+}
+
+impl Shared {
+    pub(crate) fn new(path: PathBuf, writer: Connection, lock: File) -> Self {
+        Self { path, readers: Mutex::default(), writer: Mutex::new(writer), _lock: lock }
+    }
+
+    /// A panic in between leaves nothing half done: a transaction that is dropped is rolled back.
+    pub(crate) fn writer(&self) -> MutexGuard<'_, Connection> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does all of it in one durable step, or nothing.
+    pub(crate) fn write<T>(
+        &self,
+        what: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut writer = self.writer();
+        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = what(&transaction)?;
+        transaction.commit().map_err(Fault::Commit)?;
+        Ok(done)
+    }
+
+    /// Reads one state of the log, while others go on writing.
+    pub(crate) fn read<T>(
+        &self,
+        what: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let idle = self.readers().pop();
+        let mut reader = match idle {
+            Some(reader) => reader,
+            None => schema::connect(&self.path, Access::Read)?,
+        };
+        let transaction = reader.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        let found = what(&transaction)?;
+        transaction.finish()?;
+        let mut readers = self.readers();
+        if readers.len() < IDLE_READERS {
+            readers.push(reader);
+        }
+        Ok(found)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,213 @@
+//! The log's twin in memory, for tests and simulations: the same rules, and no disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cheops_core::engine::{Base, Batch, Log, Notice, Record};
+use cheops_core::model::{Author, ResourceId};
+
+use crate::error::ReadError;
+use crate::feed::{Change, Changes, Seq, What};
+use crate::options::Options;
+use crate::rules::{Slot, spent_before, sweep_limit};
+
+/// A log that is gone when the last clone of it is. Clones are handles of the same log, so that
+/// one may write while others follow.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    options: Options,
+    log: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    rows: BTreeMap<u64, Row>,
+    slots: BTreeMap<Slot, Vec<u64>>,
+    /// Live entries by name. The same may be there twice, under different places.
+    entries: BTreeMap<ResourceId, BTreeSet<(Author, u64, u64)>>,
+    /// By the time since when they are kept for followers only.
+    spent: BTreeSet<(u64, u64)>,
+    cursors: BTreeMap<String, Seq>,
+    last: u64,
+    swept_to: u64,
+}
+
+#[derive(Debug)]
+struct Row {
+    at_ms: u64,
+    spent: bool,
+    what: Written,
+}
+
+#[derive(Debug)]
+enum Written {
+    Record(Record),
+    Notice(Notice),
+}
+
+impl MemoryStore {
+    /// An empty log.
+    pub fn new(options: Options) -> Self {
+        Self { options, log: Arc::default() }
+    }
+
+    /// Writes these as one batch; see [`Store::keep`](crate::Store::keep).
+    pub fn keep<'a>(&self, records: &[Record], notices: impl IntoIterator<Item = &'a Notice>) {
+        let now_ms = self.options.clock.now_ms();
+        let retention = self.options.audit_retention;
+        let mut log = self.log();
+        if let Some(spent_before) = spent_before(now_ms, retention) {
+            log.sweep(spent_before, sweep_limit(records.len()));
+        }
+        for record in records {
+            log.record(record, now_ms);
+            if retention.is_zero() {
+                log.drop_spent_entries();
+            }
+        }
+        for notice in notices {
+            log.write(now_ms, Written::Notice(notice.clone()));
+        }
+    }
+
+    /// Everything an engine is recovered from, in order.
+    pub fn records(&self) -> Vec<Record> {
+        let log = self.log();
+        let live = log.rows.values().filter_map(|row| match &row.what {
+            Written::Record(record) if !row.spent => Some(record.clone()),
+            _ => None,
+        });
+        live.collect()
+    }
+
+    /// See [`Reader::changes_since`](crate::Reader::changes_since).
+    pub fn changes_since(
+        &self,
+        after: Seq,
+        resource: Option<&ResourceId>,
+        limit: usize,
+    ) -> Result<Changes, ReadError> {
+        let log = self.log();
+        if after.0 < log.swept_to {
+            return Err(ReadError::Gone { oldest: Seq(log.swept_to) });
+        }
+        let later = log.rows.range(after.0.saturating_add(1)..);
+        let changes = later.filter_map(|(seq, row)| row.change(*seq));
+        let asked = changes
+            .filter(|change| resource.is_none_or(|asked| change.what.resource() == Some(asked)));
+        let items = asked.take(limit.saturating_add(1)).collect();
+        Ok(Changes::new(items, after, limit, Seq(log.last)))
+    }
+
+    /// The last place given out.
+    pub fn last_seq(&self) -> Seq {
+        Seq(self.log().last)
+    }
+
+    /// How far the follower of that name has come, if it ever said so.
+    pub fn cursor(&self, name: &str) -> Option<Seq> {
+        self.log().cursors.get(name).copied()
+    }
+
+    /// Keeps how far the follower of that name has come.
+    pub fn set_cursor(&self, name: &str, seq: Seq) {
+        self.log().cursors.insert(name.to_string(), seq);
+    }
+
+    fn log(&self) -> MutexGuard<'_, Kept> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log for MemoryStore {
+    type Error = Infallible;
+
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Infallible> {
+        self.keep(batch.records(), batch.notices());
+        Ok(())
+    }
+}
+
+impl Row {
+    fn change(&self, seq: u64) -> Option<Change> {
+        let what = match &self.what {
+            Written::Record(Record::Entry(resource, entry)) => {
+                What::Entry(resource.clone(), Arc::clone(entry))
+            }
+            Written::Record(_) => return None,
+            Written::Notice(notice) => What::Notice(notice.clone()),
+        };
+        Some(Change { seq: Seq(seq), at_ms: self.at_ms, what })
+    }
+}
+
+impl Kept {
+    fn record(&mut self, record: &Record, now_ms: u64) {
+        for slot in Slot::emptied_by(record) {
+            for seq in self.slots.remove(&slot).unwrap_or_default() {
+                self.rows.remove(&seq);
+            }
+        }
+        if let Record::Pruned(resource, base) = record {
+            self.prune(resource, base, now_ms);
+        }
+        let seq = self.write(now_ms, Written::Record(record.clone()));
+        if let Some(slot) = Slot::of(record) {
+            self.slots.entry(slot).or_default().push(seq);
+        }
+        if let Record::Entry(resource, entry) = record {
+            let id = entry.id().clone();
+            self.entries.entry(resource.clone()).or_default().insert((id.author, id.n, seq));
+        }
+    }
+
+    fn write(&mut self, at_ms: u64, what: Written) -> u64 {
+        self.last += 1;
+        let spent = matches!(what, Written::Notice(_));
+        if spent {
+            self.spent.insert((at_ms, self.last));
+        }
+        self.rows.insert(self.last, Row { at_ms, spent, what });
+        self.last
+    }
+
+    fn prune(&mut self, resource: &ResourceId, base: &Base, now_ms: u64) {
+        let Some(entries) = self.entries.get_mut(resource) else { return };
+        for (author, n) in base.upto.iter() {
+            let upto = (author.clone(), 0, 0)..=(author.clone(), n, u64::MAX);
+            let pruned: Vec<_> = entries.range(upto).cloned().collect();
+            for name in pruned {
+                if let Some(row) = self.rows.get_mut(&name.2) {
+                    row.spent = true;
+                }
+                self.spent.insert((now_ms, name.2));
+                entries.remove(&name);
+            }
+        }
+    }
+
+    fn sweep(&mut self, spent_before: u64, limit: usize) {
+        for _ in 0..limit {
+            match self.spent.first() {
+                Some((spent_ms, seq)) if *spent_ms <= spent_before => self.delete(*spent_ms, *seq),
+                _ => return,
+            }
+        }
+    }
+
+    fn drop_spent_entries(&mut self) {
+        let is_entry =
+            |seq| self.rows.get(seq).is_some_and(|row| matches!(row.what, Written::Record(_)));
+        let entries: Vec<_> = self.spent.iter().filter(|(_, seq)| is_entry(seq)).copied().collect();
+        for (spent_ms, seq) in entries {
+            self.delete(spent_ms, seq);
+        }
+    }
+
+    fn delete(&mut self, spent_ms: u64, seq: u64) {
+        self.spent.remove(&(spent_ms, seq));
+        self.rows.remove(&seq);
+        self.swept_to = self.swept_to.max(seq);
+    }
+}

@@ -1,0 +1,196 @@
+//! Opening a data directory: whose is it, is anyone else in it, and is all of it as it was left?
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cheops_core::engine::Record;
+use cheops_core::model::{Incarnation, SiteId};
+use rusqlite::{Connection, TransactionBehavior};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::blobs::{BlobError, Blobs};
+use crate::error::{OpenError, Place};
+use crate::fault::Fault;
+use crate::files;
+use crate::log::{self, Access, FORMAT, Head, Reader, Scanned, Shared, Store};
+use crate::options::Options;
+use crate::snapshots::Snapshots;
+
+/// Everything a site keeps.
+#[derive(Debug)]
+pub struct Opened {
+    /// Takes batches.
+    pub store: Store,
+    /// Follows what was written.
+    pub reader: Reader,
+    /// The files that travel with operations.
+    pub blobs: Blobs,
+    /// Saved states of the application.
+    pub snapshots: Snapshots,
+    /// Which life of the site's disk this is.
+    pub incarnation: Incarnation,
+    /// Whether nothing was ever written in this life: the directory is new.
+    pub first_life: bool,
+    /// What the site's engine is recovered from, in order.
+    pub records: Vec<Record>,
+}
+
+/// Opens the data directory of that site, and makes it if there is none. `draw` gives the number
+/// of a new life: it must be random, so that a site which lost its disk never takes an old one.
+///
+/// Reads and checks everything in the log. Files that nobody needs any more are removed.
+pub fn open(
+    dir: &Path,
+    site: &SiteId,
+    draw: impl FnOnce() -> u64,
+    options: Options,
+) -> Result<Opened, OpenError> {
+    let places = Places::new(dir);
+    files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
+    let lock = lock(&places)?;
+    let is_new = !places.was_created()?;
+    let mut db = log::connect(&places.log, Access::Write)
+        .map_err(|error| Fault::from(error).into_open(&places.log))?;
+    if is_new {
+        create(&mut db, site, Incarnation(draw())).map_err(|fault| fault.into_open(&places.log))?;
+    }
+    let head = admit(&db, &places, site)?;
+    let scanned = check(&db, &head).map_err(|fault| fault.into_open(&places.log))?;
+    places.mark_created(&head)?;
+    let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
+    let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
+        .map_err(|error| blob_error(&places.blobs, error))?;
+    let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
+        .map_err(|source| io_error("clean up", &places.snapshots, source))?;
+    Ok(Opened {
+        incarnation: head.incarnation,
+        first_life: head.next_seq == 1,
+        records: scanned.records,
+        reader: Reader::new(Arc::clone(&shared)),
+        store: Store::new(shared, blobs.clone(), options, head),
+        blobs,
+        snapshots,
+    })
+}
+
+/// What is where in a data directory.
+struct Places {
+    dir: PathBuf,
+    lock: PathBuf,
+    mark: PathBuf,
+    drafts: PathBuf,
+    log: PathBuf,
+    blobs: PathBuf,
+    snapshots: PathBuf,
+}
+
+impl Places {
+    fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            lock: dir.join("lock"),
+            mark: dir.join("site"),
+            drafts: dir.join("tmp"),
+            log: dir.join("log.db"),
+            blobs: dir.join("blobs"),
+            snapshots: dir.join("snapshots"),
+        }
+    }
+
+    /// Whether there was a log once. A log without a single byte looks new to the database, and
+    /// must not be taken for new if it is not.
+    fn was_created(&self) -> Result<bool, OpenError> {
+        let is_there =
+            |path: &Path| path.try_exists().map_err(|source| io_error("look for", path, source));
+        if is_there(&self.mark)? {
+            return Ok(true);
+        }
+        if !is_there(&self.log)? {
+            return Ok(false);
+        }
+        // The machine stopped between the making of the log and the making of its mark, or even
+        // earlier.
+        let empty = log::connect(&self.log, Access::Write).and_then(|db| log::is_empty(&db));
+        Ok(!empty.map_err(|error| Fault::from(error).into_open(&self.log))?)
+    }
+
+    /// From now on an empty log is a lost one.
+    fn mark_created(&self, head: &Head) -> Result<(), OpenError> {
+        if self.mark.exists() {
+            return Ok(());
+        }
+        let text = format!(
+            "cheops data directory, format {FORMAT}\nsite {}\nincarnation {}\n",
+            head.site, head.incarnation
+        );
+        files::remove_drafts(&self.drafts)
+            .and_then(|()| files::write_whole(&self.mark, &self.drafts, text.as_bytes()))
+            .map_err(|source| io_error("write", &self.mark, source))
+    }
+}
+
+fn lock(places: &Places) -> Result<File, OpenError> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(&places.lock)
+        .map_err(|source| io_error("open", &places.lock, source))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::InUse { dir: places.dir.clone() }),
+        Err(errno) => Err(io_error("lock", &places.lock, errno.into())),
+    }
+}
+
+fn create(db: &mut Connection, site: &SiteId, incarnation: Incarnation) -> Result<(), Fault> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    log::create(&transaction)?;
+    Head::new(site.clone(), incarnation).save(&transaction)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Refuses what is not this site's or not of this version, before looking any closer.
+fn admit(db: &Connection, places: &Places, site: &SiteId) -> Result<Head, OpenError> {
+    let failed = |fault: Fault| fault.into_open(&places.log);
+    let damaged = |what: &str| failed(Fault::Damaged(Place::File, what.to_string()));
+    if log::is_empty(db).map_err(|error| failed(error.into()))? {
+        return Err(damaged("it was lost: there is nothing in it any more"));
+    }
+    match log::format(db).map_err(|error| failed(error.into()))? {
+        Some(FORMAT) => {}
+        Some(found) => {
+            let dir = places.dir.clone();
+            return Err(OpenError::FormatVersion { dir, found, understood: FORMAT });
+        }
+        None => return Err(damaged("it is not the log of a site")),
+    }
+    log::matches_schema(db).map_err(failed)?;
+    let head = Head::load(db).map_err(failed)?;
+    if head.site == *site {
+        return Ok(head);
+    }
+    Err(OpenError::WrongSite { dir: places.dir.clone(), found: head.site, asked: site.clone() })
+}
+
+fn check(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
+    let scanned = log::scan(db, head)?;
+    log::check_structure(db)?;
+    Ok(scanned)
+}
+
+fn io_error(doing: &'static str, path: &Path, source: io::Error) -> OpenError {
+    OpenError::Io { doing, path: path.to_path_buf(), source }
+}
+
+fn blob_error(path: &Path, error: BlobError) -> OpenError {
+    match error {
+        BlobError::Io { doing, path, source } => OpenError::Io { doing, path, source },
+        other => io_error("clean up", path, io::Error::other(other)),
+    }
+}

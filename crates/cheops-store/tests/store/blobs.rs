@@ -1,0 +1,264 @@
+//! Contents: stored once, whole or not at all, kept as long as needed and no longer.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cheops_core::model::{BlobId, FileRef, Payload};
+use cheops_store::{BlobError, Blobs, Options, Stored};
+use tempfile::tempdir;
+
+use crate::crash::blob_files;
+use crate::support::{Clock, OnDisk, Twin, entry, id, open_paris, operation, pruned, with_payload};
+
+fn new() -> OnDisk {
+    OnDisk::new(Clock::default().options(Duration::from_secs(60)))
+}
+
+fn store(blobs: &Blobs, content: &[u8]) -> Stored {
+    let mut writer = blobs.create().unwrap();
+    writer.write_all(content).unwrap();
+    writer.finish().unwrap()
+}
+
+fn name_of(content: &[u8]) -> BlobId {
+    BlobId(*blake3::hash(content).as_bytes())
+}
+
+fn file_of(disk: &OnDisk, id: &BlobId) -> PathBuf {
+    let name = id.to_string();
+    disk.dir.path().join("blobs").join(&name[..2]).join(&name[2..])
+}
+
+/// Lets the store look for what nobody needs.
+fn next_batch(disk: &mut OnDisk) {
+    disk.keep(&[entry("other", id("paris", 1))], &[]).unwrap();
+}
+
+#[test]
+fn a_content_is_named_by_its_hash_and_stored_once() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let (first, second) = (store(blobs, b"hello"), store(blobs, b"hello"));
+    assert_eq!((first.id, first.size), (name_of(b"hello"), 5));
+    assert_eq!(second.id, first.id);
+    assert_eq!(blob_files(disk.dir.path()), [first.id.to_string()]);
+    let mut text = String::new();
+    blobs.open_verified(&first.id).unwrap().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text, "hello");
+    assert_eq!(blobs.size().unwrap(), 5);
+}
+
+#[test]
+fn what_is_not_here_is_no_error_to_look_for() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let id = name_of(b"nowhere");
+    assert!(!blobs.contains(&id));
+    assert!(blobs.open_verified(&id).unwrap().is_none());
+    assert!(matches!(blobs.verify(&id), Err(BlobError::Missing { .. })));
+    let copy = disk.dir.path().join("copy");
+    assert!(matches!(blobs.copy_to(&id, &copy), Err(BlobError::Missing { .. })));
+    assert!(!copy.exists());
+}
+
+#[test]
+fn a_writer_that_is_dropped_leaves_nothing() {
+    let disk = new();
+    let mut writer = disk.opened().blobs.create().unwrap();
+    writer.write_all(b"half").unwrap();
+    drop(writer);
+    assert_eq!(disk.opened().blobs.size().unwrap(), 0);
+}
+
+#[test]
+fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"shared");
+    let blob = stored.id;
+    let body = Some(FileRef { name: "body".into(), blob, size: 6 });
+    let (service, method, path) = ("kv".into(), "PUT".into(), "/".into());
+    let http = Payload::Http { service, method, path, headers: vec![], body };
+    let (first, second) =
+        (operation("a", id("paris", 1), &[blob]), with_payload("b", id("paris", 2), http));
+    disk.keep(&[first, second], &[]).unwrap();
+    drop(stored);
+    next_batch(&mut disk);
+    disk.keep(&[pruned("a", [id("paris", 1)])], &[]).unwrap();
+    assert!(disk.opened().blobs.contains(&blob), "the second still needs it");
+    disk.restart();
+    assert!(disk.opened().blobs.contains(&blob));
+    disk.keep(&[pruned("b", [id("paris", 2)])], &[]).unwrap();
+    assert!(!disk.opened().blobs.contains(&blob));
+}
+
+#[test]
+fn an_operation_that_takes_over_a_content_in_the_batch_that_prunes_the_other_keeps_it() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"kept");
+    let blob = stored.id;
+    disk.keep(&[operation("a", id("paris", 1), &[blob])], &[]).unwrap();
+    drop(stored);
+    let batch = [pruned("a", [id("paris", 1)]), operation("a", id("paris", 2), &[blob])];
+    disk.keep(&batch, &[]).unwrap();
+    next_batch(&mut disk);
+    assert!(disk.opened().blobs.contains(&blob));
+}
+
+#[test]
+fn a_pinned_content_stays_and_an_unpinned_one_that_nobody_took_goes() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"uploading");
+    let blob = stored.id;
+    let second = disk.opened().blobs.pin(blob);
+    next_batch(&mut disk);
+    drop(stored);
+    next_batch(&mut disk);
+    assert!(disk.opened().blobs.contains(&blob), "one pin is left");
+    drop(second);
+    next_batch(&mut disk);
+    assert!(!disk.opened().blobs.contains(&blob));
+}
+
+#[test]
+fn a_content_pruned_while_it_is_uploaded_again_is_there_for_the_new_operation() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"again");
+    let blob = stored.id;
+    disk.keep(&[operation("a", id("paris", 1), &[blob])], &[]).unwrap();
+    drop(stored);
+    let again = store(&disk.opened().blobs, b"again");
+    disk.keep(&[pruned("a", [id("paris", 1)])], &[]).unwrap();
+    assert!(disk.opened().blobs.contains(&blob));
+    disk.keep(&[operation("a", id("paris", 2), &[blob])], &[]).unwrap();
+    drop(again);
+    next_batch(&mut disk);
+    assert!(disk.opened().blobs.contains(&blob));
+}
+
+#[test]
+fn uploads_and_removals_of_one_content_never_lose_it() {
+    let mut disk = new();
+    let blobs = disk.opened().blobs.clone();
+    let (sender, uploads) = std::sync::mpsc::sync_channel(2);
+    let uploader = std::thread::spawn(move || {
+        for _ in 0..200 {
+            sender.send(store(&blobs, b"contended")).unwrap();
+        }
+    });
+    for (n, stored) in (1..).zip(uploads) {
+        let blob = stored.id;
+        disk.keep(&[operation("a", id("paris", n), &[blob])], &[]).unwrap();
+        drop(stored);
+        assert!(disk.opened().blobs.contains(&blob), "operation {n} has no content");
+        disk.keep(&[pruned("a", [id("paris", n)])], &[]).unwrap();
+    }
+    uploader.join().unwrap();
+    next_batch(&mut disk);
+    assert!(blob_files(disk.dir.path()).is_empty());
+}
+
+#[test]
+fn what_a_stop_left_behind_is_swept_when_the_store_is_opened() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"needed");
+    disk.keep(&[operation("a", id("paris", 1), &[stored.id])], &[]).unwrap();
+    std::mem::forget(store(&disk.opened().blobs, b"never referred to"));
+    let dir = disk.dir.path().join("blobs");
+    fs::write(dir.join("tmp/17"), b"half").unwrap();
+    fs::write(dir.join("partial").join(name_of(b"x").to_string()), b"half").unwrap();
+    fs::write(dir.join("README"), b"not ours").unwrap();
+    let blob = stored.id;
+    drop(stored);
+    // Stops without letting anyone clean up.
+    let copy = tempdir().unwrap();
+    let status = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(disk.dir.path())
+        .arg(copy.path().join("data"))
+        .status();
+    assert!(status.unwrap().success());
+    let data = copy.path().join("data");
+    let opened = open_paris(&data, Options::default()).unwrap();
+    assert_eq!(blob_files(&data), [blob.to_string()]);
+    opened.blobs.verify(&blob).unwrap();
+    assert_eq!(fs::read_dir(data.join("blobs/tmp")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(data.join("blobs/partial")).unwrap().count(), 0);
+    assert!(data.join("blobs/README").exists());
+}
+
+#[test]
+fn a_damaged_content_is_never_handed_out_and_can_be_stored_anew() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let content = vec![7; 200_000];
+    let stored = store(blobs, &content);
+    let path = file_of(&disk, &stored.id);
+    let mut damaged = content.clone();
+    damaged[150_000] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let is_named =
+        |error: BlobError| matches!(&error, BlobError::Corrupt { path: at, .. } if *at == path);
+    assert!(is_named(blobs.open_verified(&stored.id).unwrap_err()));
+    assert!(is_named(blobs.verify(&stored.id).unwrap_err()));
+    let copy = disk.dir.path().join("copy");
+    assert!(is_named(blobs.copy_to(&stored.id, &copy).unwrap_err()));
+    assert!(!copy.exists(), "a damaged copy was left");
+    let again = store(blobs, &content);
+    blobs.verify(&again.id).unwrap();
+    assert_eq!(blobs.copy_to(&stored.id, &copy).unwrap(), 200_000);
+    assert_eq!(fs::read(&copy).unwrap(), content);
+}
+
+#[test]
+fn fetching_goes_on_where_it_was_left_even_after_a_restart() {
+    let mut disk = new();
+    let content = b"from another site";
+    let (blob, size) = (name_of(content), content.len() as u64);
+    disk.keep(&[operation("a", id("lyon", 1), &[blob])], &[]).unwrap();
+    let mut partial = disk.opened().blobs.partial(blob, size).unwrap();
+    partial.write_all(&content[..5]).unwrap();
+    assert!(matches!(disk.opened().blobs.partial(blob, size), Err(BlobError::BeingFetched { .. })));
+    drop(partial);
+    next_batch(&mut disk);
+    disk.restart();
+    let mut partial = disk.opened().blobs.partial(blob, size).unwrap();
+    assert_eq!(partial.offset(), 5);
+    partial.write_all(&content[5..]).unwrap();
+    let stored = partial.finish().unwrap();
+    assert_eq!((stored.id, stored.size), (blob, size));
+    disk.opened().blobs.verify(&blob).unwrap();
+    assert_eq!(fs::read_dir(disk.dir.path().join("blobs/partial")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_fetched_too_short_is_kept_and_what_is_wrong_is_thrown_away() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let blob = name_of(b"right");
+    let mut partial = blobs.partial(blob, 5).unwrap();
+    partial.write_all(b"wro").unwrap();
+    let error = partial.finish().unwrap_err();
+    assert!(matches!(error, BlobError::Incomplete { have: 3, size: 5, .. }), "{error:?}");
+    let mut partial = blobs.partial(blob, 5).unwrap();
+    assert_eq!(partial.offset(), 3);
+    assert!(partial.write_all(b"too much").is_err());
+    partial.write_all(b"ng").unwrap();
+    let error = partial.finish().unwrap_err();
+    assert!(matches!(error, BlobError::WrongContent { got, .. } if got == name_of(b"wrong")));
+    assert!(!blobs.contains(&blob));
+    assert_eq!(blobs.partial(blob, 5).unwrap().offset(), 0);
+}
+
+#[test]
+fn what_was_fetched_of_a_content_goes_when_nobody_needs_it() {
+    let mut disk = new();
+    let blob = name_of(b"from another site");
+    disk.keep(&[operation("a", id("lyon", 1), &[blob])], &[]).unwrap();
+    disk.opened().blobs.partial(blob, 17).unwrap().write_all(b"from").unwrap();
+    next_batch(&mut disk);
+    assert_eq!(disk.opened().blobs.size().unwrap(), 4);
+    disk.keep(&[pruned("a", [id("lyon", 1)])], &[]).unwrap();
+    assert_eq!(disk.opened().blobs.size().unwrap(), 0);
+}

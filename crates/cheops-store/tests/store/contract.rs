@@ -1,0 +1,290 @@
+//! What a log promises, asked of both stores.
+
+use std::time::Duration;
+
+use cheops_core::engine::{Engine, Event, Now, Record, Settings, Submission, Ticket, Wait};
+use cheops_core::model::{Author, Incarnation, OperationType, Payload, Vector};
+use cheops_core::plan::Ended;
+use cheops_store::{MemoryStore, ReadError, Seq, What};
+
+use crate::support::{
+    Clock, OnDisk, Twin, converged, entry, id, life_of, operation, pruned, reply, resource, site,
+    step, vector,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Runs each of these on a new store of either kind.
+macro_rules! contract {
+    ($($(#[$doc:meta])* fn $name:ident($log:ident, $clock:ident; $retention:expr) $body:block)*) => {
+        mod on_disk {
+            use super::*;
+            $(#[test] fn $name() {
+                let clock = Clock::default();
+                super::$name(&mut OnDisk::new(clock.options($retention)), &clock);
+            })*
+        }
+        mod in_memory {
+            use super::*;
+            $(#[test] fn $name() {
+                let clock = Clock::default();
+                super::$name(&mut MemoryStore::new(clock.options($retention)), &clock);
+            })*
+        }
+        $($(#[$doc])* fn $name($log: &mut dyn Twin, $clock: &Clock) $body)*
+    };
+}
+
+fn seqs(log: &dyn Twin, after: u64) -> Vec<u64> {
+    let changes = log.changes(after, None, 1000).unwrap();
+    changes.items.iter().map(|change| change.seq.0).collect()
+}
+
+contract! {
+    fn records_come_back_in_the_order_they_were_written(log, _clock; DAY) {
+        let first = [entry("a", id("paris", 1)), Record::Begun(resource("a"), step(id("paris", 1)))];
+        let second = [
+            Record::Finished(resource("a"), step(id("paris", 1)), Ended::Ok),
+            reply("a", id("paris", 2), id("paris", 1)),
+            Record::Life(site("lyon"), Incarnation(3)),
+        ];
+        log.keep(&first, &[]).unwrap();
+        log.keep(&second, &[converged("a")]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), [&first[..], &second[..]].concat());
+    }
+
+    fn a_ran_takes_the_place_of_what_ran_before_it_on_the_same_resource(log, _clock; DAY) {
+        let begun = |of: &str| Record::Begun(resource(of), step(id("paris", 1)));
+        let ran = || Record::Ran(resource("a"), Box::default());
+        log.keep(&[ran(), begun("a"), begun("b")], &[]).unwrap();
+        log.keep(&[ran(), begun("a")], &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), [begun("b"), ran(), begun("a")]);
+    }
+
+    fn an_earlier_life_takes_the_place_of_what_was_known_of_the_site(log, _clock; DAY) {
+        let knows = |name: &str, n| {
+            Record::Knows(resource("a"), site(name), Incarnation(1), vector([id("paris", n)]))
+        };
+        let earlier = || Record::EarlierLife(resource("a"), site("lyon"), Vector::default());
+        log.keep(&[knows("lyon", 1), knows("nantes", 1), knows("lyon", 2)], &[]).unwrap();
+        assert_eq!(log.records(), [knows("nantes", 1), knows("lyon", 2)]);
+        log.keep(&[earlier(), knows("lyon", 3)], &[]).unwrap();
+        assert_eq!(log.records(), [knows("nantes", 1), earlier(), knows("lyon", 3)]);
+        log.keep(&[earlier()], &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), [knows("nantes", 1), earlier()]);
+    }
+
+    fn the_last_life_of_each_site_counts(log, _clock; DAY) {
+        let life = |name: &str, n| Record::Life(site(name), Incarnation(n));
+        log.keep(&[life("lyon", 1), life("nantes", 2), life("lyon", 3)], &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), [life("nantes", 2), life("lyon", 3)]);
+    }
+
+    fn pruned_entries_are_not_recovered_and_others_are(log, _clock; DAY) {
+        let kept = [
+            entry("a", id("paris", 3)),
+            entry("a", life_of("paris", 2, 1)),
+            entry("a", id("lyon", 1)),
+            entry("b", id("paris", 1)),
+        ];
+        log.keep(&[entry("a", id("paris", 1)), entry("a", id("paris", 2))], &[]).unwrap();
+        log.keep(&kept, &[]).unwrap();
+        log.keep(&[pruned("a", [id("paris", 2)])], &[]).unwrap();
+        log.restart();
+        let prune = [pruned("a", [id("paris", 2)])];
+        assert_eq!(log.records(), [&kept[..], &prune[..]].concat());
+    }
+
+    fn only_what_came_before_it_is_pruned(log, _clock; DAY) {
+        let both = [pruned("a", [id("paris", 2)]), entry("a", id("paris", 1))];
+        log.keep(&both, &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), both);
+    }
+
+    fn numbers_beyond_what_a_database_can_count_are_pruned_like_others(log, _clock; DAY) {
+        let (low, high) = (entry("a", id("paris", 5)), entry("a", id("paris", u64::MAX)));
+        log.keep(&[low.clone(), high.clone()], &[]).unwrap();
+        let upto = [id("paris", u64::MAX - 1)];
+        log.keep(&[pruned("a", upto.clone())], &[]).unwrap();
+        assert_eq!(log.records(), [high, pruned("a", upto)]);
+        let upto = [id("paris", u64::MAX)];
+        log.keep(&[pruned("a", upto.clone())], &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), [pruned("a", upto)]);
+    }
+
+    fn changes_are_entries_and_notices_in_order(log, clock; DAY) {
+        clock.set(17);
+        let life = Record::Life(site("lyon"), Incarnation(3));
+        log.keep(&[entry("a", id("paris", 1)), life, entry("b", id("paris", 2))], &[converged("a")])
+            .unwrap();
+        log.restart();
+        let changes = log.changes(0, None, 10).unwrap();
+        assert_eq!(changes.items.iter().map(|change| change.at_ms).collect::<Vec<_>>(), [17; 3]);
+        assert_eq!(seqs(log, 0), [1, 3, 4]);
+        assert!(matches!(&changes.items[1].what, What::Entry(of, _) if *of == resource("b")));
+        assert_eq!(changes.items[2].what, What::Notice(converged("a")));
+        let of_a = log.changes(0, Some(&resource("a")), 10).unwrap();
+        assert_eq!(of_a.items.iter().map(|change| change.seq.0).collect::<Vec<_>>(), [1, 4]);
+    }
+
+    fn a_follower_goes_on_where_it_was_and_sees_each_change_once(log, _clock; DAY) {
+        for n in 1..=10 {
+            log.keep(&[entry("a", id("paris", n)), entry("b", id("paris", n))], &[]).unwrap();
+        }
+        let (mut after, mut seen) = (Seq(0), Vec::new());
+        loop {
+            let changes = log.changes(after.0, Some(&resource("b")), 3).unwrap();
+            assert!(changes.items.len() <= 3);
+            seen.extend(changes.items.iter().map(|change| change.seq.0));
+            after = changes.next;
+            if !changes.more {
+                break;
+            }
+        }
+        assert_eq!(seen, (1..=10).map(|n| 2 * n).collect::<Vec<_>>());
+        assert_eq!(after, log.last());
+        assert!(log.changes(after.0, None, 10).unwrap().items.is_empty());
+    }
+
+    fn a_follower_of_a_quiet_resource_does_not_fall_behind(log, _clock; DAY) {
+        log.keep(&[entry("a", id("paris", 1)), entry("a", id("paris", 2))], &[]).unwrap();
+        let changes = log.changes(0, Some(&resource("quiet")), 10).unwrap();
+        assert_eq!((changes.items.len(), changes.next), (0, Seq(2)));
+    }
+
+    fn places_are_never_given_out_twice(log, _clock; DAY) {
+        let life = |n| Record::Life(site("lyon"), Incarnation(n));
+        log.keep(&[life(1), life(2)], &[]).unwrap();
+        log.keep(&[life(3)], &[]).unwrap();
+        log.restart();
+        assert_eq!(log.last(), Seq(3));
+        log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();
+        assert_eq!(seqs(log, 0), [4]);
+    }
+
+    fn what_was_pruned_can_be_followed_until_its_retention_has_passed(log, clock; DAY) {
+        let day = 24 * 3600 * 1000;
+        log.keep(&[entry("a", id("paris", 1)), entry("a", id("paris", 2))], &[converged("a")])
+            .unwrap();
+        clock.set(day / 2);
+        log.keep(&[pruned("a", [id("paris", 1)])], &[]).unwrap();
+        log.restart();
+        assert_eq!(seqs(log, 0), [1, 2, 3]);
+        // The notice has its age, and the entry has been pruned for half a day.
+        clock.set(day);
+        log.keep(&[entry("b", id("paris", 3))], &[]).unwrap();
+        assert!(matches!(log.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
+        assert!(matches!(log.changes(2, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
+        assert_eq!(seqs(log, 3), [5]);
+        clock.set(day * 3 / 2);
+        log.keep(&[entry("b", id("paris", 4))], &[]).unwrap();
+        log.restart();
+        assert!(matches!(log.changes(2, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
+        let alive = [
+            entry("a", id("paris", 2)),
+            pruned("a", [id("paris", 1)]),
+            entry("b", id("paris", 3)),
+            entry("b", id("paris", 4)),
+        ];
+        assert_eq!(log.records(), alive);
+    }
+
+    fn without_retention_what_is_pruned_is_gone_at_once(log, _clock; Duration::ZERO) {
+        log.keep(&[entry("a", id("paris", 1)), entry("a", id("paris", 2))], &[]).unwrap();
+        log.keep(&[pruned("a", [id("paris", 1)])], &[converged("a")]).unwrap();
+        assert!(matches!(log.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(1) })));
+        assert_eq!(seqs(log, 1), [2, 4]);
+        log.keep(&[entry("a", id("paris", 3))], &[]).unwrap();
+        assert!(matches!(log.changes(3, None, 9), Err(ReadError::Gone { oldest: Seq(4) })));
+        assert_eq!(seqs(log, 4), [5]);
+    }
+
+    fn a_long_history_is_swept_in_small_steps_to_its_end(log, clock; DAY) {
+        let many: Vec<_> = (1..=1000).map(|n| entry("a", id("paris", n))).collect();
+        log.keep(&many, &[]).unwrap();
+        log.keep(&[pruned("a", [id("paris", 1000)])], &[]).unwrap();
+        clock.set(2 * 24 * 3600 * 1000);
+        log.keep(&[], &[converged("a")]).unwrap();
+        let Err(ReadError::Gone { oldest }) = log.changes(0, None, 1) else { panic!("none swept") };
+        assert!(oldest < Seq(1000), "all at once");
+        for _ in 0..20 {
+            log.keep(&[], &[converged("a")]).unwrap();
+        }
+        assert_eq!(log.changes(1000, None, 2000).unwrap().items.len(), 21);
+        assert!(matches!(log.changes(0, None, 1), Err(ReadError::Gone { oldest: Seq(1000) })));
+    }
+
+    fn cursors_are_kept_by_name(log, _clock; DAY) {
+        assert_eq!(log.cursor("hook"), None);
+        log.set_cursor("hook", Seq(3));
+        log.set_cursor("other", Seq(9));
+        log.set_cursor("hook", Seq(4));
+        log.restart();
+        assert_eq!((log.cursor("hook"), log.cursor("other")), (Some(Seq(4)), Some(Seq(9))));
+    }
+
+    fn the_same_entry_may_be_written_twice(log, _clock; DAY) {
+        let twice = [entry("a", id("paris", 1)), entry("a", id("paris", 1))];
+        log.keep(&twice, &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), twice);
+        log.keep(&[pruned("a", [id("paris", 1)])], &[]).unwrap();
+        assert_eq!(log.records().len(), 1);
+    }
+
+    fn an_operation_that_uses_one_content_twice_is_written(log, _clock; DAY) {
+        let blob = cheops_core::model::BlobId([7; 32]);
+        let uses = [operation("a", id("paris", 1), &[blob, blob])];
+        log.keep(&uses, &[]).unwrap();
+        log.restart();
+        assert_eq!(log.records(), uses);
+    }
+}
+
+/// The decisions of a real engine, committed to each store, bring back the same engine.
+#[test]
+fn an_engine_recovers_from_either_store() {
+    fn submit(n: u64) -> Event {
+        Event::Submitted(Submission {
+            ticket: Ticket(n),
+            resource: resource("a"),
+            sites: Some([site("paris"), site("lyon")].into()),
+            config: None,
+            kind: OperationType::new("set").unwrap(),
+            payload: Payload::shell("true"),
+            force: false,
+            wait: Wait::Nothing,
+            timeout_ms: 0,
+        })
+    }
+    let me = Author { site: site("paris"), incarnation: Incarnation(7) };
+    let settings = Settings::new(me, [site("lyon")]);
+    let clock = Clock::default();
+    let mut disk = OnDisk::new(clock.options(DAY));
+    let mut memory = MemoryStore::new(clock.options(DAY));
+    for log in [0, 1] {
+        let (mut engine, reaction) = Engine::recover(settings.clone(), [], Now::default());
+        let mut reactions = vec![reaction];
+        for n in 0..5 {
+            reactions.push(engine.handle(Now { mono_ms: n, wall_ms: n }, submit(n)));
+        }
+        for reaction in reactions {
+            match log {
+                0 => drop(
+                    reaction.commit(&mut disk.opened_mut().store).map_err(|e| e.error).unwrap(),
+                ),
+                _ => drop(reaction.commit(&mut memory).map_err(|e| e.error).unwrap()),
+            }
+        }
+    }
+    disk.restart();
+    assert!(disk.records().len() > 5, "{:?}", disk.records());
+    assert_eq!(disk.records(), memory.records());
+    assert_eq!(disk.changes(0, None, 99).unwrap(), memory.changes(0, None, 99).unwrap());
+}

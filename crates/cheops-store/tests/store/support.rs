@@ -1,0 +1,220 @@
+//! Short names for long values, a clock that stands still, and a store that can be restarted.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cheops_core::engine::{Base, Declared, Notice, Record};
+use cheops_core::model::{
+    Author, BlobId, Body, Entry, EntryId, FileRef, Incarnation, Operation, OperationId,
+    OperationType, Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
+};
+use cheops_core::plan::{Item, Step};
+use cheops_store::{
+    AppendError, Changes, MemoryStore, OpenError, Opened, Options, ReadError, Seq, WallClock, open,
+};
+use tempfile::TempDir;
+
+pub(crate) fn site(name: &str) -> SiteId {
+    SiteId::new(name).unwrap()
+}
+
+pub(crate) fn resource(name: &str) -> ResourceId {
+    ResourceId::new(name).unwrap()
+}
+
+pub(crate) fn id(name: &str, n: u64) -> EntryId {
+    life_of(name, 1, n)
+}
+
+pub(crate) fn life_of(name: &str, incarnation: u64, n: u64) -> EntryId {
+    let author = Author { site: site(name), incarnation: Incarnation(incarnation) };
+    EntryId { author, n }
+}
+
+pub(crate) fn vector(ids: impl IntoIterator<Item = EntryId>) -> Vector {
+    ids.into_iter().collect()
+}
+
+pub(crate) fn operation(of: &str, id: EntryId, files: &[BlobId]) -> Record {
+    let file =
+        |(at, blob): (usize, &BlobId)| FileRef { name: format!("f{at}"), blob: *blob, size: 1 };
+    let payload = Payload::Shell {
+        command: format!("echo {id}"),
+        files: files.iter().enumerate().map(file).collect(),
+    };
+    with_payload(of, id, payload)
+}
+
+pub(crate) fn with_payload(of: &str, id: EntryId, payload: Payload) -> Record {
+    let operation = Operation {
+        stamp: Stamp { wall_ms: id.n, counter: 0 },
+        id: OperationId(id),
+        resource: resource(of),
+        parents: Vec::new(),
+        kind: OperationType::new("set").unwrap(),
+        payload,
+        replaces: Replaces::Nothing,
+        declares: None,
+    };
+    let entry = Entry { after: 0, body: Body::Operation(operation) };
+    Record::Entry(resource(of), Arc::new(entry))
+}
+
+pub(crate) fn entry(of: &str, id: EntryId) -> Record {
+    operation(of, id, &[])
+}
+
+pub(crate) fn reply(of: &str, id: EntryId, to: EntryId) -> Record {
+    let reply = Reply {
+        stamp: Stamp { wall_ms: id.n, counter: 1 },
+        id,
+        operation: OperationId(to),
+        status: Status::Ok,
+        outcome: Some(Outcome::success("done")),
+    };
+    Record::Entry(resource(of), Arc::new(Entry { after: 0, body: Body::Reply(reply) }))
+}
+
+pub(crate) fn step(id: EntryId) -> Step {
+    let kind = OperationType::new("set").unwrap();
+    Step::Run(Item { id: OperationId(id), kind, replaces: Replaces::Nothing })
+}
+
+pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Record {
+    let sites = BTreeSet::from([site("paris")]);
+    let declared = Some(Declared { sites, config: None });
+    Record::Pruned(resource(of), Box::new(Base { upto: vector(upto), declared }))
+}
+
+pub(crate) fn converged(of: &str) -> Notice {
+    Notice::Converged(resource(of))
+}
+
+/// A clock that shows what it was set to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    pub(crate) fn set(&self, ms: u64) {
+        self.0.store(ms, Ordering::Relaxed);
+    }
+
+    pub(crate) fn options(&self, retention: Duration) -> Options {
+        let shown = Arc::clone(&self.0);
+        let clock = WallClock::new(move || shown.load(Ordering::Relaxed));
+        Options { audit_retention: retention, clock }
+    }
+}
+
+pub(crate) fn open_paris(dir: &Path, options: Options) -> Result<Opened, OpenError> {
+    open(dir, &site("paris"), || 7, options)
+}
+
+/// What both stores promise.
+pub(crate) trait Twin {
+    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError>;
+    fn records(&mut self) -> Vec<Record>;
+    fn changes(
+        &self,
+        after: u64,
+        of: Option<&ResourceId>,
+        limit: usize,
+    ) -> Result<Changes, ReadError>;
+    fn last(&self) -> Seq;
+    fn set_cursor(&self, name: &str, seq: Seq);
+    fn cursor(&self, name: &str) -> Option<Seq>;
+    /// Stops and starts, where there is something to start again from.
+    fn restart(&mut self);
+}
+
+impl Twin for MemoryStore {
+    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
+        MemoryStore::keep(self, records, notices);
+        Ok(())
+    }
+    fn records(&mut self) -> Vec<Record> {
+        MemoryStore::records(self)
+    }
+    fn changes(
+        &self,
+        after: u64,
+        of: Option<&ResourceId>,
+        limit: usize,
+    ) -> Result<Changes, ReadError> {
+        self.changes_since(Seq(after), of, limit)
+    }
+    fn last(&self) -> Seq {
+        self.last_seq()
+    }
+    fn set_cursor(&self, name: &str, seq: Seq) {
+        MemoryStore::set_cursor(self, name, seq);
+    }
+    fn cursor(&self, name: &str) -> Option<Seq> {
+        MemoryStore::cursor(self, name)
+    }
+    fn restart(&mut self) {}
+}
+
+/// A store in a directory that is gone with it.
+#[derive(Debug)]
+pub(crate) struct OnDisk {
+    pub(crate) dir: TempDir,
+    options: Options,
+    opened: Option<Opened>,
+}
+
+impl OnDisk {
+    pub(crate) fn new(options: Options) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = Some(open_paris(dir.path(), options.clone()).unwrap());
+        Self { dir, options, opened }
+    }
+
+    pub(crate) fn opened(&self) -> &Opened {
+        self.opened.as_ref().unwrap()
+    }
+
+    pub(crate) fn opened_mut(&mut self) -> &mut Opened {
+        self.opened.as_mut().unwrap()
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.opened = None;
+    }
+}
+
+impl Twin for OnDisk {
+    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
+        self.opened_mut().store.keep(records, notices)
+    }
+    fn records(&mut self) -> Vec<Record> {
+        self.opened_mut().store.records().unwrap()
+    }
+    fn changes(
+        &self,
+        after: u64,
+        of: Option<&ResourceId>,
+        limit: usize,
+    ) -> Result<Changes, ReadError> {
+        self.opened().reader.changes_since(Seq(after), of, limit)
+    }
+    fn last(&self) -> Seq {
+        self.opened().reader.last_seq().unwrap()
+    }
+    fn set_cursor(&self, name: &str, seq: Seq) {
+        self.opened().reader.set_cursor(name, seq).unwrap();
+    }
+    fn cursor(&self, name: &str) -> Option<Seq> {
+        self.opened().reader.cursor(name).unwrap()
+    }
+    fn restart(&mut self) {
+        self.stop();
+        let opened = open_paris(self.dir.path(), self.options.clone()).unwrap();
+        self.opened = Some(opened);
+        let records = std::mem::take(&mut self.opened_mut().records);
+        assert_eq!(records, self.records(), "opening gives what reading again gives");
+    }
+}

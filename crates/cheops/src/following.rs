@@ -1,0 +1,446 @@
+//! Following an operation that was handed in: each site's reply as it arrives, and in the end
+//! whether what was asked happened.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anstyle::Style;
+use cheops_api::{Lines, Reply, ReplyStatus, SiteReply, SubmitEvent, Wait};
+
+use crate::failure::{Failure, Verdict};
+use crate::grid::{cut, one_line};
+use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
+use crate::output::{Format, Output};
+use crate::shell::joined;
+use crate::text::{counted, listed, printable};
+use crate::time::span;
+
+/// More of what a command printed is rarely read.
+const MAX_OUTPUT_LINES: usize = 10;
+/// How often the status line says how long it has been.
+const TICK: Duration = Duration::from_millis(200);
+/// What is printed in less time needs no status line.
+const SOON: Duration = Duration::from_millis(400);
+
+/// Prints what is heard until all is said.
+pub(crate) async fn follow(
+    mut events: Lines<SubmitEvent>,
+    wait: Wait,
+    started: Instant,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
+    let mut tally = Tally::new(wait);
+    while let Some(event) = next(&mut events, &tally, started, output).await? {
+        match output.format {
+            Format::Json => output.json_line(&event)?,
+            Format::Table => {
+                for line in tally.told(&event, started.elapsed(), output.width) {
+                    output.line(line)?;
+                }
+            }
+        }
+        tally.hear(event);
+    }
+    if tally.ending.is_none() {
+        return Err(Failure::away("the agent stopped before all was said")
+            .hint("what was accepted goes on; ask again once the agent is back"));
+    }
+    if output.format == Format::Table {
+        for remark in tally.remarks() {
+            output.aside(styled(DIM, remark));
+        }
+    }
+    Ok(tally.verdict())
+}
+
+/// The next event; while it does not come, the status line says who is awaited.
+async fn next(
+    events: &mut Lines<SubmitEvent>,
+    tally: &Tally,
+    started: Instant,
+    output: &mut Output,
+) -> Result<Option<SubmitEvent>, Failure> {
+    let mut next = std::pin::pin!(events.next());
+    loop {
+        tokio::select! {
+            event = &mut next => return Ok(event?),
+            () = tokio::time::sleep(TICK) => {
+                let elapsed = started.elapsed();
+                if elapsed > SOON {
+                    output.status(&tally.status(elapsed));
+                }
+            }
+        }
+    }
+}
+
+/// What was heard so far.
+#[derive(Debug)]
+struct Tally {
+    wait: Wait,
+    accepted: Option<Accepted>,
+    replies: BTreeMap<String, ReplyStatus>,
+    ending: Option<Ending>,
+}
+
+#[derive(Debug)]
+struct Accepted {
+    operation: String,
+    resource: String,
+    sites: Vec<String>,
+    site: String,
+}
+
+#[derive(Debug)]
+enum Ending {
+    Done,
+    TimedOut,
+}
+
+impl Tally {
+    fn new(wait: Wait) -> Self {
+        Self { wait, accepted: None, replies: BTreeMap::new(), ending: None }
+    }
+
+    fn hear(&mut self, event: SubmitEvent) {
+        match event {
+            SubmitEvent::Accepted { operation, resource, sites, site } => {
+                self.accepted = Some(Accepted { operation, resource, sites, site });
+            }
+            SubmitEvent::Reply(SiteReply { site, reply, .. }) => {
+                self.replies.insert(site, reply.status);
+            }
+            SubmitEvent::Done => self.ending = Some(Ending::Done),
+            SubmitEvent::TimedOut { .. } => self.ending = Some(Ending::TimedOut),
+        }
+    }
+
+    /// Sites that are waited for and have not replied.
+    fn awaited(&self) -> Vec<&str> {
+        let Some(accepted) = &self.accepted else { return Vec::new() };
+        let sites = accepted.sites.iter().map(String::as_str);
+        let is_awaited = |site: &str| match self.wait {
+            Wait::All => true,
+            Wait::Local => site == accepted.site,
+            Wait::None => false,
+        };
+        sites.filter(|site| is_awaited(site) && !self.replies.contains_key(*site)).collect()
+    }
+
+    fn status(&self, elapsed: Duration) -> String {
+        let awaited = self.awaited();
+        let time = span(elapsed);
+        match (&self.accepted, awaited.as_slice()) {
+            (None, _) => format!("handing in … {time}"),
+            (Some(_), []) => format!("waiting … {time}"),
+            (Some(_), sites) => format!("waiting for {} … {time}", listed(sites)),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.replies.values().any(|status| *status != ReplyStatus::Ok) {
+            return Verdict::Problems;
+        }
+        match &self.ending {
+            Some(Ending::Done) if self.awaited().is_empty() => Verdict::Fine,
+            _ => Verdict::Missing,
+        }
+    }
+
+    fn told(&self, event: &SubmitEvent, elapsed: Duration, width: usize) -> Vec<String> {
+        match event {
+            SubmitEvent::Accepted { operation, site, .. } => {
+                let operation = styled(ACCENT, operation);
+                let at = format!("{DIM}accepted at {site}{DIM:#}");
+                vec![format!("{operation} {at}")]
+            }
+            SubmitEvent::Reply(said) => {
+                let sites = self.accepted.iter().flat_map(|accepted| &accepted.sites);
+                let longest = sites.chain([&said.site]).map(|site| site.chars().count()).max();
+                reply_told(said, elapsed, longest.unwrap_or_default(), width)
+            }
+            SubmitEvent::Done => Vec::new(),
+            SubmitEvent::TimedOut { missing } => {
+                let mark = styled(WARN, "…");
+                missing
+                    .iter()
+                    .map(|site| {
+                        format!("{mark} {} {}", styled(BOLD, site), styled(WARN, "no reply"))
+                    })
+                    .collect()
+            }
+        }
+    }
+
+    /// What to do about what did not happen.
+    fn remarks(&self) -> Vec<String> {
+        let Some(accepted) = &self.accepted else { return Vec::new() };
+        let Accepted { operation, resource, .. } = accepted;
+        let id = joined(std::slice::from_ref(resource));
+        let at = |status| -> Vec<&String> {
+            self.replies.iter().filter(|(_, said)| **said == status).map(|(site, _)| site).collect()
+        };
+        let mut remarks = Vec::new();
+        if !at(ReplyStatus::Superseded).is_empty() {
+            remarks.push(format!("another operation took its place: cheops explain {id}"));
+        }
+        let doubtful = at(ReplyStatus::InDoubt);
+        if !doubtful.is_empty() {
+            remarks.push(format!(
+                "settle it with the agent of {}: cheops settle {id} {operation} skip|rerun",
+                listed(&doubtful)
+            ));
+        }
+        if let Some(Ending::TimedOut) = &self.ending {
+            remarks.push(format!("the work goes on: cheops resource {id}"));
+        }
+        remarks
+    }
+}
+
+/// How good a status is.
+pub(crate) fn style_of(status: ReplyStatus) -> Style {
+    match status {
+        ReplyStatus::Ok => GOOD,
+        ReplyStatus::Ko => BAD,
+        ReplyStatus::Superseded | ReplyStatus::InDoubt | ReplyStatus::Partial => WARN,
+    }
+}
+
+/// One site's reply in a line, and what it printed.
+fn reply_told(said: &SiteReply, elapsed: Duration, longest: usize, width: usize) -> Vec<String> {
+    let SiteReply { site, reply, .. } = said;
+    let style = style_of(reply.status);
+    let mark = if reply.status == ReplyStatus::Ok { "✓" } else { "✗" };
+    let (word, time) = (reply.status.word(), span(elapsed));
+    let mut head = format!(
+        "{style}{mark}{style:#} {BOLD}{site:longest$}{BOLD:#}  {style}{word:10}{style:#}  \
+         {DIM}{time:>7}{DIM:#}"
+    );
+    let used = longest + 23;
+    let detail = detail(reply);
+    let text = printable(reply.output.trim_end());
+    let fits = |text: &str| used + detail.chars().count() + text.chars().count() + 4 <= width;
+    if !detail.is_empty() {
+        head.push_str(&format!("  {style}{detail}{style:#}"));
+    }
+    if text.is_empty() {
+        return vec![head];
+    }
+    if !text.contains('\n') && fits(&text) && !reply.truncated {
+        return vec![format!("{head}  {text}")];
+    }
+    let mut lines = vec![head];
+    lines.extend(output_told(&text, reply.truncated, width));
+    lines
+}
+
+/// What was printed, indented; not all of it if it is long.
+pub(crate) fn output_told(text: &str, truncated: bool, width: usize) -> Vec<String> {
+    let all: Vec<&str> = text.lines().collect();
+    let shown = all.iter().take(MAX_OUTPUT_LINES);
+    let mut lines: Vec<String> = shown
+        .map(|line| format!("    {}", cut(&one_line(line), width.saturating_sub(4))))
+        .collect();
+    if all.len() > MAX_OUTPUT_LINES {
+        let more = counted(all.len() - MAX_OUTPUT_LINES, "more line");
+        lines.push(styled(DIM, format!("    … {more}; `--output json` has them")));
+    }
+    if truncated {
+        lines.push(styled(DIM, "    … and more that the site did not keep"));
+    }
+    lines
+}
+
+/// What the status does not say.
+pub(crate) fn detail(reply: &Reply) -> String {
+    match reply {
+        Reply { status: ReplyStatus::Superseded, by: Some(by), .. } => {
+            format!("{by} took its place")
+        }
+        Reply { status: ReplyStatus::InDoubt, .. } => "the site stopped while it ran".to_owned(),
+        Reply { status: ReplyStatus::Partial, done: Some(done), of: Some(of), .. } => {
+            format!("{done} of {of} steps")
+        }
+        Reply { http_status: Some(status), .. } => format!("HTTP {status}"),
+        Reply { limit_ms: Some(limit), .. } => {
+            format!("ended at its time limit of {}", span(Duration::from_millis(*limit)))
+        }
+        Reply { exit_code: Some(code), .. } if *code != 0 => format!("exit code {code}"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::grid::bare;
+
+    fn reply(status: ReplyStatus) -> Reply {
+        Reply {
+            status,
+            by: None,
+            done: None,
+            of: None,
+            exit_code: None,
+            http_status: None,
+            limit_ms: None,
+            output: String::new(),
+            truncated: false,
+            time: "2026-01-02T03:04:05.678Z".to_owned(),
+        }
+    }
+
+    fn said(site: &str, reply: Reply) -> SubmitEvent {
+        SubmitEvent::Reply(SiteReply {
+            site: site.to_owned(),
+            operation: "paris-5f.7".to_owned(),
+            reply,
+        })
+    }
+
+    fn accepted() -> SubmitEvent {
+        SubmitEvent::Accepted {
+            operation: "paris-5f.7".to_owned(),
+            resource: "my counter".to_owned(),
+            sites: ["lyon", "nice", "paris"].map(str::to_owned).into(),
+            site: "paris".to_owned(),
+        }
+    }
+
+    /// All that is printed, remarks last, and the verdict.
+    fn played(wait: Wait, events: Vec<SubmitEvent>) -> (String, Verdict) {
+        let mut tally = Tally::new(wait);
+        let mut lines = Vec::new();
+        for (n, event) in (1..).zip(events) {
+            lines.extend(tally.told(&event, Duration::from_millis(n * 7), 80));
+            tally.hear(event);
+        }
+        lines.extend(tally.remarks());
+        (bare(&lines), tally.verdict())
+    }
+
+    #[test]
+    fn replies_are_told_as_they_come() {
+        let many: Vec<String> = (1..=12).map(|n| format!("line {n}")).collect();
+        let (text, verdict) = played(
+            Wait::All,
+            vec![
+                accepted(),
+                said("paris", Reply { output: "29\n".to_owned(), ..reply(ReplyStatus::Ok) }),
+                said(
+                    "lyon",
+                    Reply {
+                        exit_code: Some(1),
+                        output: many.join("\n"),
+                        truncated: true,
+                        ..reply(ReplyStatus::Ko)
+                    },
+                ),
+                said(
+                    "nice",
+                    Reply { by: Some("lyon-2.1".to_owned()), ..reply(ReplyStatus::Superseded) },
+                ),
+                SubmitEvent::Done,
+            ],
+        );
+        expect![[r#"
+            paris-5f.7 accepted at paris
+            ✓ paris  OK            14 ms  29
+            ✗ lyon   KO            21 ms  exit code 1
+                line 1
+                line 2
+                line 3
+                line 4
+                line 5
+                line 6
+                line 7
+                line 8
+                line 9
+                line 10
+                … 2 more lines; `--output json` has them
+                … and more that the site did not keep
+            ✗ nice   SUPERSEDED    28 ms  lyon-2.1 took its place
+            another operation took its place: cheops explain 'my counter'
+        "#]]
+        .assert_eq(&text);
+        assert_eq!(verdict, Verdict::Problems);
+    }
+
+    #[test]
+    fn what_a_status_does_not_say_stands_beside_it() {
+        let (text, verdict) = played(
+            Wait::All,
+            vec![
+                accepted(),
+                said("paris", reply(ReplyStatus::InDoubt)),
+                said("lyon", Reply { done: Some(2), of: Some(5), ..reply(ReplyStatus::Partial) }),
+                said(
+                    "nice",
+                    Reply {
+                        http_status: Some(409),
+                        output: "{\"error\": \"taken\"}".to_owned(),
+                        ..reply(ReplyStatus::Ko)
+                    },
+                ),
+                SubmitEvent::Done,
+            ],
+        );
+        expect![[r#"
+            paris-5f.7 accepted at paris
+            ✗ paris  IN-DOUBT      14 ms  the site stopped while it ran
+            ✗ lyon   PARTIAL       21 ms  2 of 5 steps
+            ✗ nice   KO            28 ms  HTTP 409  {"error": "taken"}
+            settle it with the agent of paris: cheops settle 'my counter' paris-5f.7 skip|rerun
+        "#]]
+        .assert_eq(&text);
+        assert_eq!(verdict, Verdict::Problems);
+    }
+
+    #[test]
+    fn who_is_missing_is_named() {
+        let (text, verdict) = played(
+            Wait::All,
+            vec![
+                accepted(),
+                said("paris", reply(ReplyStatus::Ok)),
+                SubmitEvent::TimedOut { missing: vec!["lyon".to_owned(), "nice".to_owned()] },
+            ],
+        );
+        expect![[r#"
+            paris-5f.7 accepted at paris
+            ✓ paris  OK            14 ms
+            … lyon no reply
+            … nice no reply
+            the work goes on: cheops resource 'my counter'
+        "#]]
+        .assert_eq(&text);
+        assert_eq!(verdict, Verdict::Missing);
+    }
+
+    #[test]
+    fn all_is_well_only_if_everyone_waited_for_said_so() {
+        let ok = |site| said(site, reply(ReplyStatus::Ok));
+        let done = || SubmitEvent::Done;
+        let verdict = |wait, events| played(wait, events).1;
+        assert_eq!(
+            verdict(Wait::All, vec![accepted(), ok("paris"), ok("lyon"), ok("nice"), done()]),
+            Verdict::Fine
+        );
+        assert_eq!(verdict(Wait::All, vec![accepted(), ok("paris"), done()]), Verdict::Missing);
+        assert_eq!(verdict(Wait::Local, vec![accepted(), ok("paris"), done()]), Verdict::Fine);
+        assert_eq!(verdict(Wait::Local, vec![accepted(), ok("lyon"), done()]), Verdict::Missing);
+        assert_eq!(verdict(Wait::None, vec![accepted(), done()]), Verdict::Fine);
+    }
+
+    #[test]
+    fn the_status_line_names_who_is_awaited() {
+        let mut tally = Tally::new(Wait::All);
+        assert_eq!(tally.status(Duration::from_secs(1)), "handing in … 1.0 s");
+        tally.hear(accepted());
+        tally.hear(said("paris", reply(ReplyStatus::Ok)));
+        assert_eq!(tally.status(Duration::from_secs(3)), "waiting for lyon and nice … 3.0 s");
+    }
+}

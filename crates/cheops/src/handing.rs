@@ -1,0 +1,130 @@
+//! What all verbs that hand in operations take, checked before anything is sent.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use cheops_api::{Action, Submit, Upload, Wait};
+use cheops_core::model::{OperationType, ResourceId};
+use cheops_scope::Look;
+use clap::Args;
+use clap::builder::{PossibleValue, TypedValueParser};
+
+use crate::agent;
+use crate::failure::{Failure, Verdict};
+use crate::following::follow;
+use crate::output::{Format, Output};
+use crate::time::duration;
+use crate::verbs::matrix;
+
+/// Whose replies to wait for, and how long.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Waiting {
+    /// Whose replies to wait for: every site's, the agent's own site's, or nobody's
+    #[arg(long, value_name = "WHOM", default_value = "all", value_parser = waits())]
+    pub(crate) wait: Wait,
+    /// How long to wait; the work goes on after that
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+impl Waiting {
+    pub(crate) fn timeout_ms(self) -> u64 {
+        milliseconds(self.timeout)
+    }
+}
+
+/// As the API counts.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn waits() -> impl TypedValueParser<Value = Wait> {
+    let values = [
+        PossibleValue::new("all").help("every site of the resource"),
+        PossibleValue::new("local").help("the site of the agent asked"),
+        PossibleValue::new("none").help("nobody: it is enough that the operation is on disk"),
+    ];
+    clap::builder::PossibleValuesParser::new(values).map(|word| match word.as_str() {
+        "local" => Wait::Local,
+        "none" => Wait::None,
+        _ => Wait::All,
+    })
+}
+
+/// An operation, except for what it does.
+#[derive(Debug, Args)]
+pub(crate) struct Handing {
+    /// The resource to change
+    #[arg(long, value_name = "ID")]
+    id: String,
+    /// The sites that hold it, such as 'paris & lyon'; needed for a new resource only
+    #[arg(long, value_name = "SITES")]
+    sites: Option<String>,
+    /// The operation's type, by which the matrix decides
+    #[arg(long = "type", short = 't', value_name = "TYPE")]
+    kind: String,
+    /// A resolution matrix, in JSON or YAML; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+    config: Option<PathBuf>,
+    /// A built-in resolution matrix
+    #[arg(long, value_name = "NAME", value_parser = matrix::profile_names())]
+    profile: Option<String>,
+    /// Make it the resolution: it replaces everything before it and clears errors
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+impl Handing {
+    /// Hands it in and follows it.
+    pub(crate) fn hand_in(
+        &self,
+        address: &str,
+        action: Action,
+        files: &[Upload],
+        output: &mut Output,
+    ) -> Result<Verdict, Failure> {
+        check_resource(&self.id)?;
+        let kind = OperationType::new(&self.kind);
+        kind.map_err(|error| Failure::caller(error.to_string()).hint("`--type set`, for example"))?;
+        if let Some(sites) = &self.sites {
+            check_location(sites, output)?;
+        }
+        let submit = Submit {
+            kind: self.kind.clone(),
+            sites: self.sites.clone(),
+            config: self.config.as_deref().map(|path| matrix::config(path, output)).transpose()?,
+            profile: self.profile.clone(),
+            action,
+            force: self.force,
+            wait: self.waiting.wait,
+            timeout_ms: self.waiting.timeout_ms(),
+        };
+        agent::with(address, async |client| {
+            let started = Instant::now();
+            let events = client.submit(&self.id, &submit, files).await?;
+            follow(events, submit.wait, started, output).await
+        })
+    }
+}
+
+/// A resource's name, before anyone is asked about it.
+pub(crate) fn check_resource(id: &str) -> Result<(), Failure> {
+    ResourceId::new(id).map_err(|error| Failure::caller(error.to_string()))?;
+    Ok(())
+}
+
+/// Where a resource lives: problems are shown where they are.
+pub(crate) fn check_location(text: &str, output: &mut Output) -> Result<(), Failure> {
+    let Err(problems) = cheops_scope::parse_location(text) else { return Ok(()) };
+    let failure = Failure::caller("`--sites` does not say where")
+        .hint("sites are named like this: --sites 'paris & lyon'");
+    match output.format {
+        Format::Table => {
+            output.aside(problems.render(Look::Coloured));
+            Err(failure)
+        }
+        Format::Json => Err(failure.because(problems.render(Look::Plain))),
+    }
+}

@@ -1,0 +1,102 @@
+//! `cheops agent`: one site's agent, in the foreground, for a supervisor.
+
+use std::path::PathBuf;
+
+use cheops_agent::config::{AgentConfig, LogFormat};
+use cheops_agent::{Agent, StartError};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::{Failure, Verdict};
+use crate::output::Output;
+use crate::parent;
+
+const AFTER_HELP: &str = "\
+SIGTERM or SIGINT ends it in order: nothing new is taken in, what runs comes to its end. A second
+one ends it at once; what was running is then in doubt until the agent is started again.
+
+Examples:
+  cheops agent --config site1.toml
+  CHEOPS_LOG_LEVEL=debug cheops agent --config site1.toml";
+
+/// Run one site's agent, in the foreground
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// The site's config file; `cheops init` writes one to start from
+    #[arg(long, short, value_name = "FILE")]
+    config: PathBuf,
+    /// Stop as well when standard input is closed: when whoever started it is gone
+    #[arg(long)]
+    with_parent: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let config = AgentConfig::load(&arguments.config, environment).map_err(|problems| {
+        Failure::caller(problems.to_string())
+            .hint("`cheops init` writes a commented config to start from")
+    })?;
+    begin_to_log(&config);
+    // Two threads do the waiting, however many cores there are: the driver has its own.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::ours("the runtime could not be started").because(error))?;
+    let orphaned = parent::gone(arguments.with_parent);
+    let verdict = runtime.block_on(live(config, orphaned, output));
+    // Whoever still waits for something has had its time.
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    verdict
+}
+
+async fn live(
+    config: AgentConfig,
+    orphaned: impl Future<Output = ()>,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
+    let site = config.site.clone();
+    let cannot = |error| Failure::ours("signals cannot be listened to").because(error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let agent = Agent::start(config).await.map_err(explained)?;
+    let mesh = agent.mesh_address().map(|address| format!(", mesh on {address} (UDP)"));
+    output.line(format!(
+        "site {site}: API on http://{}{}",
+        agent.api_address(),
+        mesh.unwrap_or_default()
+    ))?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        () = orphaned => {}
+    }
+    tracing::info!("stopping: what runs comes to its end");
+    tokio::select! {
+        () = agent.stop() => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(Verdict::Fine)
+}
+
+fn explained(error: StartError) -> Failure {
+    let hint = error.hint();
+    let failure = Failure::caller("the agent cannot be started").because(error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn begin_to_log(config: &AgentConfig) {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(config.log.level)
+        .with_target(false)
+        .with_writer(std::io::stderr);
+    match config.log.format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
+    }
+}

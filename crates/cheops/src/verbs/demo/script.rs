@@ -1,0 +1,199 @@
+//! The technical report's file experiment, played on real sites: one after the other; then with all
+//! links cut, one operation per site, and healed; and why it ended so.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cheops_api::{
+    Action, Client, ResourceState, ShellAction, Show, Submit, SubmitEvent, Wait,
+};
+
+use super::stage::Stage;
+use crate::failure::{Failure, Verdict};
+use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, styled};
+use crate::output::{Format, Output};
+use crate::text::{hanging, printable};
+
+/// How long the sites may take to agree.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is done at each of three sites, and of which type it is.
+const OPERATIONS: [(&str, &str); 3] =
+    [("add", "echo left >> FILE"), ("set", "echo middle > FILE"), ("add", "echo right >> FILE")];
+
+pub(super) async fn play(stage: &mut Stage, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut script = Script { stage, output };
+    script.heading("One after the other, every site in reach of the others")?;
+    for at in 0..OPERATIONS.len() {
+        script.operate(at, "sequential", Wait::All).await?;
+    }
+    let first = script.ending("sequential", "middle\nright\n").await?;
+
+    script.heading("The same with all links cut: every site goes on alone")?;
+    script.operate_to_begin("apart").await?;
+    script.cut(true)?;
+    script.nobody_is_heard().await?;
+    for at in 0..OPERATIONS.len() {
+        script.operate(at, "apart", Wait::Local).await?;
+    }
+    for at in 0..OPERATIONS.len() {
+        let held = script.held_at(at, "apart").await?;
+        let site = &script.stage.sites[at].name;
+        script.output.line(format!("  {} holds {}", styled(BOLD, site), on_one_line(&held)))?;
+    }
+    script.heading("The links are healed")?;
+    script.cut(false)?;
+    let second = script.ending("apart", "middle\n").await?;
+    script.why("apart").await?;
+    Ok(if first && second { Verdict::Fine } else { Verdict::Problems })
+}
+
+struct Script<'a> {
+    stage: &'a mut Stage,
+    output: &'a mut Output,
+}
+
+fn on_one_line(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    format!("`{}`", printable(&lines.join(", ")))
+}
+
+impl Script<'_> {
+    fn heading(&mut self, text: &str) -> Result<(), Failure> {
+        if self.output.format == Format::Table {
+            self.output.line(format!("\n{}", styled(BOLD, text)))?;
+        }
+        Ok(())
+    }
+
+    fn client(&self, at: usize) -> Result<Client, Failure> {
+        self.stage.sites[at].client()
+    }
+
+    /// The resource needs to be known everywhere before the sites are parted.
+    async fn operate_to_begin(&mut self, id: &str) -> Result<(), Failure> {
+        self.hand_in(0, id, "set", "echo init > FILE", Wait::All).await
+    }
+
+    async fn operate(&mut self, at: usize, id: &str, wait: Wait) -> Result<(), Failure> {
+        let (kind, command) = OPERATIONS[at];
+        self.hand_in(at, id, kind, command, wait).await
+    }
+
+    async fn hand_in(
+        &mut self,
+        at: usize,
+        id: &str,
+        kind: &str,
+        command: &str,
+        wait: Wait,
+    ) -> Result<(), Failure> {
+        let names: Vec<_> = self.stage.sites.iter().map(|site| site.name.to_string()).collect();
+        let command = command.replace("FILE", &format!("{id}.txt"));
+        let submit = Submit {
+            kind: kind.into(),
+            sites: Some(names.join(" & ")),
+            config: None,
+            profile: Some("file".into()),
+            action: Action::Shell(ShellAction { command: command.clone() }),
+            force: false,
+            wait,
+            timeout_ms: 20_000,
+        };
+        let mut events = self.client(at)?.submit(id, &submit, &[]).await?;
+        let mut replies = Vec::new();
+        while let Some(event) = events.next().await? {
+            if let SubmitEvent::Reply(said) = event {
+                let word = said.reply.status.word();
+                let style = if word == "OK" { GOOD } else { BAD };
+                replies.push(format!("{} {}", said.site, styled(style, word)));
+            }
+        }
+        let site = &self.stage.sites[at].name;
+        self.output.line(format!(
+            "  at {}: {}  {}",
+            styled(BOLD, site),
+            styled(ACCENT, command),
+            replies.join(", ")
+        ))?;
+        Ok(())
+    }
+
+    fn cut(&mut self, cut: bool) -> Result<(), Failure> {
+        let links = self.stage.set_cut(&[], cut).map_err(Failure::ours)?;
+        let what = if cut { "cut" } else { "healed" };
+        self.output.line(styled(DIM, format!("  {links} links {what}")))?;
+        Ok(())
+    }
+
+    async fn nobody_is_heard(&mut self) -> Result<(), Failure> {
+        for at in 0..self.stage.sites.len() {
+            let client = self.client(at)?;
+            self.until("the cut is noticed", async || {
+                let sites = client.sites().await?.sites;
+                Ok(sites.iter().all(|site| site.state != cheops_api::SiteState::Up))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn held_at(&self, at: usize, id: &str) -> Result<String, Failure> {
+        let show = Show {
+            command: format!("cat {id}.txt"),
+            sites: Some(self.stage.sites[at].name.to_string()),
+            timeout_ms: 5_000,
+        };
+        let shown = self.client(at)?.show(id, &show).await?;
+        Ok(shown.sites.into_values().map(|shown| shown.output).collect())
+    }
+
+    /// Waits until all sites agree, and says whether they hold what the report found.
+    async fn ending(&mut self, id: &str, published: &str) -> Result<bool, Failure> {
+        let mut held = BTreeSet::new();
+        for at in 0..self.stage.sites.len() {
+            let client = self.client(at)?;
+            self.until("the sites agree", async || {
+                Ok(client.resource(id).await?.summary.state == ResourceState::Converged)
+            })
+            .await?;
+            held.insert(self.held_at(at, id).await?);
+        }
+        let agreed = held.len() == 1 && held.contains(published);
+        let values: Vec<_> = held.iter().map(|value| on_one_line(value)).collect();
+        let line = match agreed {
+            true => styled(GOOD, format!("  all sites hold {}, as the report has it", values.join(" "))),
+            false => styled(
+                BAD,
+                format!("  the sites hold {}; the report has {}", values.join(" or "), on_one_line(published)),
+            ),
+        };
+        self.output.line(line)?;
+        Ok(agreed)
+    }
+
+    async fn why(&mut self, id: &str) -> Result<(), Failure> {
+        self.heading("Why")?;
+        let explanation = self.client(0)?.explain(id).await?;
+        let width = self.output.width;
+        for decision in explanation.decisions {
+            self.output.line(hanging("  ", &printable(&decision.sentence), width))?;
+        }
+        Ok(())
+    }
+
+    async fn until(
+        &self,
+        what: &str,
+        holds: impl AsyncFn() -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let waiting = async {
+            while !holds().await? {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            Ok(())
+        };
+        let late = || Err(Failure::ours(format!("it never came true that {what}")));
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
+    }
+}

@@ -1,0 +1,375 @@
+//! `cheops resource`: one resource, its operations, and each site's status of each.
+
+use std::collections::BTreeMap;
+
+use cheops_api::{Client, Cursor, Operation, Reply, ReplyStatus, Resource};
+use clap::Args;
+use serde::Serialize;
+
+use crate::agent;
+use crate::failure::{Failure, Verdict};
+use crate::following::style_of;
+use crate::grid::{Cell, cell, cut, grid, number, plain};
+use crate::handing::check_resource;
+use crate::look::{ACCENT, BAD, BOLD, DIM, WARN, styled};
+use crate::output::{Format, Output};
+use crate::shell::joined;
+use crate::text::{counted, hanging, printable};
+use crate::time::{ago, moment, now_ms};
+use crate::verbs::resources;
+
+const AFTER_HELP: &str = "\
+Operations are listed in their total order. Those with a number are in force and run in that order;
+a dimmed one is left out, and says which one took its place.
+
+Examples:
+  cheops resource counter
+  cheops resource counter --all --output json
+  cheops explain counter";
+
+const PAGE: u32 = 500;
+/// Longer summaries leave no room for what the operation does.
+const WIDEST_REPLIES: usize = 40;
+
+/// Show one resource: its sites, its operations, and what became of each at each site
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// The resource
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Only the last so many operations
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    last: usize,
+    /// All operations that are kept
+    #[arg(long, conflicts_with = "last")]
+    all: bool,
+}
+
+/// All there is to show, for programs.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    resource: Resource,
+    #[serde(rename = "history")]
+    operations: Vec<Operation>,
+}
+
+pub(crate) fn run(
+    arguments: &Arguments,
+    agent: &str,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
+    check_resource(&arguments.id)?;
+    let (resource, mut operations) = agent::with(agent, async |client| {
+        let resource = client.resource(&arguments.id).await?;
+        Ok((resource, operations(&client, &arguments.id).await?))
+    })?;
+    let hidden = match arguments.all {
+        true => 0,
+        false => operations.len().saturating_sub(arguments.last),
+    };
+    operations.drain(..hidden);
+    match output.format {
+        Format::Json => output.json(&Answer { resource, operations })?,
+        Format::Table => {
+            for line in told(&resource, &operations, hidden, now_ms(), output.width) {
+                output.line(line)?;
+            }
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+async fn operations(client: &Client, id: &str) -> Result<Vec<Operation>, Failure> {
+    let mut operations = Vec::new();
+    let mut after = None;
+    loop {
+        let cursor = Cursor { limit: Some(PAGE), after };
+        let page = client.operations(id, &cursor).await?;
+        operations.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(operations),
+        }
+    }
+}
+
+fn told(
+    resource: &Resource,
+    operations: &[Operation],
+    hidden: usize,
+    now_ms: u64,
+    width: usize,
+) -> Vec<String> {
+    let mut lines = head(resource, now_ms, width);
+    lines.push(String::new());
+    if hidden > 0 {
+        let earlier = format!("… {} before these: --all", counted(hidden, "operation"));
+        lines.push(styled(DIM, earlier));
+    }
+    if operations.is_empty() {
+        lines.push(styled(DIM, "no operation is kept"));
+    } else {
+        lines.extend(table(resource, operations, now_ms, width));
+    }
+    lines
+}
+
+fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
+    let summary = &resource.summary;
+    let state = styled(resources::style_of(summary.state), summary.state.word());
+    let changed = summary.last_change.as_deref();
+    let changed = changed.map(|time| format!(", changed {} ago", ago(time, now_ms)));
+    let counts =
+        format!("{} of {} in force", summary.listed, counted_u64(summary.operations, "operation"));
+    let mut lines = vec![
+        format!("{}  {state}", styled(BOLD, printable(&summary.id))),
+        hanging("on ", &summary.sites.join(", "), width),
+        format!("{counts}{}", changed.unwrap_or_default()),
+    ];
+    let behind = resource.behind.iter().filter(|(_, entries)| **entries > 0);
+    let behind: Vec<String> = behind.map(|(site, n)| format!("{site} by {n}")).collect();
+    if !behind.is_empty() {
+        lines.push(styled(WARN, hanging("behind: ", &behind.join(", "), width)));
+    }
+    if let Some(health) = &resource.health {
+        lines.push(styled(BAD, hanging("diverged: ", &printable(health), width)));
+    }
+    if let Some(operation) = &resource.awaits {
+        let id = joined(std::slice::from_ref(&summary.id));
+        lines
+            .push(styled(WARN, format!("in doubt here: {operation} may or may not have happened")));
+        lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip|rerun")));
+    }
+    lines
+}
+
+fn counted_u64(count: u64, what: &str) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), what)
+}
+
+/// Sites as columns if there is room for them, else their replies in one column.
+fn table(resource: &Resource, operations: &[Operation], now_ms: u64, width: usize) -> Vec<String> {
+    let sites = &resource.summary.sites;
+    let columns: usize = sites.iter().map(|site| site.chars().count().max(10) + 2).sum();
+    let apart = columns <= width / 2;
+    let place: BTreeMap<&str, usize> = resource.list.iter().map(String::as_str).zip(1..).collect();
+    let mut header = vec!["#", "OPERATION", "TYPE", "AT (UTC)"];
+    if apart {
+        header.extend(sites.iter().map(String::as_str));
+    } else {
+        header.push("REPLIES");
+    }
+    header.push("WHAT");
+    let rows: Vec<Vec<Cell>> = operations
+        .iter()
+        .map(|operation| {
+            let mut row = vec![
+                number(place.get(operation.id.as_str()).map_or("-".to_owned(), usize::to_string)),
+                cell(ACCENT, &operation.id),
+                plain(&operation.kind),
+                plain(moment(&operation.time, now_ms)),
+            ];
+            if apart {
+                row.extend(sites.iter().map(|site| status(operation.replies.get(site))));
+            } else {
+                row.push(replies(operation, sites));
+            }
+            row.push(plain(what(operation)));
+            if operation.left_out.is_some() { row.into_iter().map(dimmed).collect() } else { row }
+        })
+        .collect();
+    grid(&header, &rows, width)
+}
+
+fn dimmed(cell: Cell) -> Cell {
+    cell.styled(DIM)
+}
+
+fn what(operation: &Operation) -> String {
+    match &operation.left_out {
+        None => operation.summary.clone(),
+        Some(left_out) => match &left_out.by {
+            Some(by) => format!("[{by} took its place] {}", operation.summary),
+            None => format!("[{}] {}", left_out.why, operation.summary),
+        },
+    }
+}
+
+fn status(reply: Option<&Reply>) -> Cell {
+    let Some(reply) = reply else { return cell(DIM, "…") };
+    let text = match reply {
+        Reply { status: ReplyStatus::Ko, exit_code: Some(code), .. } => format!("KO {code}"),
+        Reply { status: ReplyStatus::Ko, http_status: Some(status), .. } => format!("KO {status}"),
+        Reply { status: ReplyStatus::Partial, done: Some(done), of: Some(of), .. } => {
+            format!("{done} of {of}")
+        }
+        Reply { status, .. } => status.word().to_owned(),
+    };
+    cell(style_of(reply.status), text)
+}
+
+/// `5 OK, KO at lyon, 2 awaited`.
+fn replies(operation: &Operation, sites: &[String]) -> Cell {
+    let heard = || operation.replies.values();
+    let ok = heard().filter(|reply| reply.status == ReplyStatus::Ok).count();
+    let mut said: Vec<String> = Vec::new();
+    if ok > 0 {
+        said.push(format!("{ok} OK"));
+    }
+    let others = operation.replies.iter().filter(|(_, reply)| reply.status != ReplyStatus::Ok);
+    let mut grouped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (site, reply) in others {
+        grouped.entry(reply.status.word()).or_default().push(site);
+    }
+    for (word, at) in grouped {
+        said.push(match at.as_slice() {
+            [only] => format!("{word} at {only}"),
+            many => format!("{} {word}", many.len()),
+        });
+    }
+    let awaited = sites.iter().filter(|site| !operation.replies.contains_key(*site)).count();
+    if awaited > 0 {
+        said.push(format!("{awaited} awaited"));
+    }
+    let worst = heard().map(|reply| reply.status).find(|status| *status != ReplyStatus::Ok);
+    cell(style_of(worst.unwrap_or(ReplyStatus::Ok)), cut(&said.join(", "), WIDEST_REPLIES))
+}
+
+#[cfg(test)]
+mod tests {
+    use cheops_api::{
+        LeftOut, Payload, Progress, Replaces, ResourceState, ResourceSummary, ShellCommand,
+    };
+    use expect_test::expect;
+
+    use super::*;
+    use crate::grid::bare;
+
+    fn reply(status: ReplyStatus) -> Reply {
+        let exit_code = match status {
+            ReplyStatus::Ok => Some(0),
+            ReplyStatus::Ko => Some(127),
+            _ => None,
+        };
+        Reply {
+            status,
+            by: None,
+            done: Some(2),
+            of: Some(5),
+            exit_code,
+            http_status: None,
+            limit_ms: None,
+            output: String::new(),
+            truncated: false,
+            time: "1970-01-01T00:00:00Z".to_owned(),
+        }
+    }
+
+    fn operation(
+        id: &str,
+        kind: &str,
+        command: &str,
+        replies: &[(&str, ReplyStatus)],
+    ) -> Operation {
+        Operation {
+            id: id.to_owned(),
+            site: "paris".to_owned(),
+            kind: kind.to_owned(),
+            time: "1970-01-01T00:00:01Z".to_owned(),
+            stamp: "1000+0".to_owned(),
+            parents: Vec::new(),
+            replaces: Replaces::Nothing,
+            summary: command.to_owned(),
+            payload: Payload::Shell(ShellCommand {
+                command: command.to_owned(),
+                files: Vec::new(),
+            }),
+            counts: true,
+            left_out: None,
+            replies: replies
+                .iter()
+                .map(|(site, status)| ((*site).to_owned(), reply(*status)))
+                .collect(),
+        }
+    }
+
+    fn resource(sites: &[&str]) -> Resource {
+        Resource {
+            summary: ResourceSummary {
+                id: "my counter".to_owned(),
+                sites: sites.iter().map(|site| (*site).to_owned()).collect(),
+                operations: 3,
+                listed: 2,
+                state: ResourceState::InDoubt,
+                errors: 1,
+                last_change: Some("1970-01-01T00:00:01Z".to_owned()),
+            },
+            list: ["paris-5f.1", "lyon-2.2"].map(str::to_owned).into(),
+            config: serde_json::json!({}),
+            health: Some("`lyon-2.1` took effect here and was left out since".to_owned()),
+            progress: Progress::AwaitsOperator,
+            behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),
+            awaits: Some("lyon-2.2".to_owned()),
+        }
+    }
+
+    fn operations() -> Vec<Operation> {
+        use ReplyStatus::{InDoubt, Ko, Ok, Partial, Superseded};
+        let left_out = LeftOut { why: "replaced".to_owned(), by: Some("paris-5f.1".to_owned()) };
+        vec![
+            operation("paris-5f.1", "set", "redis-cli set x 29", &[("paris", Ok), ("lyon", Ko)]),
+            Operation {
+                counts: false,
+                left_out: Some(left_out),
+                ..operation(
+                    "lyon-2.1",
+                    "inc",
+                    "redis-cli incr x",
+                    &[("paris", Superseded), ("lyon", Superseded), ("nice", Superseded)],
+                )
+            },
+            operation(
+                "lyon-2.2",
+                "inc",
+                "redis-cli incr x\nthen more of it",
+                &[("paris", InDoubt), ("lyon", Ok), ("nice", Partial)],
+            ),
+        ]
+    }
+
+    #[test]
+    fn sites_are_columns_and_operations_rows() {
+        let resource = resource(&["lyon", "nice", "paris"]);
+        expect![[r#"
+            my counter  in-doubt
+            on lyon, nice, paris
+            2 of 3 operations in force, changed 60 s ago
+            behind: lyon by 3
+            diverged: `lyon-2.1` took effect here and was left out since
+            in doubt here: lyon-2.2 may or may not have happened
+              cheops settle 'my counter' lyon-2.2 skip|rerun
+
+            … 7 operations before these: --all
+            #  OPERATION   TYPE  AT (UTC)  lyon        nice        paris       WHAT
+            1  paris-5f.1  set   00:00:01  KO 127      …           OK          redis-cli set x 29
+            -  lyon-2.1    inc   00:00:01  SUPERSEDED  SUPERSEDED  SUPERSEDED  [paris-5f.1 took its place] redi…
+            2  lyon-2.2    inc   00:00:01  OK          2 of 5      IN-DOUBT    redis-cli incr x ⏎ then more of …
+        "#]].assert_eq(&bare(&told(&resource, &operations(), 7, 61_000, 100)));
+    }
+
+    #[test]
+    fn where_sites_are_too_many_their_replies_share_a_column() {
+        let sites: Vec<String> = (1..=9).map(|n| format!("a-long-name-{n}")).collect();
+        let mut sites: Vec<&str> = sites.iter().map(String::as_str).collect();
+        sites.extend(["lyon", "nice", "paris"]);
+        let lines = table(&resource(&sites), &operations(), 61_000, 100);
+        expect![[r#"
+            #  OPERATION   TYPE  AT (UTC)  REPLIES                                   WHAT
+            1  paris-5f.1  set   00:00:01  1 OK, KO at lyon, 10 awaited              redis-cli set x 29
+            -  lyon-2.1    inc   00:00:01  3 SUPERSEDED, 9 awaited                   [paris-5f.1 took its place…
+            2  lyon-2.2    inc   00:00:01  1 OK, IN-DOUBT at paris, PARTIAL at nic…  redis-cli incr x ⏎ then mo…
+        "#]].assert_eq(&bare(&lines));
+    }
+}

@@ -1,0 +1,169 @@
+//! `cheops resources`: what there is.
+
+use anstyle::Style;
+use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::agent;
+use crate::failure::{Failure, Verdict};
+use crate::grid::{Cell, cell, grid, number, plain};
+use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
+use crate::output::{Format, Output};
+use crate::time::{ago, now_ms};
+
+const AFTER_HELP: &str = "\
+`listed` counts the operations that are in force, of those that are kept; `errors` those that failed
+at some site.
+
+Examples:
+  cheops resources
+  cheops resources --state diverged
+  cheops resources --site lyon --type set --search image --all";
+
+/// How many the agent is asked for at once, where all are wanted.
+const PAGE: u32 = 500;
+
+/// List the resources: where they live and how they are
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// Those whose id contains this
+    #[arg(long, short, value_name = "TEXT")]
+    search: Option<String>,
+    /// Those that live on this site
+    #[arg(long, value_name = "SITE")]
+    site: Option<String>,
+    /// Those in this state
+    #[arg(long, value_name = "STATE", value_parser = states())]
+    state: Option<ResourceState>,
+    /// Those with an operation of this type
+    #[arg(long = "type", short = 't', value_name = "TYPE")]
+    kind: Option<String>,
+    /// Deleted ones too
+    #[arg(long)]
+    deleted: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// All of them, however many there are
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+    /// Those after this place, as the page before said
+    #[arg(long, value_name = "PLACE", conflicts_with = "all")]
+    after: Option<String>,
+}
+
+fn states() -> impl TypedValueParser<Value = ResourceState> {
+    PossibleValuesParser::new(ResourceState::ALL.map(ResourceState::word)).map(|word| {
+        let state = ResourceState::ALL.into_iter().find(|state| state.word() == word);
+        state.unwrap_or(ResourceState::Converged)
+    })
+}
+
+pub(crate) fn run(
+    arguments: &Arguments,
+    agent: &str,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
+    let filter = ResourceFilter {
+        limit: Some(if arguments.all { PAGE } else { arguments.limit }),
+        after: arguments.after.clone(),
+        q: arguments.search.clone(),
+        site: arguments.site.clone(),
+        state: arguments.state,
+        kind: arguments.kind.clone(),
+        deleted: arguments.deleted.then_some(true),
+    };
+    let page = agent::with(agent, async |client| {
+        let mut page = client.resources(&filter).await?;
+        while let (true, Some(next)) = (arguments.all, page.next.take()) {
+            let more = ResourceFilter { after: Some(next), ..filter.clone() };
+            let more = client.resources(&more).await?;
+            page.items.extend(more.items);
+            page.next = more.next;
+        }
+        Ok(page)
+    })?;
+    match output.format {
+        Format::Json => output.json(&page)?,
+        Format::Table => tell(&page, output)?,
+    }
+    Ok(Verdict::Fine)
+}
+
+fn tell(page: &Page<ResourceSummary>, output: &mut Output) -> Result<(), Failure> {
+    if page.items.is_empty() {
+        output.aside(styled(DIM, "there is none"));
+        return Ok(());
+    }
+    for line in told(&page.items, now_ms(), output.width) {
+        output.line(line)?;
+    }
+    if page.next.is_some() {
+        output.aside(styled(DIM, "there are more: --all lists them all"));
+    }
+    Ok(())
+}
+
+/// How good a state is.
+pub(super) fn style_of(state: ResourceState) -> Style {
+    match state {
+        ResourceState::Converged => GOOD,
+        ResourceState::Waiting | ResourceState::Running => ACCENT,
+        ResourceState::InDoubt => WARN,
+        ResourceState::Diverged | ResourceState::Error => BAD,
+        ResourceState::Deleted => DIM,
+    }
+}
+
+fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String> {
+    let header = ["ID", "STATE", "LISTED", "ERRORS", "CHANGED", "SITES"];
+    let rows: Vec<Vec<Cell>> = resources.iter().map(|resource| row(resource, now_ms)).collect();
+    grid(&header, &rows, width)
+}
+
+fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
+    let changed = resource.last_change.as_deref();
+    let changed = changed.map(|time| format!("{} ago", ago(time, now_ms))).unwrap_or_default();
+    let errors = if resource.errors > 0 { BAD } else { PLAIN };
+    vec![
+        cell(BOLD, &resource.id),
+        cell(style_of(resource.state), resource.state.word()),
+        number(format!("{} of {}", resource.listed, resource.operations)),
+        number(resource.errors).styled(errors),
+        plain(changed),
+        plain(resource.sites.join(", ")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::grid::bare;
+
+    #[test]
+    fn each_resource_has_a_line() {
+        let resource = |id: &str, state, errors| ResourceSummary {
+            id: id.to_owned(),
+            sites: ["lyon", "nice", "paris"].map(str::to_owned).into(),
+            operations: 12,
+            listed: 2,
+            state,
+            errors,
+            last_change: Some("1970-01-01T00:00:00Z".to_owned()),
+        };
+        let resources = [
+            resource("counter", ResourceState::Converged, 0),
+            resource("/v2/images/a name\u{7}", ResourceState::InDoubt, 3),
+        ];
+        expect![[r#"
+            ID                  STATE      LISTED   ERRORS  CHANGED    SITES
+            counter             converged  2 of 12       0  3 min ago  lyon, nice, paris
+            /v2/images/a name�  in-doubt   2 of 12       3  3 min ago  lyon, nice, paris
+        "#]]
+        .assert_eq(&bare(&told(&resources, 200_000, 80)));
+    }
+}
