@@ -14,10 +14,11 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::config::AgentConfig;
+use crate::config::{AgentConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
 use crate::exec::{ExecError, ExecSettings, Executor, RunToken, end_leftovers};
+use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, guarded, router};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
@@ -53,6 +54,9 @@ pub enum StartError {
         /// What came of it.
         source: io::Error,
     },
+    /// Nobody can be told what happens.
+    #[error("hooks cannot be run")]
+    Hooks(#[from] HooksError),
     /// Commands cannot be run.
     #[error("commands cannot be run")]
     Exec(#[from] ExecError),
@@ -74,9 +78,13 @@ impl StartError {
                 Some(format!("`cheops mesh issue {site}` makes the right one"))
             }
             Self::Store(error) => error.hint().map(str::to_owned),
-            Self::Api { .. } => Some("is another agent running? `api.listen` names the address".into()),
-            Self::Peers(_) => Some("is another agent running? `mesh.listen` names the address".into()),
-            Self::Identity(_) | Self::Exec(_) | Self::System { .. } => None,
+            Self::Api { .. } => {
+                Some("is another agent running? `api.listen` names the address".into())
+            }
+            Self::Peers(_) => {
+                Some("is another agent running? `mesh.listen` names the address".into())
+            }
+            Self::Identity(_) | Self::Exec(_) | Self::Hooks(_) | Self::System { .. } => None,
         }
     }
 }
@@ -90,6 +98,7 @@ pub struct Agent {
     mesh_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
+    following: tokio::task::JoinHandle<()>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -144,7 +153,7 @@ impl Agent {
         let executor = Executor::new(exec_settings(&config, run), stored)?;
 
         let start = driver::Start {
-            settings: engine_settings(&config, me),
+            settings: engine_settings(&config, me.clone()),
             records: opened.records,
             store: opened.store,
             hands: Hands {
@@ -161,7 +170,7 @@ impl Agent {
         let advertise =
             told.map(ToString::to_string).or(mesh_address.map(|address| address.to_string()));
         let api = Arc::new(Api {
-            site: config.site,
+            site: config.site.clone(),
             driver: driver.clone(),
             peers: peers.clone(),
             executor: executor.clone(),
@@ -171,12 +180,27 @@ impl Agent {
             advertise,
         });
         let door = Door::default();
-        let router = router(api);
+        let router = router(api.clone());
         door.open(router.clone());
         peers.start(&driver, &opened.blobs, &door);
+        let hooks =
+            Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
+        let follower =
+            hooks::Follower { hooks, reader: api.reader.clone(), driver: driver.clone(), me };
+        let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
         let serving = tokio::spawn(serve(api_listener, guarded(router, api_address), stopping));
-        Ok(Self { driver, executor, peers, api_address, mesh_address, stop, serving, thread })
+        Ok(Self {
+            driver,
+            executor,
+            peers,
+            api_address,
+            mesh_address,
+            stop,
+            serving,
+            following,
+            thread,
+        })
     }
 
     /// Where people and programs reach it.
@@ -192,14 +216,23 @@ impl Agent {
     /// Takes nothing new in, lets what runs come to its end, and stops.
     pub async fn stop(self) {
         let _nobody = self.stop.send(true);
-        self.driver.drain(DRAIN).await;
+        let drained = self.driver.drain(DRAIN).await;
         self.peers.close().await;
-        if self.thread.is_finished() {
-            self.executor.stop().await;
+        if drained {
+            let _ended = tokio::task::spawn_blocking(|| self.thread.join()).await;
+        } else {
+            tracing::warn!("some commands did not end in time; they are ended, and in doubt");
         }
-        // What still runs is ended by the keeper when this process is gone, and is in doubt then:
-        // ended by us, it would look as if it had failed.
-        let _late = tokio::time::timeout(Duration::from_secs(1), self.serving).await;
+        // Hooks that are under way are told again at the next start.
+        self.following.abort();
+        let _aborted = self.following.await;
+        self.executor.stop().await;
+        let mut serving = self.serving;
+        if tokio::time::timeout(Duration::from_secs(1), &mut serving).await.is_err() {
+            // Somebody still follows the changes; they go on at another time.
+            serving.abort();
+            let _aborted = serving.await;
+        }
     }
 }
 
@@ -217,8 +250,10 @@ fn identity(config: &AgentConfig) -> Result<Option<Identity>, StartError> {
 async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
     let (dir, site) = (config.data_dir.clone(), config.site.clone());
     let options = Options { audit_retention: config.audit.retention, ..Options::default() };
+    // Half of it is enough to tell the lives of one site apart, and people read these numbers.
+    let draw = || random() >> 32;
     let opened =
-        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, random, options));
+        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, draw, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
 }
 
@@ -233,6 +268,15 @@ fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
         services: config.services.iter().map(service).collect(),
         shell_dir: config.shell.directory.clone(),
         ..ExecSettings::new(config.site.clone(), run, scratch)
+    }
+}
+
+fn hook_settings(config: &WebhooksConfig, me: &Author) -> HookSettings {
+    HookSettings {
+        secret: config.secret.clone(),
+        web_limit: config.time_limit,
+        attempts: config.attempts,
+        ..HookSettings::new(me.site.clone(), me.incarnation)
     }
 }
 

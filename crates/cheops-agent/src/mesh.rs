@@ -46,7 +46,9 @@ pub enum MeshError {
         source: io::Error,
     },
     /// A site cannot have that name in a certificate.
-    #[error("`{0}` cannot stand in a certificate: a site's name must also be a valid DNS name, and no IP address")]
+    #[error(
+        "`{0}` cannot stand in a certificate: a site's name must also be a valid DNS name, and no IP address"
+    )]
     Name(SiteId),
     /// A file is not an identity.
     #[error("`{}` is not an identity: {what}", .path.display())]

@@ -86,6 +86,7 @@ async fn a_start_ends_what_an_earlier_life_left_and_nothing_of_others() {
     let mut agent = agent(&site);
     let pids = pids(&site, &["a", "b", "c"]).await;
     // Without its keeper, nobody else would do it.
+    until("there is a keeper", || keepers(&site).len() == 1).await;
     for keeper in keepers(&site) {
         let keeper = rustix::process::Pid::from_raw(keeper.cast_signed()).unwrap();
         rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
@@ -106,12 +107,17 @@ async fn a_start_ends_what_an_earlier_life_left_and_nothing_of_others() {
 #[tokio::test]
 async fn a_clean_stop_dismisses_the_keeper() {
     let site = Site::new();
-    let keepers = keepers(&site);
-    assert_eq!(keepers.len(), 1);
+    // A process that was just started has no arguments to be seen for a moment.
+    let mut found = Vec::new();
+    until("there is a keeper", || {
+        found = keepers(&site);
+        found.len() == 1
+    })
+    .await;
     let outcome = site.sh("true").await;
     assert!(outcome.succeeded());
     site.exec.stop().await;
-    assert!(!is_alive(keepers[0]));
+    assert!(!is_alive(found[0]));
     site.exec.stop().await;
 }
 

@@ -30,11 +30,14 @@ impl Fault {
         Self::Damaged(Place::Table(table), what.into())
     }
 
-    /// Whether what was to be committed may be whole in the files all the same. Not if there was
-    /// no room: the end of a transaction is written last, and was not.
+    /// Whether what was to be committed may be whole in the files all the same: its end is written
+    /// last, so only if writing went well and the sync did not.
     pub(crate) fn may_come_back(&self) -> bool {
-        matches!(self, Self::Commit(error)
-            if error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure))
+        use rusqlite::ffi::{SQLITE_IOERR_DIR_FSYNC, SQLITE_IOERR_FSYNC};
+        let Self::Commit(error) = self else { return false };
+        error.sqlite_error().is_some_and(|error| {
+            matches!(error.extended_code, SQLITE_IOERR_FSYNC | SQLITE_IOERR_DIR_FSYNC)
+        })
     }
 
     /// Sorts what the database says into damage and everything else.

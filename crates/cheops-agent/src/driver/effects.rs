@@ -40,7 +40,8 @@ impl Hands {
 
     /// Removes saved states that can no longer be asked for.
     pub(super) fn retain_snapshots(&self, resource: &ResourceId, needed: &[SnapshotId]) {
-        let (snapshots, resource, needed) = (self.snapshots.clone(), resource.clone(), needed.to_vec());
+        let (snapshots, resource, needed) =
+            (self.snapshots.clone(), resource.clone(), needed.to_vec());
         self.runtime.spawn_blocking(move || {
             if let Err(error) = snapshots.retain(&resource, &needed) {
                 tracing::warn!(%resource, %error, "old snapshots could not be removed");

@@ -17,8 +17,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cheops_core::engine::{
-    Answer, Effect, Engine, Event, Now, Reaction, Record, Settings, Submission, Ticket,
-    Uncommitted,
+    Answer, Effect, Engine, Event, Now, Reaction, Record, Settings, Submission, Ticket, Uncommitted,
 };
 use cheops_core::model::ResourceId;
 use cheops_store::{AppendError, Pin, Store};
@@ -132,12 +131,14 @@ impl Driver {
         hears.await.map_err(|_closed| Stopped)
     }
 
-    /// Lets what runs come to its end, starts nothing new, and stops.
-    pub(crate) async fn drain(&self, at_most: Duration) {
+    /// Lets what runs come to its end, starts nothing new, and stops. Whether that was possible in
+    /// the time there is.
+    pub(crate) async fn drain(&self, at_most: Duration) -> bool {
         let (done, hears) = oneshot::channel();
-        if self.requests.send(Request::Drain(done)).await.is_ok() {
-            let _late = tokio::time::timeout(at_most, hears).await;
+        if self.requests.send(Request::Drain(done)).await.is_err() {
+            return true;
         }
+        matches!(tokio::time::timeout(at_most, hears).await, Ok(Ok(())))
     }
 }
 
@@ -248,7 +249,8 @@ impl Running {
     }
 
     async fn wait(&mut self, turn: &mut Turn) {
-        let due = self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
+        let due =
+            self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
         let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
         tokio::select! {
             Some(happened) = self.events.recv() => self.take(happened, turn),

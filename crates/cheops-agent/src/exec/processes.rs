@@ -13,6 +13,9 @@ use super::token::{RUN_VARIABLE, RunToken};
 /// How long to go on ending processes that do not end.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
+/// While a process becomes another program, it has no environment to be seen for a moment: only
+/// who is not seen twice in a row is not there.
+const EMPTY_LOOKS: u32 = 2;
 
 /// Ends every process that an earlier life of this agent left behind, and returns how many there
 /// were. To be called before the engine is recovered: no command of an earlier life may run beside
@@ -38,13 +41,15 @@ pub(super) fn end_escaped(run: &RunToken, is_under_way: impl Fn(u64) -> bool) ->
 fn end_all(mut matches: impl FnMut(&[u8]) -> bool) -> io::Result<usize> {
     let deadline = Instant::now() + PATIENCE;
     let mut ended: BTreeSet<i32> = BTreeSet::new();
+    let mut empty_looks = 0;
     loop {
         let found = linux::kill(&mut matches)?;
-        if found.is_empty() {
+        empty_looks = if found.is_empty() { empty_looks + 1 } else { 0 };
+        if empty_looks == EMPTY_LOOKS {
             return Ok(ended.len());
         }
         ended.extend(&found);
-        if Instant::now() > deadline {
+        if !found.is_empty() && Instant::now() > deadline {
             let message = format!("processes {found:?} do not end");
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }

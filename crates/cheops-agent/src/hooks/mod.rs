@@ -8,11 +8,13 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `follow` | from the feed of changes to facts |
 //! | `matching` | which hooks a fact concerns |
 //! | `message` | what is told, and its signature |
 //! | `deliver` | telling it: by a command, or by a request that is tried again |
 
 mod deliver;
+mod follow;
 mod matching;
 mod message;
 
@@ -24,6 +26,7 @@ use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, Si
 
 pub use self::deliver::Done;
 use self::deliver::Outlets;
+pub(crate) use self::follow::Follower;
 use crate::config::{Secret, SiteHook};
 use crate::exec::Executor;
 

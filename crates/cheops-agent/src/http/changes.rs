@@ -67,8 +67,13 @@ async fn feed(
         }
     };
     let commits = api.driver.committed.clone();
-    let mut follower =
-        Follower { reader: api.reader.clone(), resource, after: Seq(0), commits, ready: VecDeque::new() };
+    let mut follower = Follower {
+        reader: api.reader.clone(),
+        resource,
+        after: Seq(0),
+        commits,
+        ready: VecDeque::new(),
+    };
     follower.after = match last_seen {
         Some(place) => Seq(place),
         None => follower.newest().await?,
@@ -170,7 +175,7 @@ fn notice_on_wire(notice: &Notice) -> wire::Change {
         Notice::PartialError(resource, operation) => {
             Said::PartialError { resource: of(resource), operation: operation.to_string() }
         }
-        Notice::Settled(resource, operation)
+        Notice::Settled(resource, operation, _)
         // These three are told by this site's replies, and are never in the log.
         | Notice::Applied(resource, operation)
         | Notice::Failed(resource, operation)

@@ -80,7 +80,8 @@ pub(crate) fn router(api: Shared) -> Router {
         .route("/", get(status::welcome))
         .fallback(refusal::no_such_page)
         .method_not_allowed_fallback(refusal::no_such_method)
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        // Files may be of any size: what is not a file is bounded where it is read.
+        .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }
 

@@ -102,9 +102,7 @@ fn page_of_resources(
         let not_gone = !summary.deleted
             || filter.deleted == Some(true)
             || filter.state == Some(wire::ResourceState::Deleted);
-        let of_type = || {
-            filter.kind.as_ref().is_none_or(|kind| engine.has_type(&summary.id, kind))
-        };
+        let of_type = || filter.kind.as_ref().is_none_or(|kind| engine.has_type(&summary.id, kind));
         if named && there && in_state && not_gone && of_type() {
             items.push(shown);
         }

@@ -30,7 +30,8 @@ impl Refused {
     }
 
     pub(super) fn no_such_resource(id: &ResourceId) -> Self {
-        let detail = format!("resource `{id}` is not known here, nor at any site that can be asked");
+        let detail =
+            format!("resource `{id}` is not known here, nor at any site that can be asked");
         Self::new(StatusCode::NOT_FOUND, "no such resource", detail)
             .hint("a new resource needs its sites with its first operation")
     }

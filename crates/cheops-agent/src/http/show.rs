@@ -39,6 +39,10 @@ pub(super) async fn show(
     let wanted = id.clone();
     let held = api.driver.ask(move |engine| engine.summary(&wanted)).await?;
     let sites = match (asked, held) {
+        (Some(asked), _) if passed_on && asked.iter().any(|site| *site != api.site) => {
+            let detail = "a command that was passed on to a site by name runs there only";
+            return Err(Refused::bad("goes in circles", detail));
+        }
         (Some(asked), _) => asked,
         (None, Some(summary)) => summary.sites,
         (None, None) => {
@@ -46,9 +50,6 @@ pub(super) async fn show(
             return elsewhere::pass_on(&api, &id, request).await;
         }
     };
-    if passed_on && sites.iter().any(|site| *site != api.site) {
-        return Err(Refused::bad("goes in circles", "a command that was passed on runs here only"));
-    }
     Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites).await }))
 }
 

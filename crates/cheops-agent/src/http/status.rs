@@ -23,9 +23,7 @@ pub(super) async fn readyz(State(api): State<Shared>) -> Response {
     }
     match api.driver.ask(|_| ()).await {
         Ok(()) => "ready\n".into_response(),
-        Err(stopped) => {
-            (StatusCode::SERVICE_UNAVAILABLE, format!("{stopped}\n")).into_response()
-        }
+        Err(stopped) => (StatusCode::SERVICE_UNAVAILABLE, format!("{stopped}\n")).into_response(),
     }
 }
 

@@ -66,7 +66,8 @@ pub(super) async fn delete(
         return elsewhere::pass_on(&api, &id, request).await;
     }
     let body = whole(request).await?;
-    let delete: wire::Delete = if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
+    let delete: wire::Delete =
+        if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
     let command = delete.command.unwrap_or_else(|| ":".to_owned());
     let submission = Submission {
         ticket: Ticket(0),
@@ -222,7 +223,8 @@ async fn pass_on(
     let mut request = Request::post(cheops_api::paths::operations(id.as_str()))
         .header(CONTENT_TYPE, "application/json");
     if !handed.files.is_empty() {
-        let files = serde_json::to_string(&handed.files).map_err(|error| broken(error.to_string()))?;
+        let files =
+            serde_json::to_string(&handed.files).map_err(|error| broken(error.to_string()))?;
         request = request.header(FILES, files);
     }
     let request = request.body(Body::from(body)).map_err(|error| broken(error.to_string()))?;

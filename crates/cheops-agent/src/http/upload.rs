@@ -109,9 +109,7 @@ pub(super) async fn store_text(
     text: String,
 ) -> Result<(FileRef, Pin), Refused> {
     let writer = blobs.create()?;
-    let stored = blocking(move || {
-        append(writer, text.as_bytes())?.finish().map_err(Refused::from)
-    });
+    let stored = blocking(move || append(writer, text.as_bytes())?.finish().map_err(Refused::from));
     let stored = stored.await?;
     Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, stored.pin))
 }

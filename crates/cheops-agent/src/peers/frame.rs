@@ -26,7 +26,9 @@ pub(super) enum LinkError {
     NoGreeting,
     #[error("the other side does not speak Cheops' protocol")]
     Stranger,
-    #[error("the other side speaks version {theirs} of the protocol, this one {ours}: upgrade the older agent")]
+    #[error(
+        "the other side speaks version {theirs} of the protocol, this one {ours}: upgrade the older agent"
+    )]
     Version { theirs: u16, ours: u16 },
     #[error("a frame of {0} bytes is longer than the limit")]
     TooLong(usize),

@@ -232,17 +232,17 @@ impl Reader {
         let mut buffer = Vec::new();
         let gate = content::Gate::new(self.link.clone(), self.work.clone());
         loop {
-            let message: Message = match frame::read(&mut receive, &mut buffer, frame::LONGEST).await
-            {
-                Ok(message) => message,
-                Err(LinkError::Broken) => return,
-                Err(error) => {
-                    tracing::warn!(site = %self.from, %error, "the link is closed");
-                    let reason = error.to_string();
-                    self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
-                    return;
-                }
-            };
+            let message: Message =
+                match frame::read(&mut receive, &mut buffer, frame::LONGEST).await {
+                    Ok(message) => message,
+                    Err(LinkError::Broken) => return,
+                    Err(error) => {
+                        tracing::warn!(site = %self.from, %error, "the link is closed");
+                        let reason = error.to_string();
+                        self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
+                        return;
+                    }
+                };
             metrics::counter!("cheops_bytes_received_total").increment(buffer.len() as u64);
             buffer.shrink_to(256 * 1024);
             let Some(message) = gate.pass(message) else { continue };

@@ -55,6 +55,7 @@ struct Inner {
     /// None for a site that has no mesh: it has no peers either.
     port: Option<Port>,
     peers: BTreeMap<SiteId, Peer>,
+    tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
 /// Where sites call and are called.
@@ -104,7 +105,7 @@ impl Peers {
             boot,
             software: env!("CARGO_PKG_VERSION").into(),
         };
-        Ok(Self(Arc::new(Inner { hello, port, peers })))
+        Ok(Self(Arc::new(Inner { hello, port, peers, tasks: Mutex::default() })))
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -115,14 +116,16 @@ impl Peers {
     /// Begins to look for the other sites, and to be found.
     pub(crate) fn start(&self, driver: &Driver, blobs: &Blobs, door: &Door) {
         let work = link::Work { driver: driver.clone(), blobs: blobs.clone(), door: door.clone() };
+        let mut tasks = lock(&self.0.tasks);
         for (site, peer) in &self.0.peers {
             if let Some(accepted) = lock(&peer.accepted_in).take() {
-                let supervisor = supervise::Supervisor::new(self.clone(), site.clone(), work.clone());
-                tokio::spawn(supervisor.run(accepted));
+                let supervisor =
+                    supervise::Supervisor::new(self.clone(), site.clone(), work.clone());
+                tasks.push(tokio::spawn(supervisor.run(accepted)));
             }
         }
         if let Some(port) = &self.0.port {
-            tokio::spawn(supervise::accept(self.clone(), port.endpoint.clone()));
+            tasks.push(tokio::spawn(supervise::accept(self.clone(), port.endpoint.clone())));
         }
     }
 
@@ -146,10 +149,7 @@ impl Peers {
     }
 
     /// These sites, the nearest first; those that cannot be reached are left out.
-    pub(crate) fn nearest<'a>(
-        &self,
-        sites: impl IntoIterator<Item = &'a SiteId>,
-    ) -> Vec<SiteId> {
+    pub(crate) fn nearest<'a>(&self, sites: impl IntoIterator<Item = &'a SiteId>) -> Vec<SiteId> {
         let reachable = sites.into_iter().filter_map(|site| {
             let link = self.link(site).filter(|link| !link.is_silent())?;
             Some((link.round_trip(), site.clone()))
@@ -171,6 +171,10 @@ impl Peers {
             if let Some(link) = self.link(site) {
                 link.flush(until).await;
             }
+        }
+        for task in std::mem::take(&mut *lock(&self.0.tasks)) {
+            task.abort();
+            let _aborted = task.await;
         }
         if let Some(Port { endpoint, .. }) = &self.0.port {
             endpoint.close(link::CLOSED_BY_STOP.into(), b"the agent stops");

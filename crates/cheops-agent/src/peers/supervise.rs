@@ -63,7 +63,8 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     pub(super) fn new(peers: Peers, site: SiteId, work: Work) -> Self {
-        let mut supervisor = Self { peers, site, work, calls: JoinSet::new(), call_at: Instant::now() };
+        let mut supervisor =
+            Self { peers, site, work, calls: JoinSet::new(), call_at: Instant::now() };
         supervisor.let_them_call_first();
         supervisor
     }
@@ -139,9 +140,10 @@ impl Supervisor {
     fn is_better(&self, candidate: &Candidate) -> bool {
         let Some(current) = self.current().filter(|link| !link.is_closed()) else { return true };
         let same_run = current.boot() == candidate.boot();
-        let by_the_caller =
-            |called: Called| (called == Called::ByUs) == self.we_call();
-        !same_run || by_the_caller(candidate.called()) || !by_the_caller(current.called())
+        let by_the_caller = |called: Called| (called == Called::ByUs) == self.we_call();
+        !same_run
+            || by_the_caller(candidate.called())
+            || !by_the_caller(current.called())
             || current.is_silent()
     }
 
@@ -174,8 +176,7 @@ async fn call(peers: Peers, site: SiteId) -> Result<Candidate, LinkError> {
             .map_err(|error| LinkError::NoAddress(address.clone(), error.to_string()))?;
         let nothing = || LinkError::NoAddress(address.clone(), "the name has no address".into());
         let address = addresses.next().ok_or_else(nothing)?;
-        let connecting =
-            port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
+        let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
         let connection = connecting.await?;
         Candidate::greet(connection, &peers.0.hello, &peers, Called::ByUs).await
     };

@@ -70,10 +70,7 @@ fn transport() -> quinn::TransportConfig {
 
 /// The site whose certificate the other side has shown.
 pub(super) fn proven_site(connection: &quinn::Connection) -> Result<SiteId, LinkError> {
-    let shown = connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'_>>>().ok());
-    shown
-        .as_deref()
-        .and_then(|chain| chain.first())
-        .and_then(site_of)
-        .ok_or(LinkError::Nameless)
+    let shown =
+        connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'_>>>().ok());
+    shown.as_deref().and_then(|chain| chain.first()).and_then(site_of).ok_or(LinkError::Nameless)
 }

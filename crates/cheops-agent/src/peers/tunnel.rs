@@ -113,7 +113,8 @@ impl Peers {
         request: Request<Body>,
     ) -> Result<Response<Body>, TunnelError> {
         let link = self.link(to).ok_or_else(|| TunnelError::NoLink(to.clone()))?;
-        let broke = |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
+        let broke =
+            |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask =

@@ -1,14 +1,14 @@
 //! A few agents on this machine, each with its own data directory.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cheops_agent::{Agent, Setup, mesh};
+use cheops_agent::config::AgentConfig;
+use cheops_agent::{Agent, mesh};
 use cheops_api::{Action, Client, ShellAction, Submit, SubmitEvent, Upload, Wait};
-use cheops_core::engine::Application;
 use cheops_core::model::SiteId;
 
 /// How long anything may take before a test gives up on it.
@@ -17,49 +17,41 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Agents that know each other.
 pub(crate) struct Stage {
     dir: tempfile::TempDir,
-    setups: Vec<Setup>,
+    configs: Vec<AgentConfig>,
     agents: Vec<Option<Agent>>,
 }
 
 impl Stage {
     /// So many sites, all heard by each other.
     pub(crate) async fn of(sites: usize) -> Self {
-        Self::with(sites, |_| {}).await
+        Self::with(sites, "").await
     }
 
-    /// The same, with something changed in how they are set up.
-    pub(crate) async fn with(sites: usize, change: impl Fn(&mut Setup)) -> Self {
+    /// The same, with more said in each config.
+    pub(crate) async fn with(sites: usize, more: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let authority = dir.path().join("mesh");
         mesh::create(&authority).unwrap();
-        let names: Vec<SiteId> = (1..=sites).map(|n| SiteId::new(&format!("site{n}")).unwrap()).collect();
-        let addresses: Vec<SocketAddr> = free_ports(sites);
-        let mut setups = Vec::new();
-        for (name, address) in names.iter().zip(&addresses) {
-            let identity = dir.path().join(format!("{name}.pem"));
-            mesh::issue(&authority, name, &identity).unwrap();
-            let others = names.iter().zip(&addresses).filter(|(other, _)| *other != name);
-            let mut setup = Setup {
-                site: name.clone(),
-                data_dir: dir.path().join(name.as_str()),
-                api_listen: "127.0.0.1:0".parse().unwrap(),
-                mesh_listen: *address,
-                advertise: None,
-                identity,
-                peers: others.map(|(other, at)| (other.clone(), at.to_string())).collect(),
-                services: BTreeMap::new(),
-                time_limit: Duration::from_secs(60),
-                output_limit: 64 * 1024,
-                jobs_at_once: 64,
-                shell_dir: None,
-                retention: Duration::from_secs(3600),
-                application: Application::MayHoldState,
-                keep_free: 0,
-            };
-            change(&mut setup);
-            setups.push(setup);
+        let name = |n: usize| SiteId::new(&format!("site{}", n + 1)).unwrap();
+        let ports = free_ports(sites);
+        let mut configs = Vec::new();
+        for site in 0..sites {
+            let identity = dir.path().join(format!("{}.pem", name(site)));
+            mesh::issue(&authority, &name(site), &identity).unwrap();
+            let mut text = format!(
+                "site = \"{0}\"\ndata_dir = \"{0}\"\n[api]\nlisten = \"127.0.0.1:0\"\n\
+                 [mesh]\nlisten = \"{1}\"\nidentity = \"{0}.pem\"\n{more}\n",
+                name(site),
+                ports[site]
+            );
+            for other in (0..sites).filter(|other| *other != site) {
+                let (peer, at) = (name(other), ports[other]);
+                write!(text, "[[peers]]\nsite = \"{peer}\"\naddress = \"{at}\"\n").unwrap();
+            }
+            let file = dir.path().join("agent.toml");
+            configs.push(AgentConfig::parse(&text, &file, |_| None).unwrap());
         }
-        let mut stage = Self { dir, setups, agents: Vec::new() };
+        let mut stage = Self { dir, configs, agents: Vec::new() };
         for site in 0..sites {
             stage.agents.push(None);
             stage.start(site).await;
@@ -69,7 +61,17 @@ impl Stage {
     }
 
     pub(crate) async fn start(&mut self, site: usize) {
-        self.agents[site] = Some(Agent::start(self.setups[site].clone()).await.unwrap());
+        // In one process, what was stopped lets go of its ports and its lock a little later.
+        let starting = tokio::time::timeout(PATIENCE, async {
+            loop {
+                match Agent::start(self.configs[site].clone()).await {
+                    Ok(agent) => return agent,
+                    Err(error) => eprintln!("not yet: {error:?}"),
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        self.agents[site] = Some(starting.await.unwrap());
     }
 
     pub(crate) async fn stop(&mut self, site: usize) {

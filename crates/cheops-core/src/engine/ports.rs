@@ -252,7 +252,7 @@ pub enum Notice {
     /// The site stopped while the operation ran, and nothing can tell whether it happened.
     InDoubt(ResourceId, OperationId),
     /// Every site has replied to an operation that was handed in here.
-    Settled(ResourceId, OperationId),
+    Settled(ResourceId, OperationId, Ending),
     /// Every site knows everything about the resource, and this one has run all of it.
     Converged(ResourceId),
     /// Nothing was heard of that site for a while.
@@ -267,6 +267,21 @@ pub enum Notice {
     Pruned(ResourceId, u64),
     /// A site sent something that cannot be; it was left aside.
     Malformed(SiteId, Malformed),
+}
+
+/// How an operation ended when the last of its sites had replied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It succeeded at every site.
+    Applied,
+    /// It failed at every site where it ran.
+    Failed,
+    /// It succeeded at some sites and failed at others.
+    PartialError,
+    /// Another took its place, at some site at least.
+    Superseded,
+    /// Some site cannot tell whether it happened.
+    InDoubt,
 }
 
 impl Notice {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ports::Ending;
 use crate::model::{Author, Body, Entry, OperationId, Reply, SiteId, Status, Vector};
 
 /// What the sites said of one operation.
@@ -38,6 +39,25 @@ impl Replies {
     /// Whether each of these sites has said something.
     pub(super) fn are_complete(&self, sites: &BTreeSet<SiteId>) -> bool {
         sites.iter().all(|site| self.latest.keys().any(|author| author.site == *site))
+    }
+
+    /// What the last words of all sites come to: what asks for attention first.
+    pub(super) fn ending(&self) -> Ending {
+        let words = || self.latest.values().filter_map(|entry| reply_in(entry));
+        let any = |is: fn(&Status) -> bool| words().any(|reply| is(&reply.status));
+        let failed = any(|status| *status == Status::Ko);
+        let succeeded = any(|status| matches!(status, Status::Ok | Status::Partial { .. }));
+        if any(|status| *status == Status::InDoubt) {
+            Ending::InDoubt
+        } else if failed && succeeded {
+            Ending::PartialError
+        } else if failed {
+            Ending::Failed
+        } else if any(|status| matches!(status, Status::Superseded { .. })) {
+            Ending::Superseded
+        } else {
+            Ending::Applied
+        }
     }
 
     pub(super) fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {

@@ -300,7 +300,8 @@ impl Resource {
         }
         let is_ours = reply.operation.0.author.site == turn.context.settings.me.site;
         if is_ours && !was_settled && replies.are_complete(&self.declared.sites) {
-            turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone()));
+            let ending = replies.ending();
+            turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone(), ending));
         }
         let void = replies.failed_everywhere(&self.declared.sites);
         if void != self.resolution.operations().is_void(&reply.operation) {

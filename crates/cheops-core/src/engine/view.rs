@@ -167,6 +167,17 @@ impl Engine {
         resource.is_some_and(|resource| resource.resolution.operations().iter().any(of_type))
     }
 
+    /// The last operation of a resource's list.
+    pub fn last_of_list(&self, id: &ResourceId) -> Option<OperationId> {
+        self.resources.get(id)?.resolution.last().map(|operation| operation.id.clone())
+    }
+
+    /// The resources held here that also live on that site, with their configs.
+    pub fn resources_at(&self, site: &SiteId) -> impl Iterator<Item = (&ResourceId, Arc<Config>)> {
+        let there = |resource: &&Resource| resource.declared.sites.contains(site);
+        self.resources.values().filter(there).map(|resource| (&resource.id, resource.config()))
+    }
+
     /// The saved states of a resource that may still be brought back.
     pub fn snapshots(&self, id: &ResourceId) -> Vec<SnapshotId> {
         let resource = self.resources.get(id);

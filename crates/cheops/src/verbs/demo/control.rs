@@ -13,6 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::stage::Stage;
 use crate::failure::{Failure, Verdict};
 use crate::output::{Format, Output};
+use crate::text::counted;
 
 /// How long an order may be.
 const LONGEST: u64 = 4 * 1024;
@@ -144,11 +145,14 @@ async fn carry_out(order: Order, stage: &mut Stage) -> Result<String, String> {
     match order {
         Order::Cut { sites } => {
             let links = stage.set_cut(&sites, true)?;
-            Ok(format!("{links} cut: the sites do not hear each other; each goes on alone"))
+            Ok(format!("{} cut; each site goes on alone", counted(links, "link")))
         }
         Order::Heal { sites } => {
             let links = stage.set_cut(&sites, false)?;
-            Ok(format!("{links} healed: the sites will find each other within a second"))
+            Ok(format!(
+                "{} healed; the sites find each other within a second",
+                counted(links, "link")
+            ))
         }
         Order::Stop { site } => {
             stage.kill(&site).await?;

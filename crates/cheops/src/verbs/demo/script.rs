@@ -4,15 +4,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cheops_api::{
-    Action, Client, ResourceState, ShellAction, Show, Submit, SubmitEvent, Wait,
-};
+use cheops_api::{Action, Client, ResourceState, ShellAction, Show, Submit, SubmitEvent, Wait};
 
 use super::stage::Stage;
 use crate::failure::{Failure, Verdict};
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, styled};
 use crate::output::{Format, Output};
-use crate::text::{hanging, printable};
+use crate::text::{counted, hanging, printable};
 
 /// How long the sites may take to agree.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -122,7 +120,7 @@ impl Script<'_> {
     fn cut(&mut self, cut: bool) -> Result<(), Failure> {
         let links = self.stage.set_cut(&[], cut).map_err(Failure::ours)?;
         let what = if cut { "cut" } else { "healed" };
-        self.output.line(styled(DIM, format!("  {links} links {what}")))?;
+        self.output.line(styled(DIM, format!("  {} {what}", counted(links, "link"))))?;
         Ok(())
     }
 
@@ -162,10 +160,16 @@ impl Script<'_> {
         let agreed = held.len() == 1 && held.contains(published);
         let values: Vec<_> = held.iter().map(|value| on_one_line(value)).collect();
         let line = match agreed {
-            true => styled(GOOD, format!("  all sites hold {}, as the report has it", values.join(" "))),
+            true => {
+                styled(GOOD, format!("  all sites hold {}, as the report has it", values.join(" ")))
+            }
             false => styled(
                 BAD,
-                format!("  the sites hold {}; the report has {}", values.join(" or "), on_one_line(published)),
+                format!(
+                    "  the sites hold {}; the report has {}",
+                    values.join(" or "),
+                    on_one_line(published)
+                ),
             ),
         };
         self.output.line(line)?;

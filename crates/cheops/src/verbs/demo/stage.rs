@@ -69,9 +69,8 @@ impl Stage {
         let authority = dir.path().join("mesh");
         let failed = |error| Failure::ours("the demo cannot make a mesh").because(error);
         mesh::create(&authority).map_err(failed)?;
-        let names: Vec<SiteId> = (1..=count)
-            .filter_map(|n| SiteId::new(&format!("site{n}")).ok())
-            .collect();
+        let names: Vec<SiteId> =
+            (1..=count).filter_map(|n| SiteId::new(&format!("site{n}")).ok()).collect();
         let ports = free_ports(count).map_err(cannot("find free ports"))?;
         let links = links(&names, &ports).await.map_err(cannot("make links"))?;
         let mut stage = Self { sites: Vec::new(), links, program, _dir: dir };
@@ -160,7 +159,8 @@ impl Stage {
             .kill_on_drop(true)
             .spawn()
             .map_err(cannot("start the sample application"))?;
-        let out = child.stdout.take().ok_or_else(|| Failure::ours("the application has no output"))?;
+        let out =
+            child.stdout.take().ok_or_else(|| Failure::ours("the application has no output"))?;
         let mut line = String::new();
         let read = BufReader::new(out).read_line(&mut line).await;
         read.map_err(cannot("hear from the sample application"))?;
@@ -169,10 +169,7 @@ impl Stage {
 
     fn start_agent(&mut self, at: usize) -> std::io::Result<()> {
         let Some(site) = self.sites.get_mut(at) else { return Ok(()) };
-        let log = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&site.log)?;
+        let log = fs::OpenOptions::new().create(true).append(true).open(&site.log)?;
         let agent = Command::new(&self.program)
             .args(["agent", "--with-parent", "--config"])
             .arg(&site.config)
@@ -299,9 +296,8 @@ async fn links(names: &[SiteId], ports: &[SocketAddr]) -> std::io::Result<Vec<Li
 
 fn free_ports(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     // Held until all are found, so that none is found twice.
-    let sockets: Vec<_> = (0..count)
-        .map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect::<Result<_, _>>()?;
+    let sockets: Vec<_> =
+        (0..count).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
     sockets.iter().map(UdpSocket::local_addr).collect()
 }
 

@@ -1,6 +1,7 @@
 //! What to try in a demo that runs.
 
-use super::stage::Stage;
+use super::stage::{Site, Stage};
+use crate::agent::USUAL_ADDRESS;
 use crate::failure::Failure;
 use crate::look::{ACCENT, BOLD, DIM, styled};
 use crate::output::Output;
@@ -15,40 +16,56 @@ pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
     for line in stage.overview() {
         output.line(line)?;
     }
-    let at = |site: &super::stage::Site| format!("--agent {}", site.api);
+    // The first site is where commands go that say nothing else.
+    let at = |site: &Site| match site.api == USUAL_ADDRESS {
+        true => String::new(),
+        false => format!(" --agent {}", site.api),
+    };
     let steps = [
         (
             "Make a file at every site, and look at it",
             vec![
-                format!("cheops exec {} --id motd --sites '{everywhere}' --type set --profile file -- 'echo hello > motd.txt'", at(first)),
-                format!("cheops show {} --id motd -- cat motd.txt", at(second)),
+                format!(
+                    "cheops exec{} --id motd --sites '{everywhere}' --type set --profile file -- 'echo hello > motd.txt'",
+                    at(first)
+                ),
+                format!("cheops show{} --id motd -- cat motd.txt", at(second)),
             ],
         ),
         (
             "Cut all links; every site goes on alone",
             vec![
                 "cheops demo cut".to_owned(),
-                format!("cheops exec {} --id motd --type add --wait local -- 'echo left >> motd.txt'", at(first)),
-                format!("cheops exec {} --id motd --type set --wait local -- 'echo middle > motd.txt'", at(second)),
-                format!("cheops sites {}", at(first)),
+                format!(
+                    "cheops exec{} --id motd --type add --wait local -- 'echo left >> motd.txt'",
+                    at(first)
+                ),
+                format!(
+                    "cheops exec{} --id motd --type set --wait local -- 'echo middle > motd.txt'",
+                    at(second)
+                ),
+                format!("cheops sites{}", at(first)),
             ],
         ),
         (
             "Heal; all sites agree, and say why",
             vec![
                 "cheops demo heal".to_owned(),
-                format!("cheops show {} --id motd -- cat motd.txt", at(first)),
-                format!("cheops explain {} motd", at(second)),
+                format!("cheops show{} --id motd -- cat motd.txt", at(first)),
+                format!("cheops explain{} motd", at(second)),
             ],
         ),
         (
             "The same with a REST service",
             vec![
-                format!("cheops http {} --id greeting --sites '{everywhere}' --type put --profile http --service kv PUT /kv/greeting --body hello", at(first)),
+                format!(
+                    "cheops http{} --id greeting --sites '{everywhere}' --type put --profile http --service kv PUT /kv/greeting --body hello",
+                    at(first)
+                ),
                 format!("curl {}/kv/greeting", second.service),
             ],
         ),
-        ("Watch what happens, live", vec![format!("cheops watch {}", at(first))]),
+        ("Watch what happens, live", vec![format!("cheops watch{}", at(first))]),
     ];
     for (what, commands) in steps {
         output.line("")?;
