@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
 use cheops_store::{OpenError, Opened, Options};
@@ -293,6 +294,10 @@ async fn serve(listener: TcpListener, router: Router, mut stopping: watch::Recei
         // An agent that is dropped stops as well.
         let _dropped = stopping.wait_for(|stop| *stop).await;
     };
+    // Replies are small and must not wait for each other.
+    let listener = listener.tap_io(|stream| {
+        let _best_effort = stream.set_nodelay(true);
+    });
     let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
     if let Err(error) = served {
         tracing::error!(%error, "the API is not served any more");

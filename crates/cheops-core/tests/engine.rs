@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{
-    Answer, Batch, Effect, Engine, Event, Heartbeat, Log, Malformed, Message, Notice, Now,
-    Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
+    Answer, Batch, Effect, Ending, Engine, Event, Heartbeat, JobId, Log, Malformed, Message,
+    Notice, Now, Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
 };
 use cheops_core::model::{
     Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
-    Outcome, Payload, Replaces, ResourceId, SiteId, Stamp, Vector,
+    Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 
 #[derive(Default)]
@@ -428,4 +428,151 @@ fn an_outcome_of_a_job_that_nobody_asked_for_changes_nothing() {
     let reaction = paris.engine.handle(now(1), stray);
     assert_eq!(reaction.records(), 0);
     assert!(answers(&paris.commit(reaction)).is_empty());
+}
+
+fn told<'a>(effects: &'a [Effect], to: &str) -> Vec<&'a Message> {
+    let to = site(to);
+    let mut found = Vec::new();
+    for effect in effects {
+        if let Effect::Tell { to: listener, message } = effect
+            && *listener == to
+        {
+            found.push(message);
+        }
+    }
+    found
+}
+
+fn jobs(effects: &[Effect]) -> Vec<JobId> {
+    let job = |effect: &Effect| match effect {
+        Effect::Run(job) => Some(job.id),
+        _ => None,
+    };
+    effects.iter().filter_map(job).collect()
+}
+
+/// The reply of lyon to an operation, as it arrives.
+fn reply_of_lyon(n: u64, after: u64, operation: OperationId, status: Status) -> Message {
+    let stamp = Stamp { wall_ms: 2_000_000, counter: 0 };
+    let reply = Reply { id: id("lyon", n), stamp, operation, status, outcome: None };
+    update(vec![Entry { after, body: Body::Reply(reply) }])
+}
+
+#[test]
+fn a_message_stays_within_its_budget_of_bytes_but_holds_one_entry_in_any_case() {
+    let mut settings = Settings::new(author("paris"), [site("lyon")]);
+    settings.bytes_per_update = 5_000;
+    let (mut engine, _) = Engine::recover(settings, Vec::new(), now(0));
+    for length in [100, 1_500, 1_500, 1_500, 20_000, 100] {
+        let payload = Payload::shell("x".repeat(length));
+        let reaction =
+            engine.handle(now(1), Event::Submitted(Submission { payload, ..submission() }));
+        reaction.commit(&mut Disk::default()).unwrap();
+    }
+
+    engine
+        .handle(now(1), Event::Heard { from: site("lyon"), message: heartbeat() })
+        .commit(&mut Disk::default())
+        .unwrap();
+
+    let mut sizes = Vec::new();
+    let mut asks = Message::Update(Box::new(Update {
+        incarnation: Incarnation(1),
+        resource: counter(),
+        base: None,
+        knows: Vector::default(),
+        entries: Vec::new(),
+        you_may_have_run: Vector::default(),
+        asks: true,
+    }));
+    for _ in 0..10 {
+        let heard = Event::Heard { from: site("lyon"), message: asks.clone() };
+        let effects = engine.handle(now(2), heard).commit(&mut Disk::default()).unwrap();
+        for message in told(&effects, "lyon") {
+            let (Message::Update(sent), Message::Update(next)) = (message, &mut asks) else {
+                continue;
+            };
+            let new = sent.entries.iter().filter(|entry| !next.knows.includes(entry.id()));
+            sizes.push(new.map(|entry| entry.size()).collect::<Vec<_>>());
+            sent.entries.iter().for_each(|entry| next.knows.add(entry.id()));
+        }
+    }
+
+    assert_eq!(sizes.iter().flatten().count(), 6, "everything arrives: {sizes:?}");
+    for message in &sizes {
+        let within = message.iter().sum::<usize>() <= 5_000;
+        assert!(within || message.len() == 1, "{message:?}");
+    }
+    assert!(sizes.len() > 2, "{sizes:?}");
+}
+
+#[test]
+fn a_deletion_wins_over_what_is_concurrent_and_only_force_brings_the_resource_back() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", heartbeat());
+    paris.handle(2, Event::Submitted(submission()));
+    let deletion = Submission { kind: OperationType::deletion(), ..submission() };
+    paris.handle(3, Event::Submitted(deletion));
+    // Made in lyon without knowledge of either, by a clock that is ahead.
+    paris.hears(4, "lyon", update(vec![from_lyon(1, 0, &[], 9_000_000)]));
+
+    let view = paris.engine.resource(&counter()).unwrap();
+    assert!(view.deleted);
+    assert_eq!(view.list.len(), 1, "{view:?}");
+    let effects = paris.handle(5, Event::Submitted(submission()));
+    assert_eq!(answers(&effects), [&Answer::Refused(Refusal::Deleted(counter()))]);
+    paris.handle(6, Event::Submitted(Submission { force: true, ..submission() }));
+    assert!(!paris.engine.resource(&counter()).unwrap().deleted);
+}
+
+#[test]
+fn where_an_operation_was_handed_in_it_is_told_once_how_it_ended_everywhere() {
+    let mut paris = Paris::new();
+    paris.hears(1, "lyon", heartbeat());
+    let effects = paris.handle(2, Event::Submitted(submission()));
+    let operation = OperationId(id("paris", 1));
+    let settled = |effects: &[Effect]| {
+        let ending = |effect: &Effect| match effect {
+            Effect::Notify(Notice::Settled(_, _, ending)) => Some(*ending),
+            _ => None,
+        };
+        effects.iter().filter_map(ending).collect::<Vec<_>>()
+    };
+
+    let outcome = Outcome::success("1");
+    let mine = paris.handle(3, Event::Ended { job: jobs(&effects)[0], outcome });
+    let theirs = paris.hears(4, "lyon", reply_of_lyon(1, 0, operation.clone(), Status::Ko));
+    let again = paris.hears(5, "lyon", reply_of_lyon(2, 1, operation, Status::Ok));
+
+    assert_eq!(settled(&mine), []);
+    assert_eq!(settled(&theirs), [Ending::PartialError]);
+    assert_eq!(settled(&again), []);
+}
+
+#[test]
+fn an_engine_that_drains_starts_nothing_new_and_says_when_nothing_runs_any_more() {
+    let mut paris = Paris::new();
+    let effects = paris.handle(1, Event::Submitted(submission()));
+    assert_eq!((jobs(&effects).len(), paris.engine.running()), (1, 1));
+    paris.engine.drain();
+    paris.handle(2, Event::Submitted(submission()));
+
+    let outcome = Outcome::success("1");
+    let after = paris.handle(3, Event::Ended { job: jobs(&effects)[0], outcome });
+
+    assert_eq!(jobs(&after), []);
+    assert_eq!(paris.engine.running(), 0);
+    let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+    let (_, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(0));
+    let effects = reaction.commit(&mut Disk::default()).unwrap();
+    assert_eq!(jobs(&effects).len(), 1, "the second one was not begun, so it is not in doubt");
+}
+
+#[test]
+fn a_site_that_can_be_reached_again_hears_from_this_one_at_once() {
+    let mut paris = Paris::new();
+    paris.handle(1, Event::Ticked);
+    assert_eq!(told(&paris.handle(2, Event::Ticked), "lyon").len(), 0);
+    let effects = paris.handle(3, Event::Reached(site("lyon")));
+    assert!(matches!(told(&effects, "lyon")[..], [Message::Heartbeat(_)]));
 }

@@ -142,7 +142,15 @@ impl Torture {
                 self.world.cut_all();
                 self.world.sometimes.saw("network: all cut");
             }
-            6 | 7 => self.world.network.heal_all(),
+            6 => self.world.network.heal_all(),
+            7 => {
+                // A transport that notices says so; whether it is right or not does no harm.
+                self.world.network.heal_all();
+                let reached = self.world.sites[b].id.clone();
+                if self.world.sites[a].engine.is_some() {
+                    self.world.handle(a, Event::Reached(reached));
+                }
+            }
             8 => self.weather(),
             9 => self.world.crash(a),
             10 => self.flap(a, b),

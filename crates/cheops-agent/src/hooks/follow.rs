@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cheops_core::config::{Config, HookEvent};
 use cheops_core::engine::{Ending, Engine, Notice};
 use cheops_core::model::{
-    Author, Body, Entry, OperationId, OperationType, Reply, ResourceId, SiteId, Status,
+    Author, Body, Entry, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId, Status,
 };
 use cheops_store::{Change, Changes, ReadError, Reader, Seq, What};
 use futures_util::{StreamExt, stream};
@@ -252,6 +252,6 @@ fn reply_detail(reply: &Reply) -> Value {
         Status::Superseded { by } => Some(by.to_string()),
         _ => None,
     };
-    let output = reply.outcome.as_ref().map(|outcome| outcome.text());
+    let output = reply.outcome.as_ref().map(Outcome::text);
     json!({ "status": reply.status.word(), "by": by, "output": output })
 }

@@ -74,7 +74,9 @@ pub(super) async fn resources(
     let site = filter.site.as_deref().map(SiteId::new).transpose();
     let site = site.map_err(|error| Refused::bad("bad filter", error.to_string()))?;
     let wanted = Wanted { site, filter };
-    Ok(Json(api.driver.ask(move |engine| page_of_resources(engine, after, &wanted)).await?))
+    Ok(Json(
+        api.driver.ask(move |engine| page_of_resources(engine, after.as_ref(), &wanted)).await?,
+    ))
 }
 
 struct Wanted {
@@ -84,13 +86,13 @@ struct Wanted {
 
 fn page_of_resources(
     engine: &Engine,
-    after: Option<ResourceId>,
+    after: Option<&ResourceId>,
     wanted: &Wanted,
 ) -> wire::Page<wire::ResourceSummary> {
     let filter = &wanted.filter;
     let limit = page_size(filter.limit);
     let (mut items, mut last) = (Vec::new(), None);
-    for (looked_at, summary) in engine.resources_after(after.as_ref()).enumerate() {
+    for (looked_at, summary) in engine.resources_after(after).enumerate() {
         if items.len() == limit || looked_at == LOOK_AT_MOST {
             return wire::Page { items, next: last };
         }

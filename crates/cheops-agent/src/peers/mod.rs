@@ -172,7 +172,8 @@ impl Peers {
                 link.flush(until).await;
             }
         }
-        for task in std::mem::take(&mut *lock(&self.0.tasks)) {
+        let tasks = std::mem::take(&mut *lock(&self.0.tasks));
+        for task in tasks {
             task.abort();
             let _aborted = task.await;
         }

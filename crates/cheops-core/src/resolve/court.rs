@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::matrix::{Row, Rules, Standing};
+use super::matrix::{Row, Rules, Standing, is_deletion};
 use super::operations::{Node, OperationSet};
 use crate::model::Vector;
 
@@ -49,6 +49,8 @@ struct Court<'a, 'b> {
     index: BTreeMap<u64, Index>,
     /// The members that replace their past, last first.
     replacers: Vec<Index>,
+    /// Then everything may lose, whatever the matrix says.
+    has_deletion: bool,
     findings: Vec<Finding>,
     /// Of an undecided member, the rulers that were undecided when it was heard and are not known
     /// to be out since.
@@ -73,6 +75,7 @@ impl<'a, 'b> Court<'a, 'b> {
             below,
             index,
             replacers,
+            has_deletion: members.iter().any(|(node, _)| is_deletion(node)),
             findings: vec![Finding::Undecided; members.len()],
             rulers: vec![Vec::new(); members.len()],
             waiting: vec![Vec::new(); members.len()],
@@ -101,7 +104,8 @@ impl<'a, 'b> Court<'a, 'b> {
         // Replacers are sorted last first, and nothing follows what comes later than it.
         let later = self.replacers.iter().copied().take_while(|&ruler| ruler > member);
         let by_causality = later.filter(|&ruler| self.members[ruler].0.follows(node));
-        let concurrents = self.rules.may_lose(row).then(|| self.concurrents(node));
+        let may_lose = self.has_deletion || self.rules.may_lose(row);
+        let concurrents = may_lose.then(|| self.concurrents(node));
         let by_matrix = concurrents.into_iter().flatten().filter(|&ruler| {
             self.rules.compare_at((node, row), self.members[ruler]) == Standing::Loses
         });

@@ -114,7 +114,7 @@ impl Rules {
 
     /// Whether the operation can rule out another at all.
     pub(super) fn may_rule_out(&self, node: &Node) -> bool {
-        node.replaces() || self.row(node).is_some_and(|row| self.may_win[row])
+        node.replaces() || is_deletion(node) || self.row(node).is_some_and(|row| self.may_win[row])
     }
 
     /// Whether an operation of that row can be ruled out by one that is concurrent to it.
@@ -133,6 +133,14 @@ impl Rules {
         (a, a_row): (&Node, Row),
         (b, b_row): (&Node, Row),
     ) -> Standing {
+        // A deletion wins over everything but a later one, whatever the matrix says.
+        match (is_deletion(a), is_deletion(b)) {
+            (false, false) => {}
+            (true, false) => return Standing::Wins,
+            (false, true) => return Standing::Loses,
+            (true, true) if a.rank() < b.rank() => return Standing::Loses,
+            (true, true) => return Standing::Wins,
+        }
         let (Some(a_row), Some(b_row)) = (a_row, b_row) else { return Standing::Beside };
         let width = self.may_win.len();
         if a.rank() < b.rank() {
@@ -141,4 +149,8 @@ impl Rules {
             self.table[b_row * width + a_row].mirrored()
         }
     }
+}
+
+pub(super) fn is_deletion(node: &Node) -> bool {
+    node.operation.kind.is_deletion()
 }

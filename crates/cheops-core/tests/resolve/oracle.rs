@@ -45,6 +45,9 @@ impl<'a> Oracle<'a> {
         }
         let a_first = a.position() < b.position();
         let (first, second) = if a_first { (a, b) } else { (b, a) };
+        if deletes(a) || deletes(b) {
+            return None;
+        }
         let entry = self.config.matrix.get(&(first.kind.clone(), second.kind.clone()))?;
         Some((entry.rule.clone(), entry.concurrent, a_first))
     }
@@ -52,6 +55,10 @@ impl<'a> Oracle<'a> {
     pub(crate) fn rules_out(&self, a: &Operation, b: &Operation) -> bool {
         if self.follows(a, b) {
             return a.replaces.past();
+        }
+        let concurrent = a.id != b.id && !self.follows(b, a);
+        if concurrent && deletes(a) {
+            return !deletes(b) || b.position() < a.position();
         }
         match self.entry(a, b) {
             Some((Rule::TakeOne, _, a_first)) => !a_first,
@@ -149,4 +156,8 @@ impl<'a> Oracle<'a> {
         }
         false
     }
+}
+
+fn deletes(operation: &Operation) -> bool {
+    operation.kind.as_str() == "cheops.delete"
 }

@@ -10,6 +10,8 @@ use proptest::sample::Index;
 use crate::world::{World, kind};
 
 const KINDS: [&str; 4] = ["a", "b", "c", "d"];
+/// What operations may be: of a type that matrices speak of, or the end of the resource.
+const DONE: [&str; 5] = ["a", "b", "c", "d", "cheops.delete"];
 const SITES: [&str; 6] = ["s1", "s2", "s3", "s4", "s5", "s6"];
 
 #[derive(Debug, Clone)]
@@ -51,7 +53,8 @@ pub(crate) fn config() -> impl Strategy<Value = Config> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let does = (any::<Index>(), 0..KINDS.len(), prop::bool::weighted(0.08))
+    let kind = prop_oneof![20 => 0..KINDS.len(), 1 => Just(KINDS.len())];
+    let does = (any::<Index>(), kind, prop::bool::weighted(0.08))
         .prop_map(|(site, kind, force)| Step::Does { site, kind, force });
     let tells = (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Step::Tells { from, to });
     prop_oneof![3 => does, 2 => tells]
@@ -72,11 +75,11 @@ impl Script {
                 Step::Does { site, kind, force } => {
                     let site = site.index(self.sites);
                     let (name, at) = (SITES[site], now / 2 + self.skews[site]);
-                    let label = format!("{}{now}", KINDS[*kind]);
+                    let label = format!("{}{now}", DONE[*kind]);
                     if *force {
-                        world.forces(name, at, KINDS[*kind], &label);
+                        world.forces(name, at, DONE[*kind], &label);
                     } else {
-                        world.does(name, at, KINDS[*kind], &label);
+                        world.does(name, at, DONE[*kind], &label);
                     }
                 }
                 Step::Tells { from, to } => {

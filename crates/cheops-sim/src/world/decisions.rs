@@ -123,7 +123,7 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         Event::Submitted(submission) => Some(submission.resource.clone()),
         Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
         Event::Decided { resource, .. } => Some(resource.clone()),
-        Event::Ended { .. } | Event::Heard { .. } | Event::Ticked => None,
+        Event::Ended { .. } | Event::Heard { .. } | Event::Reached(_) | Event::Ticked => None,
     }
 }
 
@@ -136,6 +136,7 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
             submission.payload.summary()
         ),
         Event::Heard { from, message } => format!("heard from {from}: {message}"),
+        Event::Reached(site) => format!("there is a way to {site}"),
         Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
         Event::Decided { resource, operation, decision } => {
             format!("operator says {decision:?} to {operation} of {resource}")
