@@ -20,6 +20,7 @@ endif
 SEEDS ?= 1000
 MINUTES ?= 60
 SECONDS ?= 60
+ARGS ?=
 
 # nextest does not stop at the first failure in CI: the whole list is worth the wait there.
 NEXTEST_PROFILE := $(if $(CI),ci,default)
@@ -100,15 +101,26 @@ fuzz: ## random bytes into the scope-lang parser for SECONDS=60 (needs a nightly
 	$(CARGO) +nightly fuzz run scope -- -max_total_time=$(SECONDS)
 
 .PHONY: bench
-bench: ## how fast the core and the simulator are
+bench: build ## how fast three real agents are, beside what the machine costs; ARGS='--only latency'
 	$(call heading,bench)
+	$${CARGO_TARGET_DIR:-target}/release/cheops-bench $(ARGS)
+
+.PHONY: bench-core
+bench-core: ## how fast the core and the simulator are
+	$(call heading,bench-core)
 	$(CARGO) bench --locked -p cheops-core
 	$(CARGO) bench --locked -p cheops-sim
 
+# Without a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
-demo: ## three sites, a cut, a conflict and the heal, told in half a minute
+demo: ## three sites on this machine, links to cut, commands to paste
 	$(call heading,demo)
-	$(CARGO) run --release --locked -p cheops -- demo
+	$(CARGO) build --release --locked -p cheops
+	@if [ -t 0 ] && [ -t 1 ]; then \
+	  $${CARGO_TARGET_DIR:-target}/release/cheops demo; \
+	else \
+	  $${CARGO_TARGET_DIR:-target}/release/cheops demo --script; \
+	fi
 
 .PHONY: fmt
 fmt: ## format the code

@@ -1,4 +1,5 @@
 //! Whole agents in one process, joined by real links on loopback: what a user of any of them sees.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
 
 mod stage;
 
@@ -28,7 +29,7 @@ async fn a_file_that_comes_with_an_operation_is_at_every_site_when_it_runs() {
     let stage = Stage::of(3).await;
     let sent = stage.dir().join("sent");
     // More than one read, one frame and one window.
-    let content: Vec<u8> = (0..6_000_000_u32).flat_map(|n| n.to_le_bytes()).collect();
+    let content: Vec<u8> = (0..6_000_000_u32).flat_map(u32::to_le_bytes).collect();
     std::fs::write(&sent, &content).unwrap();
     let hash = blake3::hash(&content).to_string();
 

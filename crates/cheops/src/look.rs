@@ -14,11 +14,3 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
-
-/// The same text with every one of these words in its style. Meant for text that is laid out
-/// already: what colours add has no width.
-pub(crate) fn painted(text: &str, words: &[(&str, Style)]) -> String {
-    words
-        .iter()
-        .fold(text.to_owned(), |text, (word, style)| text.replace(word, &styled(*style, word)))
-}

@@ -45,8 +45,6 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     /// How wide lines should be.
     pub(crate) width: usize,
-    /// Whether somebody looks on while it is written.
-    pub(crate) watched: bool,
 }
 
 impl Output {
@@ -61,7 +59,6 @@ impl Output {
             remarks_watched: io::stderr().is_terminal(),
             format,
             width: width.clamp(NARROWEST, WIDEST),
-            watched: io::stdout().is_terminal(),
         }
     }
 

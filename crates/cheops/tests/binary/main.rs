@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
 
 mod agent;
-mod demo;
 mod matrix;
+mod mesh;
 mod running;
 mod scope;
 mod usage;

@@ -1,0 +1,75 @@
+//! `cheops mesh` and `cheops init`: from nothing to an agent that starts.
+
+use expect_test::expect;
+
+use crate::running::command;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Runs it in the folder; what it printed, and its exit code.
+    fn run(&self, arguments: &[&str]) -> (String, Option<i32>) {
+        let ran = command(arguments).current_dir(self.0.path()).output().unwrap();
+        let (out, err) = (ran.stdout, ran.stderr);
+        let printed = String::from_utf8_lossy(&out).into_owned() + &String::from_utf8_lossy(&err);
+        (printed, ran.status.code())
+    }
+}
+
+#[test]
+fn a_mesh_an_identity_and_a_config_are_made_in_three_commands() {
+    let folder = Folder::new();
+    let (made, code) = folder.run(&["mesh", "new"]);
+    assert_eq!(code, Some(0), "{made}");
+    let (issued, code) = folder.run(&["mesh", "issue", "paris"]);
+    assert_eq!(code, Some(0), "{issued}");
+    let (written, code) = folder.run(&["init", "--site", "paris", "--identity", "paris.pem"]);
+    assert_eq!(code, Some(0), "{written}");
+    expect![[r#"
+        a mesh in `mesh`; next, for each site: cheops mesh issue SITE --dir mesh
+        the identity of paris in `paris.pem`; carry it there, keep it secret, then: cheops init --site paris --identity paris.pem
+        `paris.toml`; name the other sites and the services in it, then: cheops agent --config paris.toml
+    "#]]
+    .assert_eq(&(made + &issued + &written));
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = Folder::new();
+    folder.run(&["mesh", "new"]);
+    let (said, code) = folder.run(&["mesh", "new"]);
+    assert_eq!(code, Some(2), "{said}");
+    expect![[r#"
+        error: that is not possible
+        because: there is a mesh in `mesh` already
+        hint: its authority is kept: use another folder for another mesh
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
+fn an_agent_says_what_is_wrong_with_its_config_all_at_once() {
+    let folder = Folder::new();
+    std::fs::write(folder.0.path().join("bad.toml"), "site = \"a b\"\nlisten = 3\n").unwrap();
+    let (said, code) = folder.run(&["agent", "--config", "bad.toml"]);
+    assert_eq!(code, Some(2), "{said}");
+    for part in ["bad.toml", "1:", "2:", "listen", "hint: `cheops init`"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
+
+#[test]
+fn an_agent_with_the_identity_of_another_site_does_not_start() {
+    let folder = Folder::new();
+    folder.run(&["mesh", "new"]);
+    folder.run(&["mesh", "issue", "lyon"]);
+    folder.run(&["init", "--site", "paris", "--identity", "lyon.pem"]);
+    let (said, code) = folder.run(&["agent", "--config", "paris.toml"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("is the identity of site `lyon`, and this is site `paris`"), "{said}");
+    assert!(said.contains("cheops mesh issue paris"), "{said}");
+}
