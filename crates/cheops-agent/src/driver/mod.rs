@@ -31,6 +31,8 @@ const EVENTS_WAITING: usize = 4_096;
 const REQUESTS_WAITING: usize = 1_024;
 /// How many are handled before the first of them is made durable.
 const BATCH: usize = 512;
+/// How long something that nobody waits for may wait for company.
+const MAY_WAIT: Duration = Duration::from_millis(200);
 const RETRY_AFTER: Duration = Duration::from_millis(300);
 
 /// What happened, and what must not be thrown away until it is durable.
@@ -215,43 +217,68 @@ struct Turn {
     pins: Vec<Pin>,
     questions: Vec<Question>,
     submitted: Vec<Ticket>,
+    /// Since when there is something in it to make durable.
+    waits_since: Option<Instant>,
+}
+
+impl Turn {
+    /// Whether it can be joined with what comes next: nobody waits for any of it, and not too much
+    /// time has passed.
+    fn may_wait(&self) -> bool {
+        self.reaction.may_wait()
+            && self.questions.is_empty()
+            && self.submitted.is_empty()
+            && self.pins.is_empty()
+            && self.waits_since.is_none_or(|since| since.elapsed() < MAY_WAIT)
+    }
 }
 
 impl Running {
     async fn run(mut self, first: Reaction) {
         let mut turn = Turn { reaction: first, ..Turn::default() };
         loop {
+            if turn.may_wait() && self.draining.is_none() {
+                self.gather(&mut turn).await;
+                continue;
+            }
             self.make_durable(&mut turn).await;
-            for question in turn.questions {
+            for question in std::mem::take(&mut turn.questions) {
                 question(&self.engine, now(self.began));
             }
             if self.is_drained() {
                 return;
             }
-            turn = self.gather().await;
+            turn = Turn::default();
+            self.gather(&mut turn).await;
         }
     }
 
     /// Waits for something to do, then takes all there is, up to a batch.
-    async fn gather(&mut self) -> Turn {
-        let mut turn = Turn::default();
-        self.wait(&mut turn).await;
+    async fn gather(&mut self, turn: &mut Turn) {
+        self.wait(turn).await;
         for _ in 0..BATCH {
-            if let Ok(happened) = self.events.try_recv() {
-                self.take(happened, &mut turn);
-            } else if let Ok(request) = self.requests.try_recv() {
-                self.serve(request, &mut turn);
-            } else {
+            // In turn, so that neither those who ask nor the rest of the world has to wait long.
+            let (happened, request) = (self.events.try_recv(), self.requests.try_recv());
+            if happened.is_err() && request.is_err() {
                 break;
             }
+            if let Ok(happened) = happened {
+                self.take(happened, turn);
+            }
+            if let Ok(request) = request {
+                self.serve(request, turn);
+            }
         }
-        turn
+        if turn.reaction.has_news() && turn.waits_since.is_none() {
+            turn.waits_since = Some(Instant::now());
+        }
     }
 
     async fn wait(&mut self, turn: &mut Turn) {
         let due =
             self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
         let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
+        let due = turn.waits_since.map_or(due, |since| due.min(since + MAY_WAIT));
         tokio::select! {
             Some(happened) = self.events.recv() => self.take(happened, turn),
             Some(request) = self.requests.recv() => self.serve(request, turn),

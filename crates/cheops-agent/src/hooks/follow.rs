@@ -22,6 +22,8 @@ const READ_AT_ONCE: usize = 256;
 const AT_ONCE: usize = 16;
 /// How often the place is kept where no hook had anything to do: reading again costs little.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
+/// How long to wait for more when something has happened.
+const TOGETHER: Duration = Duration::from_millis(50);
 /// How long to wait when the log cannot be read.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -61,8 +63,12 @@ impl Follower {
                 self.keep(place).await;
                 kept = Instant::now();
             }
-            if idle && commits.changed().await.is_err() {
-                return;
+            if idle {
+                if commits.changed().await.is_err() {
+                    return;
+                }
+                // Hooks are in no hurry, and reading a little at a time is dear.
+                tokio::time::sleep(TOGETHER).await;
             }
         }
     }

@@ -186,29 +186,21 @@ pub(super) async fn hand_in(
     passed_on: bool,
 ) -> Result<Taken, Refused> {
     let sites = handed.submit.sites.as_deref().map(|text| self::sites(api, text)).transpose()?;
-    let holders = match elsewhere::held(api, id).await? {
-        Held::Here => None,
-        Held::Elsewhere => match &sites {
-            Some(sites) if sites.contains(&api.site) => None,
-            Some(sites) => Some(api.peers.nearest(sites).into_iter().next()),
-            None if passed_on => None,
-            None => Some(elsewhere::nearest_holder(api, id).await),
-        },
+    let submission = submission(api, id, &handed, sites).await?;
+    // The engine knows best whether the resource is held here: it is asked first, and only once.
+    let refusal = match submit(api, submission.0, submission.1).await? {
+        Ok(events) => return Ok(Taken::Here(events)),
+        Err(refusal) => refusal,
     };
-    if let Some(holder) = holders.filter(|_| !passed_on) {
-        let holder = holder.ok_or_else(|| match &sites {
-            Some(sites) => Refused::unreachable(format!(
-                "none of {} can be reached from here",
-                on_wire::names(sites).join(", ")
-            )),
-            None => Refused::no_such_resource(id),
-        })?;
-        return pass_on(api, id, &holder, handed).await.map(Taken::Elsewhere);
-    }
-    let (submission, pins) = submission(api, id, handed, sites).await?;
-    match submit(api, submission, pins).await? {
-        Ok(events) => Ok(Taken::Here(events)),
-        Err(refusal) => Err(refusal.into()),
+    let holder = match &refusal {
+        _ if passed_on => return Err(refusal.into()),
+        Refusal::NotHeldHere { sites, .. } => api.peers.nearest(sites).into_iter().next(),
+        Refusal::UnknownResource(_) => elsewhere::nearest_holder(api, id).await,
+        _ => None,
+    };
+    match holder {
+        Some(holder) => pass_on(api, id, &holder, handed).await.map(Taken::Elsewhere),
+        None => Err(refusal.into()),
     }
 }
 
@@ -237,10 +229,11 @@ async fn pass_on(
 async fn submission(
     api: &Api,
     id: &ResourceId,
-    handed: Handed,
+    handed: &Handed,
     sites: Option<BTreeSet<SiteId>>,
 ) -> Result<(Submission, Vec<Pin>), Refused> {
-    let Handed { submit, files, mut pins } = handed;
+    let Handed { submit, files, pins } = handed;
+    let (files, mut pins) = (files.clone(), pins.clone());
     let kind = OperationType::new(&submit.kind)
         .map_err(|error| Refused::bad("bad type", error.to_string()))?;
     if kind.is_reserved() {
@@ -248,9 +241,9 @@ async fn submission(
         return Err(Refused::bad("bad type", detail));
     }
     let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
-    let payload = match submit.action {
-        wire::Action::Shell(shell) => Payload::Shell { command: shell.command, files },
-        wire::Action::Http(http) => http_payload(api, http, files, &mut pins).await?,
+    let payload = match &submit.action {
+        wire::Action::Shell(shell) => Payload::Shell { command: shell.command.clone(), files },
+        wire::Action::Http(http) => http_payload(api, http.clone(), files, &mut pins).await?,
     };
     let submission = Submission {
         ticket: Ticket(0),
@@ -363,19 +356,16 @@ async fn submit(
 ) -> Result<Result<Events, Refusal>, Refused> {
     let resource = submission.resource.clone();
     let mut said = api.driver.submit(submission, pins).await?;
-    let operation = loop {
+    let (operation, sites) = loop {
         match said.recv().await {
-            Some(Said::Answer(Answer::Accepted(operation))) => break operation,
+            Some(Said::Answer(Answer::Accepted(operation, sites))) => break (operation, sites),
             Some(Said::Answer(Answer::Refused(refusal))) => return Ok(Err(refusal)),
             Some(Said::Answer(_)) => {}
             Some(Said::NotDurable(why)) => return Err(why.into()),
             None => return Err(crate::driver::Stopped.into()),
         }
     };
-    let wanted = resource.clone();
-    let sites = api.driver.ask(move |engine| engine.summary(&wanted)).await?;
-    let sites: Vec<SiteId> =
-        sites.map(|summary| summary.sites.into_iter().collect()).unwrap_or_default();
+    let sites: Vec<SiteId> = sites.into_iter().collect();
     let accepted = wire::SubmitEvent::Accepted {
         operation: operation.to_string(),
         resource: resource.to_string(),

@@ -117,6 +117,16 @@ impl Reaction {
         !Batch { records: &self.records, effects: &self.effects }.is_empty()
     }
 
+    /// Whether nobody waits for it: it only spares work after a restart, or says that a resource
+    /// converged. Then it may be joined with what comes next instead of being committed alone.
+    pub fn may_wait(&self) -> bool {
+        self.records.iter().all(|record| matches!(record, Record::Knows(..)))
+            && self
+                .effects
+                .iter()
+                .all(|effect| matches!(effect, Effect::Notify(Notice::Converged(_))))
+    }
+
     /// How many records wait to be made durable.
     pub fn records(&self) -> usize {
         self.records.len()

@@ -185,8 +185,8 @@ pub enum Task {
 /// What a waiting user hears.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The operation is on this site's disk under this id.
-    Accepted(OperationId),
+    /// The operation is on this site's disk under this id, and goes to these sites.
+    Accepted(OperationId, BTreeSet<SiteId>),
     /// A site replied.
     Replied(Reply),
     /// Everyone waited for has replied.

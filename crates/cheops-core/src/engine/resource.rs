@@ -12,8 +12,8 @@ use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Declaration, Entry, EntryId, Operation, OperationId, Outcome, Reply, ResourceId,
-    SiteId, Status, Vector,
+    Author, Body, Declaration, Entry, EntryId, Operation, OperationId, OperationType, Outcome,
+    Reply, ResourceId, SiteId, Status, Vector,
 };
 use crate::plan::Effect;
 use crate::resolve::{Change, Resolution, Why};
@@ -232,7 +232,30 @@ impl Resource {
             self.declare(operation, declaration, turn);
         }
         let change = self.resolution.insert(operation.clone());
-        self.runs.list_changed(&change, operation);
+        if change == Change::Inserted && self.may_run_last(operation) {
+            self.runs.list_grew(operation);
+        } else {
+            self.runs.list_changed(&change, operation);
+        }
+    }
+
+    /// Whether an operation may run after those that stand behind it in the list: it commutes with
+    /// each of them. Many concurrent ones are looked at together with everything else.
+    fn may_run_last(&self, operation: &Operation) -> bool {
+        let config = self.config();
+        let behind: Vec<_> = self.resolution.after(&operation.id).take(MOST_BEHIND + 1).collect();
+        // One that replaces is of no kind: it may do anything, and nothing commutes with it.
+        let replaces = |operation: &Operation| operation.replaces.past();
+        if behind.len() > MOST_BEHIND
+            || replaces(operation)
+            || behind.iter().any(|behind| replaces(behind))
+        {
+            return false;
+        }
+        let mut kinds: Vec<&OperationType> = behind.iter().map(|behind| &behind.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.into_iter().all(|kind| config.commute(kind, &operation.kind))
     }
 
     fn flag_strange_clock(&self, operation: &Operation, turn: &mut Turn<'_>) {
@@ -395,6 +418,9 @@ impl Resource {
         self.entries.iter().map(of).sum()
     }
 }
+
+/// How many operations are looked at one by one before all are looked at together.
+const MOST_BEHIND: usize = 1_024;
 
 /// How much one message may hold.
 #[derive(Debug, Clone, Copy)]

@@ -113,8 +113,13 @@ impl Runs {
                 }
             }
             Change::Nothing => self.look_for_superseded.at(&operation.id),
-            Change::Rearranged => self.list_rearranged(),
+            Change::Inserted | Change::Rearranged => self.list_rearranged(),
         }
+    }
+
+    /// The operation stands before others in the list, and gives the same state after them.
+    pub(super) fn list_grew(&mut self, operation: &Operation) {
+        self.list_changed(&Change::Appended, operation);
     }
 
     pub(super) fn list_rearranged(&mut self) {

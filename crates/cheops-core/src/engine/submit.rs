@@ -80,7 +80,10 @@ fn accept(
     };
     resource.write_operation(operation, turn);
     let ticket = submission.ticket;
-    turn.effect(Effect::Answer { ticket, answer: Answer::Accepted(id.clone()) });
+    turn.effect(Effect::Answer {
+        ticket,
+        answer: Answer::Accepted(id.clone(), resource.declared.sites.clone()),
+    });
     let expected: BTreeSet<_> = match submission.wait {
         Wait::All => resource.declared.sites.clone(),
         Wait::Local => [turn.context.settings.me.site.clone()].into(),

@@ -23,6 +23,8 @@ pub enum Change {
     Nothing,
     /// The new operation stands at the end of the list, and nothing else changed.
     Appended,
+    /// The new operation stands somewhere before the end, and nothing else changed.
+    Inserted,
     /// Anything else.
     Rearranged,
 }
@@ -101,7 +103,11 @@ impl Resolution {
             self.list.insert(Place::own(node), node);
         }
         let is_last = self.list.last().is_some_and(|last| last.id == *id);
-        if is_last && losing.is_empty() { Change::Appended } else { Change::Rearranged }
+        match losing.is_empty() {
+            true if is_last => Change::Appended,
+            true => Change::Inserted,
+            false => Change::Rearranged,
+        }
     }
 
     /// Orders the list anew, with `new` and without those given.
@@ -207,6 +213,11 @@ impl Resolution {
     /// The last of the list: what a new operation is compared with.
     pub fn last(&self) -> Option<&Operation> {
         self.list.last().map(Arc::as_ref)
+    }
+
+    /// The operations after that one in the list, the last first. Costs with their number.
+    pub fn after(&self, id: &OperationId) -> impl Iterator<Item = &Operation> {
+        self.list.from_the_end().take_while(move |operation| operation.id != *id)
     }
 
     /// Whether an operation is in the list.

@@ -40,6 +40,10 @@ impl List {
         self.places.last_key_value().map(|(_, operation)| operation)
     }
 
+    pub(super) fn from_the_end(&self) -> impl Iterator<Item = &Operation> {
+        self.places.values().rev().map(Arc::as_ref)
+    }
+
     pub(super) fn counts(&self, node: &Node) -> bool {
         self.by_arrival.contains_key(&node.arrival)
     }

@@ -210,8 +210,8 @@ fn each_insertion_says_what_it_changed() {
     world.does("2", 7, "inc", "after");
     let mut resolution = Resolution::new(matrix(REDIS));
     let changes: Vec<_> = world.made.iter().map(|op| resolution.insert(op.clone())).collect();
-    use Change::{Appended, Nothing, Rearranged};
-    assert_eq!(changes, [Appended, Appended, Rearranged, Rearranged, Appended]);
+    use Change::{Appended, Inserted, Nothing, Rearranged};
+    assert_eq!(changes, [Appended, Appended, Inserted, Rearranged, Appended]);
     assert_eq!(resolution.insert(world.made[0].clone()), Nothing);
     assert_eq!(resolution.mark_void(&world.made[0].id), Nothing, "it was left out");
     assert_eq!(resolution.mark_void(&world.made[3].id), Rearranged);

@@ -196,7 +196,7 @@ impl World {
     /// The operation accepted under that ticket.
     pub fn accepted(&self, ticket: Ticket) -> Option<&OperationId> {
         self.answers.get(&ticket)?.iter().find_map(|answer| match answer {
-            Answer::Accepted(id) => Some(id),
+            Answer::Accepted(id, _) => Some(id),
             _ => None,
         })
     }

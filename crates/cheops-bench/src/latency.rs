@@ -1,0 +1,134 @@
+//! How long one replicated operation takes, beside the bare cost of the same work.
+
+use std::time::Instant;
+
+use cheops_api::Wait;
+use serde::Serialize;
+
+use crate::bare::{self, Echo, Requests};
+use crate::connection::{Connection, Kind, Work, make_resources, operation};
+use crate::failure::{Failure, cannot};
+use crate::report::{Section, Table, Target, Verdict, number};
+use crate::stage::Stage;
+use crate::stats::Spread;
+use crate::{Bench, Report};
+
+/// How many operations are measured.
+const COUNT: usize = 500;
+/// Work and bare cost take turns in blocks of so many, so that both meet the same noise.
+const BLOCK: usize = 50;
+const WANTED_MS: f64 = 2.0;
+
+#[derive(Serialize)]
+struct Latency {
+    round_trip: Spread,
+    works: Vec<OfWork>,
+}
+
+#[derive(Serialize)]
+struct OfWork {
+    work: &'static str,
+    operation: Spread,
+    bare_in_turn: Spread,
+    bare_at_once: Spread,
+    /// Over the bare cost in turn and a round trip, in the median.
+    overhead_ms: f64,
+    overhead_at_once_ms: f64,
+}
+
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+    let stage = bench.stage().await?;
+    let mut echo = Echo::start().await.map_err(cannot("make an echo"))?;
+    let mut trips = Vec::new();
+    for _ in 0..2 * COUNT {
+        trips.push(echo.round_trip().await.map_err(cannot("hear an echo"))?);
+    }
+    let round_trip = Spread::of(trips.split_off(COUNT));
+    let mut works = Vec::new();
+    for work in Work::ALL {
+        report.remark(format_args!("latency: {}", work.word()));
+        works.push(of_work(bench, &stage, work, round_trip.p50_ms).await?);
+    }
+    stage.end().await?;
+    section(&Latency { round_trip, works })
+}
+
+async fn of_work(
+    bench: &Bench,
+    stage: &Stage,
+    work: Work,
+    round_trip_ms: f64,
+) -> Result<OfWork, Failure> {
+    let resource = format!("latency-{}", work.word().split(' ').next().unwrap_or_default());
+    make_resources(stage, std::slice::from_ref(&resource)).await?;
+    let operation = operation(&resource, work, Kind::Kept, Wait::All)?;
+    let mut connection = Connection::open(stage.sites[0].api).await?;
+    let mut requests = Requests::to(bench.service.address).await?;
+    for _ in 0..BLOCK {
+        connection.hand_in(&operation).await?;
+    }
+    let (mut times, mut in_turn, mut at_once) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..COUNT / BLOCK {
+        for _ in 0..BLOCK {
+            let start = Instant::now();
+            connection.hand_in(&operation).await?;
+            times.push(start.elapsed());
+        }
+        for _ in 0..BLOCK {
+            in_turn.push(match work {
+                Work::Shell => bare::shell_in_turn().await?,
+                Work::Http => requests.in_turn().await?,
+            });
+            at_once.push(match work {
+                Work::Shell => bare::shell_at_once().await?,
+                Work::Http => requests.at_once().await?,
+            });
+        }
+    }
+    let operation = Spread::of(times);
+    let (bare_in_turn, bare_at_once) = (Spread::of(in_turn), Spread::of(at_once));
+    Ok(OfWork {
+        work: work.word(),
+        operation,
+        bare_in_turn,
+        bare_at_once,
+        overhead_ms: operation.p50_ms - bare_in_turn.p50_ms - round_trip_ms,
+        overhead_at_once_ms: operation.p50_ms - bare_at_once.p50_ms - round_trip_ms,
+    })
+}
+
+fn section(latency: &Latency) -> Result<Section, Failure> {
+    let mut table = Table::new(&["ms", "p50", "p95", "p99"]);
+    let mut row = |what: String, spread: &Spread| {
+        let times = [spread.p50_ms, spread.p95_ms, spread.p99_ms];
+        table.row(std::iter::once(what).chain(times.map(number)).collect());
+    };
+    let mut notes = Vec::new();
+    for of in &latency.works {
+        row(format!("{}: replicated to three sites", of.work), &of.operation);
+        row(format!("{}: bare, three in turn", of.work), &of.bare_in_turn);
+        row(format!("{}: bare, three at once", of.work), &of.bare_at_once);
+        notes.push(format!(
+            "{}: {} ms over three in turn and a round trip (this is the target's), {} ms over \
+             three at once and a round trip",
+            of.work,
+            number(of.overhead_ms),
+            number(of.overhead_at_once_ms)
+        ));
+    }
+    row("round trip on loopback".to_owned(), &latency.round_trip);
+    let target = |of: &OfWork| Target {
+        of: if of.work == Work::Shell.word() { "overhead, shell" } else { "overhead, HTTP" },
+        wanted: format!("< {WANTED_MS} ms"),
+        measured: format!("{} ms", number(of.overhead_ms)),
+        verdict: Verdict::of(of.overhead_ms < WANTED_MS),
+    };
+    Ok(Section {
+        name: "latency",
+        title: "Latency of one replicated operation, waiting for all three sites, one at a time",
+        tables: vec![table],
+        notes,
+        targets: latency.works.iter().map(target).collect(),
+        data: serde_json::to_value(latency).map_err(cannot("write JSON"))?,
+    })
+}

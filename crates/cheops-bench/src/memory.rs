@@ -1,0 +1,127 @@
+//! What an agent takes of memory and disk, idle and after many operations.
+
+use std::time::Duration;
+
+use cheops_api::Wait;
+use serde::Serialize;
+
+use crate::connection::{Kind, Work, make_resources, operation};
+use crate::failure::{Failure, cannot};
+use crate::load::{Client, Until, load};
+use crate::process::{disk, resident};
+use crate::report::{Section, Table, Target, Verdict, megabytes, number};
+use crate::stage::{SITES, Stage};
+use crate::{Bench, Report};
+
+const OPERATIONS: u64 = 10_000;
+const RESOURCES: usize = 100;
+const CLIENTS: usize = 32;
+const WANTED_BYTES: u64 = 30_000_000;
+/// What was put off has happened after that.
+const SETTLING: Duration = Duration::from_secs(1);
+
+#[derive(Serialize)]
+struct Memory {
+    runs: Vec<Run>,
+}
+
+#[derive(Serialize)]
+struct Run {
+    history: &'static str,
+    idle: Vec<Taken>,
+    after: Vec<Taken>,
+    /// Requests that reached the service, and how many should have.
+    requests: u64,
+    requests_wanted: u64,
+}
+
+/// What one agent takes, in bytes.
+#[derive(Serialize)]
+struct Taken {
+    site: String,
+    resident: u64,
+    disk: u64,
+}
+
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+    let mut runs = Vec::new();
+    for (kind, history) in [(Kind::Kept, "kept"), (Kind::Replacing, "replaced")] {
+        report.remark(format_args!("memory: {OPERATIONS} operations, history {history}"));
+        runs.push(run(bench, kind, history).await?);
+    }
+    section(&Memory { runs })
+}
+
+async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<Run, Failure> {
+    let stage = bench.stage().await?;
+    let idle = taken(&stage)?;
+    let asked_before = bench.service.answered();
+    let resources: Vec<_> = (0..RESOURCES).map(|n| format!("memory-{n}")).collect();
+    make_resources(&stage, &resources).await?;
+    // Each resource belongs to one client, so that no operation has a rival.
+    let client = |n: usize| {
+        let own = resources.iter().skip(n).step_by(CLIENTS);
+        let operations = own.map(|resource| operation(resource, Work::Http, kind, Wait::All));
+        Ok(Client {
+            site: stage.sites[n % SITES].api,
+            operations: operations.collect::<Result<_, _>>()?,
+        })
+    };
+    let clients: Result<_, Failure> = (0..CLIENTS).map(client).collect();
+    load(clients?, Until::Count(OPERATIONS)).await?;
+    let requests = bench.service.answered() - asked_before;
+    tokio::time::sleep(SETTLING).await;
+    let after = taken(&stage)?;
+    stage.end().await?;
+    let requests_wanted = (OPERATIONS + RESOURCES as u64) * SITES as u64;
+    Ok(Run { history, idle, after, requests, requests_wanted })
+}
+
+fn taken(stage: &Stage) -> Result<Vec<Taken>, Failure> {
+    let of = |site: &crate::stage::Site| {
+        let disk = disk(&site.data).map_err(cannot("measure a folder"))?;
+        Ok(Taken { site: site.name.to_string(), resident: resident(site.pid()?)?, disk })
+    };
+    stage.sites.iter().map(of).collect()
+}
+
+fn section(memory: &Memory) -> Result<Section, Failure> {
+    let mut table = Table::new(&["", "site", "RSS MB", "disk MB", "disk bytes per operation"]);
+    let mut notes = Vec::new();
+    for run in &memory.runs {
+        for taken in &run.idle {
+            let row = ["idle".to_owned(), taken.site.clone(), megabytes(taken.resident)];
+            table.row(row.into_iter().chain([megabytes(taken.disk), String::new()]).collect());
+        }
+        for (taken, idle) in run.after.iter().zip(&run.idle) {
+            let grown = taken.disk.saturating_sub(idle.disk) as f64 / OPERATIONS as f64;
+            table.row(vec![
+                format!("after {OPERATIONS} operations, history {}", run.history),
+                taken.site.clone(),
+                megabytes(taken.resident),
+                megabytes(taken.disk),
+                number(grown),
+            ]);
+        }
+        notes.push(format!(
+            "history {}: {} requests reached the services, {} should have",
+            run.history, run.requests, run.requests_wanted
+        ));
+    }
+    let idle = memory.runs.iter().flat_map(|run| &run.idle).map(|taken| taken.resident).max();
+    let idle = idle.unwrap_or_default();
+    let target = Target {
+        of: "idle agent, the largest",
+        wanted: format!("< {} MB RSS", megabytes(WANTED_BYTES)),
+        measured: format!("{} MB", megabytes(idle)),
+        verdict: Verdict::of(idle < WANTED_BYTES),
+    };
+    Ok(Section {
+        name: "memory",
+        title: "Memory and disk per site; 10,000 operations over 100 resources, 32 clients",
+        tables: vec![table],
+        notes,
+        targets: vec![target],
+        data: serde_json::to_value(memory).map_err(cannot("write JSON"))?,
+    })
+}

@@ -1,0 +1,70 @@
+//! What the kernel says of a process, and how much a folder holds.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::failure::{Failure, cannot};
+
+/// The memory of this process that is resident, in bytes.
+pub(crate) fn resident(pid: u32) -> Result<u64, Failure> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    let status = status.map_err(cannot("read an agent's status"))?;
+    resident_in(&status).ok_or_else(|| Failure::new("no resident memory", "there is no `VmRSS`"))
+}
+
+fn resident_in(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Seconds of processor time that this process used, in user and in kernel mode, without its
+/// children.
+pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    let stat = stat.map_err(cannot("read an agent's processor time"))?;
+    let ticks = ticks_in(&stat).ok_or_else(|| Failure::new("no processor time", &stat))?;
+    Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+fn ticks_in(stat: &str) -> Option<u64> {
+    // A program's name may hold anything, also spaces and brackets.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut times = fields.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
+    Some(times.next()?? + times.next()??)
+}
+
+/// What the files in a folder take on disk, in bytes.
+pub(crate) fn disk(folder: &Path) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => disk(&entry.path())?,
+            Ok(metadata) => metadata.blocks() * 512,
+            // The agent goes on working meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_is_read_from_the_status() {
+        assert_eq!(resident_in("Name:\tx\nVmRSS:\t    2048 kB\nThreads:\t3\n"), Some(2_097_152));
+        assert_eq!(resident_in("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn processor_time_is_found_behind_any_name() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 30 12 5 6 20 0";
+        assert_eq!(ticks_in(stat), Some(42));
+    }
+}

@@ -1,0 +1,195 @@
+//! Three sites: real agents in processes of their own, on loopback.
+
+use std::fmt::Write;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use cheops_agent::mesh;
+use cheops_api::{Client, SiteState};
+use cheops_core::model::SiteId;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use crate::failure::{Failure, cannot};
+
+/// How many sites there are.
+pub(crate) const SITES: usize = 3;
+/// The name of the service that does nothing.
+pub(crate) const SERVICE: &str = "noop";
+/// How long agents may take to start, or to stop.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The sites. They end with this.
+pub(crate) struct Stage {
+    pub(crate) sites: Vec<Site>,
+    program: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+/// One site.
+pub(crate) struct Site {
+    pub(crate) name: SiteId,
+    pub(crate) api: SocketAddr,
+    pub(crate) data: PathBuf,
+    folder: PathBuf,
+    agent: Option<Child>,
+}
+
+impl Site {
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        Client::new(&format!("http://{}", self.api)).map_err(cannot("make a client"))
+    }
+
+    /// The process, while it runs.
+    pub(crate) fn pid(&self) -> Result<u32, Failure> {
+        let pid = self.agent.as_ref().and_then(Child::id);
+        pid.ok_or_else(|| Failure::new(format!("the agent of {}", self.name), "it does not run"))
+    }
+
+    fn start(&mut self, program: &Path) -> std::io::Result<()> {
+        let log = self.folder.join("agent.log");
+        let log = fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let agent = Command::new(program)
+            .args(["agent", "--with-parent", "--config"])
+            .arg(self.folder.join("agent.toml"))
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()?;
+        self.agent = Some(agent);
+        Ok(())
+    }
+
+    /// Fails, with what it said, if the agent ended.
+    fn still_runs(&mut self) -> Result<(), Failure> {
+        let ended = self.agent.as_mut().and_then(|agent| agent.try_wait().ok().flatten());
+        let Some(status) = ended else { return Ok(()) };
+        let log = fs::read_to_string(self.folder.join("agent.log")).unwrap_or_default();
+        Err(Failure::new(format!("the agent of {} ended, {status}", self.name), log.trim()))
+    }
+
+    async fn hears_all(&self) -> Result<bool, Failure> {
+        let Ok(sites) = self.client()?.sites().await else { return Ok(false) };
+        let heard = sites.sites.iter().filter(|site| site.state == SiteState::Up).count();
+        Ok(heard + 1 == SITES)
+    }
+}
+
+impl Stage {
+    /// Starts the sites, in a new folder in that one, and waits until each hears all others.
+    pub(crate) async fn start(
+        program: &Path,
+        place: &Path,
+        service: SocketAddr,
+    ) -> Result<Self, Failure> {
+        let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(place);
+        let dir = dir.map_err(cannot("make a folder"))?;
+        let authority = dir.path().join("mesh");
+        mesh::create(&authority).map_err(cannot("make a mesh"))?;
+        let names: Vec<SiteId> =
+            (1..=SITES).filter_map(|n| SiteId::new(&format!("site{n}")).ok()).collect();
+        let (apis, links) = addresses().map_err(cannot("find free ports"))?;
+        let mut sites = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let folder = dir.path().join(name.as_str());
+            fs::create_dir_all(&folder).map_err(cannot("make a folder"))?;
+            let text = config(at, &names, apis[at], &links, service);
+            fs::write(folder.join("agent.toml"), text).map_err(cannot("write a config"))?;
+            let identity = folder.join("identity.pem");
+            mesh::issue(&authority, name, &identity).map_err(cannot("issue an identity"))?;
+            let data = folder.join("data");
+            sites.push(Site { name: name.clone(), api: apis[at], data, folder, agent: None });
+        }
+        let mut stage = Self { sites, program: program.to_owned(), _dir: dir };
+        for at in 0..SITES {
+            stage.start_agent(at)?;
+        }
+        stage.all_heard().await?;
+        Ok(stage)
+    }
+
+    pub(crate) fn start_agent(&mut self, at: usize) -> Result<(), Failure> {
+        let started = self.sites[at].start(&self.program);
+        started.map_err(cannot(&format!("start `{}`", self.program.display())))
+    }
+
+    /// Waits until every site hears all others.
+    pub(crate) async fn all_heard(&mut self) -> Result<(), Failure> {
+        let waiting = async {
+            for site in &mut self.sites {
+                while !site.hears_all().await? {
+                    site.still_runs()?;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+            Ok(())
+        };
+        let late = |_| Err(Failure::new("the sites did not find each other", "time is up"));
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(late)
+    }
+
+    /// Ends an agent as a service manager would.
+    pub(crate) async fn stop_agent(&mut self, at: usize) -> Result<(), Failure> {
+        let pid = i32::try_from(self.sites[at].pid()?).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| Failure::new("cannot stop an agent", "it has no process"))?;
+        kill_process(pid, Signal::TERM).map_err(cannot("stop an agent"))?;
+        let Some(mut agent) = self.sites[at].agent.take() else { return Ok(()) };
+        let late = |_| Failure::new("an agent did not stop", "time is up");
+        let status = tokio::time::timeout(PATIENCE, agent.wait()).await.map_err(late)?;
+        status.map(|_| ()).map_err(cannot("wait for an agent"))
+    }
+
+    /// Ends all of it, in order.
+    pub(crate) async fn end(mut self) -> Result<(), Failure> {
+        for site in &mut self.sites {
+            site.still_runs()?;
+            // Its input closes: that is its sign to stop.
+            drop(site.agent.as_mut().and_then(|agent| agent.stdin.take()));
+        }
+        for site in &mut self.sites {
+            if let Some(agent) = &mut site.agent {
+                let _late = tokio::time::timeout(PATIENCE, agent.wait()).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn config(
+    at: usize,
+    names: &[SiteId],
+    api: SocketAddr,
+    links: &[SocketAddr],
+    service: SocketAddr,
+) -> String {
+    let mut text = format!(
+        "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
+         [api]\nlisten = \"{api}\"\n\n\
+         [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
+         [[services]]\nname = \"{SERVICE}\"\nupstream = \"http://{service}\"\n",
+        names[at], links[at]
+    );
+    for (other, name) in names.iter().enumerate().filter(|(other, _)| *other != at) {
+        let address = links[other];
+        // Writing into a text cannot fail.
+        let _infallible = write!(text, "\n[[peers]]\nsite = \"{name}\"\naddress = \"{address}\"\n");
+    }
+    text
+}
+
+/// Free addresses for the APIs and for the links. They are held until all are found, so that none
+/// is found twice.
+fn addresses() -> std::io::Result<(Vec<SocketAddr>, Vec<SocketAddr>)> {
+    let apis: Vec<_> = (0..SITES)
+        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
+        .collect::<Result<_, _>>()?;
+    let links: Vec<_> =
+        (0..SITES).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
+    let apis = apis.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+    Ok((apis, links.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,207 @@
+//! How many replicated operations a second many clients get done.
+
+use cheops_api::Wait;
+use serde::Serialize;
+
+use crate::bare;
+use crate::connection::{Kind, Work, make_resources, operation};
+use crate::failure::{Failure, cannot};
+use crate::load::{Client, Load, Until, load};
+use crate::process::cpu_seconds;
+use crate::report::{Section, Table, Target, Verdict, number};
+use crate::stage::{SITES, Stage};
+use crate::stats::{Spread, rate};
+use crate::{Bench, Report};
+
+const CLIENTS: [usize; 3] = [1, 8, 32];
+const WANTED_HTTP: f64 = 2000.0;
+const WANTED_SHELL: f64 = 0.8;
+
+/// What the clients work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum On {
+    /// Each on a resource of its own.
+    Different,
+    /// All on the same.
+    One,
+}
+
+impl On {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Different => "different resources",
+            Self::One => "one resource",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Throughput {
+    runs: Vec<Run>,
+    bare_shells_per_second: Vec<Bare>,
+}
+
+#[derive(Serialize)]
+struct Bare {
+    tasks: usize,
+    per_second: f64,
+}
+
+#[derive(Serialize)]
+struct Run {
+    work: &'static str,
+    on: On,
+    clients: usize,
+    per_second: f64,
+    spread: Spread,
+    /// Replies that did not say that the operation ran.
+    not_run: u64,
+    /// Of each agent, without the commands it ran.
+    cpu_seconds_per_1000: Vec<f64>,
+}
+
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+    let mut runs = Vec::new();
+    for work in [Work::Http, Work::Shell] {
+        let stage = bench.stage().await?;
+        for on in [On::Different, On::One] {
+            for clients in CLIENTS {
+                report.remark(format_args!(
+                    "throughput: {}, {clients} clients on {}",
+                    work.word(),
+                    on.words()
+                ));
+                runs.push(run(bench, &stage, work, on, clients).await?);
+            }
+        }
+        stage.end().await?;
+    }
+    let mut bare_shells_per_second = Vec::new();
+    for tasks in CLIENTS {
+        report.remark(format_args!("throughput: bare `sh`, {tasks} at once"));
+        let per_second = bare::shell_rate(tasks, bench.time).await?;
+        bare_shells_per_second.push(Bare { tasks, per_second });
+    }
+    section(&Throughput { runs, bare_shells_per_second })
+}
+
+async fn run(
+    bench: &Bench,
+    stage: &Stage,
+    work: Work,
+    on: On,
+    clients: usize,
+) -> Result<Run, Failure> {
+    let name = |n: usize| match on {
+        On::Different => format!("different-{clients}-{n}"),
+        On::One => format!("one-{clients}"),
+    };
+    let mut resources: Vec<_> = (0..clients).map(name).collect();
+    let resource_of = resources.clone();
+    resources.dedup();
+    make_resources(stage, &resources).await?;
+    let plan = |_: ()| -> Result<Vec<Client>, Failure> {
+        resource_of
+            .iter()
+            .enumerate()
+            .map(|(n, resource)| {
+                let operations = vec![operation(resource, work, Kind::Kept, Wait::All)?];
+                Ok(Client { site: stage.sites[n % SITES].api, operations })
+            })
+            .collect()
+    };
+    load(plan(())?, Until::Time(bench.time / 8)).await?;
+    let before = cpu(stage)?;
+    let load = load(plan(())?, Until::Time(bench.time)).await?;
+    let cpu_seconds_per_1000 = cpu(stage)?
+        .iter()
+        .zip(before)
+        .map(|(after, before)| (after - before) * 1000.0 / load.count() as f64)
+        .collect();
+    Ok(summed_up(load, work, on, clients, cpu_seconds_per_1000))
+}
+
+fn summed_up(
+    load: Load,
+    work: Work,
+    on: On,
+    clients: usize,
+    cpu_seconds_per_1000: Vec<f64>,
+) -> Run {
+    Run {
+        work: work.word(),
+        on,
+        clients,
+        per_second: rate(load.count(), load.took),
+        not_run: load.count() * SITES as u64 - load.ran,
+        spread: Spread::of(load.times),
+        cpu_seconds_per_1000,
+    }
+}
+
+fn cpu(stage: &Stage) -> Result<Vec<f64>, Failure> {
+    stage.sites.iter().map(|site| cpu_seconds(site.pid()?)).collect()
+}
+
+fn section(throughput: &Throughput) -> Result<Section, Failure> {
+    let mut table =
+        Table::new(&["", "clients", "ops/s", "p50 ms", "p99 ms", "CPU s per 1,000", "not run"]);
+    for run in &throughput.runs {
+        let cpu: Vec<_> = run.cpu_seconds_per_1000.iter().copied().map(number).collect();
+        table.row(vec![
+            format!("{} on {}", run.work, run.on.words()),
+            run.clients.to_string(),
+            number(run.per_second),
+            number(run.spread.p50_ms),
+            number(run.spread.p99_ms),
+            cpu.join(" "),
+            run.not_run.to_string(),
+        ]);
+    }
+    let mut bare = Table::new(&["bare `sh -c true`", "at once", "runs/s"]);
+    let mut fastest: f64 = 0.0;
+    for Bare { tasks, per_second } in &throughput.bare_shells_per_second {
+        bare.row(vec![String::new(), tasks.to_string(), number(*per_second)]);
+        fastest = fastest.max(*per_second);
+    }
+    Ok(Section {
+        name: "throughput",
+        title: "Operations per second, each waiting for all three sites",
+        tables: vec![table, bare],
+        notes: vec![
+            "Clients, service and agents share this machine; a third of the clients asks each \
+             site."
+                .to_owned(),
+            "CPU s per 1,000: processor time of each agent per 1,000 operations, without the commands \
+             that it ran. Not run: replies other than OK."
+                .to_owned(),
+        ],
+        targets: targets(&throughput.runs, fastest),
+        data: serde_json::to_value(throughput).map_err(cannot("write JSON"))?,
+    })
+}
+
+fn targets(runs: &[Run], fastest: f64) -> Vec<Target> {
+    let best = |work: Work| {
+        let runs = runs.iter().filter(|run| run.work == work.word() && run.on == On::Different);
+        runs.filter(|run| run.clients == 32).map(|run| run.per_second).fold(0.0, f64::max)
+    };
+    let http = best(Work::Http);
+    let shells = best(Work::Shell) * SITES as f64;
+    let ratio = if fastest > 0.0 { shells / fastest } else { 0.0 };
+    vec![
+        Target {
+            of: "HTTP, 32 clients",
+            wanted: format!("≥ {WANTED_HTTP} ops/s"),
+            measured: format!("{} ops/s", number(http)),
+            verdict: Verdict::of(http >= WANTED_HTTP),
+        },
+        Target {
+            of: "shell, 32 clients: commands run",
+            wanted: format!("≥ {:.0} % of bare", WANTED_SHELL * 100.0),
+            measured: format!("{:.0} % ({shells:.0} of {fastest:.0}/s)", ratio * 100.0),
+            verdict: Verdict::of(ratio >= WANTED_SHELL),
+        },
+    ]
+}
