@@ -31,6 +31,8 @@ const EVENTS_WAITING: usize = 4_096;
 const REQUESTS_WAITING: usize = 1_024;
 /// How many are handled before the first of them is made durable.
 const BATCH: usize = 512;
+/// How long they may be handled before what they ask for is made durable and done.
+const TURN: Duration = Duration::from_millis(5);
 /// How long something that nobody waits for may wait for company.
 const MAY_WAIT: Duration = Duration::from_millis(200);
 const RETRY_AFTER: Duration = Duration::from_millis(300);
@@ -256,7 +258,11 @@ impl Running {
     /// Waits for something to do, then takes all there is, up to a batch.
     async fn gather(&mut self, turn: &mut Turn) {
         self.wait(turn).await;
+        let until = Instant::now() + TURN;
         for _ in 0..BATCH {
+            if Instant::now() > until {
+                break;
+            }
             // In turn, so that neither those who ask nor the rest of the world has to wait long.
             let (happened, request) = (self.events.try_recv(), self.requests.try_recv());
             if happened.is_err() && request.is_err() {

@@ -232,10 +232,11 @@ impl Resource {
             self.declare(operation, declaration, turn);
         }
         let change = self.resolution.insert(operation.clone());
+        let overwrites = self.config().overwrites(&operation.kind);
         if change == Change::Inserted && self.may_run_last(operation) {
-            self.runs.list_grew(operation);
+            self.runs.list_grew(operation, overwrites);
         } else {
-            self.runs.list_changed(&change, operation);
+            self.runs.list_changed(&change, operation, overwrites);
         }
     }
 

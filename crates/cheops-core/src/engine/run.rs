@@ -19,6 +19,8 @@ pub(super) struct Runs {
     pub(super) health: Health,
     pub(super) current: Option<Current>,
     pub(super) awaits_operator: Option<OperationId>,
+    /// Whether what came since changes nothing about that.
+    still_awaits: bool,
     progress: Progress,
     /// Who may have been left out, or taken in again, since this was last looked at.
     look_for_superseded: Look,
@@ -94,6 +96,7 @@ impl Default for Runs {
             health: Health::InStep,
             current: None,
             awaits_operator: None,
+            still_awaits: false,
             progress: Progress::default(),
             look_for_superseded: Look::default(),
             said_converged: false,
@@ -103,11 +106,18 @@ impl Default for Runs {
 }
 
 impl Runs {
-    pub(super) fn list_changed(&mut self, change: &Change, operation: &Operation) {
+    pub(super) fn list_changed(
+        &mut self,
+        change: &Change,
+        operation: &Operation,
+        overwrites: bool,
+    ) {
         self.said_converged = false;
         self.runs_for_this_list.clear();
         match change {
             Change::Appended => {
+                // What is in doubt can be rebuilt from an operation that replaces it.
+                self.still_awaits &= !operation.replaces.past() && !overwrites;
                 if let Progress::Follows(appended) = &mut self.progress {
                     appended.push_back(item(operation));
                 }
@@ -118,12 +128,13 @@ impl Runs {
     }
 
     /// The operation stands before others in the list, and gives the same state after them.
-    pub(super) fn list_grew(&mut self, operation: &Operation) {
-        self.list_changed(&Change::Appended, operation);
+    pub(super) fn list_grew(&mut self, operation: &Operation, overwrites: bool) {
+        self.list_changed(&Change::Appended, operation, overwrites);
     }
 
     pub(super) fn list_rearranged(&mut self) {
         self.progress = Progress::Unknown;
+        self.still_awaits = false;
         self.look_for_superseded = Look::AtAll;
         self.said_converged = false;
         self.runs_for_this_list.clear();
@@ -137,6 +148,7 @@ impl Runs {
 
     pub(super) fn finished(&mut self, step: &Step, ended: Ended) {
         self.log.finish(step, ended);
+        self.still_awaits = false;
         let was_this = |item: &Item| operation_of(step) == Some(&item.id);
         match &mut self.progress {
             Progress::Follows(appended) if appended.front().is_some_and(was_this) => {
@@ -216,7 +228,7 @@ impl Resource {
 
     /// Starts the next step, if there is one and none is under way.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
-        if self.runs.current.is_some() {
+        if self.runs.current.is_some() || self.runs.still_awaits {
             return;
         }
         let plan = self.next_plan();
@@ -314,6 +326,7 @@ impl Resource {
             self.write_reply(&operation, Status::InDoubt, None, turn);
         }
         self.runs.awaits_operator = Some(operation);
+        self.runs.still_awaits = true;
     }
 
     fn start(&mut self, step: Step, turn: &mut Turn<'_>) {
@@ -370,6 +383,7 @@ impl Resource {
             return;
         }
         self.runs.progress = Progress::Unknown;
+        self.runs.still_awaits = false;
         self.runs.look_for_superseded.at(id);
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         if decision == Decision::Skip {
@@ -392,6 +406,7 @@ impl Resource {
             .map(|operation| item(operation))
             .collect();
         if self.runs.log.may_have_run(suspects) {
+            self.runs.still_awaits = false;
             self.runs.progress = Progress::Unknown;
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }

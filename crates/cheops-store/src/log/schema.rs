@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::fault::Fault;
@@ -81,6 +82,8 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
     // Only a person's own `sqlite3` can hold a lock that we have to wait for.
     db.busy_timeout(Duration::from_secs(10))?;
     db.set_prepared_statement_cache_capacity(32);
+    // Or every statement would be compiled anew for every value bound to it.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "mmap_size", 0)?;
     db.pragma_update(None, "trusted_schema", false)?;

@@ -1,0 +1,29 @@
+//! Whole sites as they are run: agents as processes of their own, real applications beside them,
+//! and a network between them that is really cut.
+//!
+//! `CHEOPS_E2E_LINKS=netns` or `relay` says what the network is made of: network namespaces, one a
+//! site, or relays in this process. If nothing is said, it is namespaces where they can be made.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a failed test is a panic, and says what it measured"
+)]
+
+mod backlog;
+mod big_files;
+mod demo;
+mod experiments;
+mod feed;
+mod full_disk;
+mod lost_disk;
+mod original;
+mod passing_on;
+#[path = "../../src/relay.rs"]
+#[allow(dead_code, reason = "the demo uses all of it")]
+mod relay;
+mod stage;
+mod stopping;
+mod strangers;
+mod stream;

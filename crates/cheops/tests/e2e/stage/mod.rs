@@ -1,0 +1,271 @@
+//! Sites for a test: each with its folder, its agent, its application, and ways to the others that
+//! can be cut. All of it ends with the stage, and nothing is left behind.
+
+mod counter;
+mod full;
+mod ground;
+mod network;
+mod redis;
+mod site;
+
+use std::fmt::Write;
+use std::fs;
+use std::ops::{Index, IndexMut};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use cheops_api::Client;
+
+pub(crate) use counter::{Counter, PORT as COUNTER_PORT};
+pub(crate) use full::SmallDisk;
+use ground::Ground;
+use network::Network;
+use redis::Redis;
+pub(crate) use site::{Site, big_file, first, shell, waiting_for};
+
+const MOST_SITES: u8 = 8;
+/// How long anything may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Waits until something holds. The test fails if it takes too long.
+pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What is to be on the stage.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) sites: u8,
+    pub(crate) redis: bool,
+    /// More of each site's config, `__HOST__` being where this process can listen for it.
+    pub(crate) config: String,
+}
+
+impl Setup {
+    pub(crate) fn sites(sites: u8) -> Self {
+        Self { sites, redis: false, config: String::new() }
+    }
+
+    pub(crate) fn with_redis(self) -> Self {
+        Self { redis: true, ..self }
+    }
+
+    pub(crate) fn config(self, config: &str) -> Self {
+        Self { config: config.to_owned(), ..self }
+    }
+
+    /// Everything but the agents.
+    pub(crate) async fn set(self) -> Stage {
+        assert!(self.sites <= MOST_SITES);
+        let ground = Ground::take();
+        fs::create_dir_all(ground.folder()).unwrap();
+        let network = Network::between(self.sites, &ground).await;
+        let mut stage = Stage { sites: Vec::new(), network, ground };
+        stage.mesh("mesh");
+        for number in 1..=self.sites {
+            let site = stage.site(number, &self).await;
+            stage.sites.push(site);
+        }
+        stage
+    }
+
+    /// All of it, the sites hearing each other.
+    pub(crate) async fn start(self) -> Stage {
+        let mut stage = self.set().await;
+        stage.start_all().await;
+        stage
+    }
+}
+
+/// Sites, numbered from 1.
+pub(crate) struct Stage {
+    // First, for the agents must be gone before what they stand on.
+    sites: Vec<Site>,
+    network: Network,
+    ground: Ground,
+}
+
+impl Index<u8> for Stage {
+    type Output = Site;
+
+    fn index(&self, number: u8) -> &Site {
+        &self.sites[usize::from(number) - 1]
+    }
+}
+
+impl IndexMut<u8> for Stage {
+    fn index_mut(&mut self, number: u8) -> &mut Site {
+        &mut self.sites[usize::from(number) - 1]
+    }
+}
+
+impl Stage {
+    pub(crate) fn count(&self) -> u8 {
+        u8::try_from(self.sites.len()).unwrap()
+    }
+
+    pub(crate) fn sites(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter()
+    }
+
+    pub(crate) fn numbers(&self) -> std::ops::RangeInclusive<u8> {
+        1..=self.count()
+    }
+
+    /// All sites, as a user names them.
+    pub(crate) fn everywhere(&self) -> String {
+        let names: Vec<&str> = self.sites().map(|site| site.name.as_str()).collect();
+        names.join(" & ")
+    }
+
+    /// A folder of the test's own.
+    pub(crate) fn folder(&self) -> std::path::PathBuf {
+        self.ground.folder()
+    }
+
+    /// Makes a mesh of that name.
+    pub(crate) fn mesh(&self, name: &str) {
+        cheops(&["mesh", "new", "--dir", self.path(name).as_str()]);
+    }
+
+    /// Gives a site its identity in that mesh.
+    pub(crate) fn issue(&self, mesh: &str, site: &str, out: &str) {
+        cheops(&["mesh", "issue", site, "--dir", &self.path(mesh), "--out", &self.path(out)]);
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder().join(name).to_str().unwrap().to_owned()
+    }
+
+    async fn site(&self, number: u8, setup: &Setup) -> Site {
+        let name = format!("site{number}");
+        let folder = self.folder().join(&name);
+        let files = folder.join("files");
+        fs::create_dir_all(&files).unwrap();
+        self.issue("mesh", &name, &format!("{name}/identity.pem"));
+        let redis = if setup.redis { Some(Redis::start(&files).await) } else { None };
+        let api = self.network.api(number, &self.ground);
+        let config = folder.join("agent.toml");
+        fs::write(&config, self.config(number, setup)).unwrap();
+        let api = format!("http://{api}");
+        let client = Client::new(&api).unwrap();
+        Site {
+            name,
+            files,
+            data: folder.join("data"),
+            config,
+            log: folder.join("agent.log"),
+            api,
+            host: self.host_of(number),
+            redis,
+            client,
+            agent: None,
+        }
+    }
+
+    fn config(&self, number: u8, setup: &Setup) -> String {
+        let mut text = format!(
+            "site = \"site{number}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
+             [api]\nlisten = \"{}\"\n\n\
+             [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
+             [shell]\ndirectory = \"files\"\n\n{}\n",
+            self.network.api(number, &self.ground),
+            self.network.mesh(number, &self.ground),
+            setup.config.replace("__HOST__", &self.host_of(number).to_string()),
+        );
+        for other in (1..=setup.sites).filter(|other| *other != number) {
+            let address = self.network.peer(number, other);
+            let peer = format!("\n[[peers]]\nsite = \"site{other}\"\naddress = \"{address}\"\n");
+            text.write_str(&peer).unwrap();
+        }
+        text
+    }
+
+    fn host_of(&self, number: u8) -> std::net::IpAddr {
+        self.network.host_of(number, &self.ground)
+    }
+
+    pub(crate) fn start_agent(&mut self, number: u8) {
+        let command = self.network.command(number, env!("CARGO_BIN_EXE_cheops"));
+        self[number].start(command);
+    }
+
+    /// Starts every agent, and waits until they hear each other.
+    pub(crate) async fn start_all(&mut self) {
+        for number in self.numbers() {
+            self.start_agent(number);
+        }
+        for site in &mut self.sites {
+            site.is_ready().await;
+        }
+        self.all_hear().await;
+    }
+
+    /// Starts an agent again, and waits until it answers.
+    pub(crate) async fn restart(&mut self, number: u8) {
+        self.start_agent(number);
+        self[number].is_ready().await;
+    }
+
+    pub(crate) async fn all_hear(&self) {
+        for site in &self.sites {
+            until("all sites hear each other", async || site.hears().await + 1 == self.sites.len())
+                .await;
+        }
+    }
+
+    pub(crate) async fn nobody_hears(&self) {
+        for site in &self.sites {
+            until("no site hears another", async || site.hears().await == 0).await;
+        }
+    }
+
+    pub(crate) fn cut(&self) {
+        self.network.set_all_cut(true);
+    }
+
+    pub(crate) fn heal(&self) {
+        self.network.set_all_cut(false);
+    }
+
+    pub(crate) fn cut_off(&self, site: u8) {
+        self.network.set_cut_off(site, true);
+    }
+
+    pub(crate) fn join(&self, site: u8) {
+        self.network.set_cut_off(site, false);
+    }
+
+    /// Waits until every site says of a resource that all is done.
+    pub(crate) async fn converges(&self, id: &str) {
+        use cheops_api::ResourceState::Converged;
+        for site in &self.sites {
+            let mut state = None;
+            until(&format!("{id} converges at {}", site.name), async || {
+                state = site.state(id).await;
+                state == Some(Converged)
+            })
+            .await;
+        }
+    }
+}
+
+fn cheops(arguments: &[&str]) {
+    let ran = Command::new(env!("CARGO_BIN_EXE_cheops")).args(arguments).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for site in &self.sites {
+                eprintln!("--- the log of {} ends with\n{}", site.name, site.log_tail());
+            }
+        }
+    }
+}
