@@ -31,6 +31,10 @@ const EVENTS_WAITING: usize = 4_096;
 const REQUESTS_WAITING: usize = 1_024;
 /// How many are handled before the first of them is made durable.
 const BATCH: usize = 512;
+/// How many in one turn mean that more are coming.
+const BUSY: usize = 4;
+/// How long to wait for them then.
+const LINGER: Duration = Duration::from_micros(400);
 /// How long they may be handled before what they ask for is made durable and done.
 const TURN: Duration = Duration::from_millis(5);
 /// How long something that nobody waits for may wait for company.
@@ -182,6 +186,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             tickets: BTreeMap::new(),
             next_ticket: 0,
             draining: None,
+            handled: 0,
             driver: reports_to,
         };
         runtime.block_on(running.run(reaction));
@@ -208,6 +213,8 @@ struct Running {
     tickets: BTreeMap<Ticket, mpsc::UnboundedSender<Said>>,
     next_ticket: u64,
     draining: Option<oneshot::Sender<()>>,
+    /// How much there was to do in the last turn.
+    handled: usize,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
     driver: Driver,
 }
@@ -258,11 +265,14 @@ impl Running {
     /// Waits for something to do, then takes all there is, up to a batch.
     async fn gather(&mut self, turn: &mut Turn) {
         self.wait(turn).await;
+        if self.handled >= BUSY {
+            // More is on its way: a commit for many costs hardly more than one for a few. Nothing
+            // else runs on this thread.
+            std::thread::sleep(LINGER);
+        }
+        self.handled = 1;
         let until = Instant::now() + TURN;
-        for _ in 0..BATCH {
-            if Instant::now() > until {
-                break;
-            }
+        while self.handled < BATCH && Instant::now() < until {
             // In turn, so that neither those who ask nor the rest of the world has to wait long.
             let (happened, request) = (self.events.try_recv(), self.requests.try_recv());
             if happened.is_err() && request.is_err() {
@@ -270,9 +280,11 @@ impl Running {
             }
             if let Ok(happened) = happened {
                 self.take(happened, turn);
+                self.handled += 1;
             }
             if let Ok(request) = request {
                 self.serve(request, turn);
+                self.handled += 1;
             }
         }
         if turn.reaction.has_news() && turn.waits_since.is_none() {

@@ -90,7 +90,7 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
     db.pragma_update(None, "cell_size_check", true)?;
     match access {
         Access::Write => {
-            db.pragma_update(None, "cache_size", -2048)?;
+            db.pragma_update(None, "cache_size", -8192)?;
             let mode: String =
                 db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
             if mode != "wal" {
@@ -98,8 +98,8 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
             }
             // A commit returns when its frames are on the medium.
             db.pragma_update(None, "synchronous", "FULL")?;
-            db.pragma_update(None, "wal_autocheckpoint", 1000)?;
-            db.pragma_update(None, "journal_size_limit", 8 << 20)?;
+            db.pragma_update(None, "wal_autocheckpoint", 2000)?;
+            db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         }
         Access::Read => db.pragma_update(None, "cache_size", -256)?,
     }

@@ -38,9 +38,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
             .hint("`cheops init` writes a commented config to start from")
     })?;
     begin_to_log(&config);
-    // Two threads do the waiting, however many cores there are: the driver has its own.
+    // The driver has a thread of its own, and the machine is there for the application.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads((cores / 2).clamp(1, 4))
         .enable_all()
         .build()
         .map_err(|error| Failure::ours("the runtime could not be started").because(error))?;
