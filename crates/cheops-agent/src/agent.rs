@@ -20,7 +20,7 @@ use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
 use crate::exec::{ExecError, ExecSettings, Executor, RunToken, end_leftovers};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
-use crate::http::{Api, guarded, router};
+use crate::http::{Api, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
 use crate::telemetry;
@@ -182,7 +182,7 @@ impl Agent {
         });
         let door = Door::default();
         let router = router(api.clone());
-        door.open(router.clone());
+        door.open(router_for_peers(api.clone()));
         peers.start(&driver, &opened.blobs, &door);
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;

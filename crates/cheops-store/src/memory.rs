@@ -89,7 +89,7 @@ impl MemoryStore {
         limit: usize,
     ) -> Result<Changes, ReadError> {
         let log = self.log();
-        if after.0 < log.swept_to {
+        if after.0 < log.swept_to || after.0 > log.last {
             return Err(ReadError::Gone { oldest: Seq(log.swept_to) });
         }
         let later = log.rows.range(after.0.saturating_add(1)..);

@@ -104,10 +104,14 @@ impl Snapshots {
         Ok(self.verified(resource, id)?.map(|(path, _)| path))
     }
 
-    /// Removes all of the resource but these.
-    pub fn retain(&self, resource: &ResourceId, keep: &[SnapshotId]) -> Result<(), SnapshotError> {
+    /// Removes all of the resource but those that `keep` says yes to.
+    pub fn retain(
+        &self,
+        resource: &ResourceId,
+        keep: impl Fn(SnapshotId) -> bool,
+    ) -> Result<(), SnapshotError> {
         let _tidy = self.tidy();
-        keep_in(&self.dir_of(resource), |id| keep.contains(&id))
+        keep_in(&self.dir_of(resource), keep)
     }
 
     /// Removes all but those that `keep` says yes to.

@@ -24,7 +24,7 @@ const A_SITE: &str = "a name such as `paris` or `site1`";
 const AN_ADDRESS: &str = "an address to listen on, such as `127.0.0.1:8079`";
 const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";
 const MOST_JOBS: usize = 4096;
-const MOST_OUTPUT: usize = 16 * 1024 * 1024;
+const MOST_OUTPUT: usize = 4 * 1024 * 1024;
 
 /// Where something listens, and where that was said.
 type Listens = Vec<(SocketAddr, String, Place)>;

@@ -1,6 +1,6 @@
 //! Carrying out what the engine asks for: running, telling, reporting. Nothing here decides.
 
-use cheops_core::engine::{Event, Job, Message, Notice};
+use cheops_core::engine::{Engine, Event, Job, Message, Notice};
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::Snapshots;
@@ -26,7 +26,7 @@ impl Hands {
             let outcome = executor.run(&job).await;
             telemetry::ran(&outcome);
             // A driver that has stopped finds the job in doubt when it starts again.
-            let _stopped = driver.happened(Event::Ended { job: job.id, outcome }, Vec::new()).await;
+            let _stopped = driver.happened(Event::Ended { job: job.id, outcome }).await;
         });
     }
 
@@ -38,22 +38,25 @@ impl Hands {
         telemetry::notice(notice);
     }
 
+    /// The same for all resources, before anything runs.
+    pub(super) fn sweep_snapshots(&self, engine: &Engine) {
+        let swept = self.snapshots.sweep(|resource, id| engine.needs_snapshot(resource)(id));
+        if let Err(error) = swept {
+            tracing::warn!(%error, "old snapshots could not be removed");
+        }
+    }
+
     /// Removes saved states that can no longer be asked for.
-    pub(super) fn retain_snapshots(&self, resource: &ResourceId, needed: &[SnapshotId]) {
-        let (snapshots, resource, needed) =
-            (self.snapshots.clone(), resource.clone(), needed.to_vec());
+    pub(super) fn retain_snapshots(
+        &self,
+        resource: &ResourceId,
+        needed: impl Fn(SnapshotId) -> bool + Send + 'static,
+    ) {
+        let (snapshots, resource) = (self.snapshots.clone(), resource.clone());
         self.runtime.spawn_blocking(move || {
-            if let Err(error) = snapshots.retain(&resource, &needed) {
+            if let Err(error) = snapshots.retain(&resource, needed) {
                 tracing::warn!(%resource, %error, "old snapshots could not be removed");
             }
         });
-    }
-}
-
-/// The resource of which saved states may have become useless.
-pub(super) fn snapshots_may_go(notice: &Notice) -> Option<&ResourceId> {
-    match notice {
-        Notice::Pruned(resource, _) => Some(resource),
-        _ => None,
     }
 }

@@ -12,14 +12,15 @@
 mod effects;
 mod space;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cheops_core::engine::{
-    Answer, Effect, Engine, Event, Now, Reaction, Record, Settings, Submission, Ticket, Uncommitted,
+    Answer, Effect, Engine, Event, Notice, Now, Reaction, Record, Settings, Submission, Task,
+    Ticket, Uncommitted,
 };
-use cheops_core::model::ResourceId;
+use cheops_core::model::{OperationId, ResourceId};
 use cheops_store::{AppendError, Pin, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -41,17 +42,31 @@ const TURN: Duration = Duration::from_millis(5);
 const MAY_WAIT: Duration = Duration::from_millis(200);
 const RETRY_AFTER: Duration = Duration::from_millis(300);
 
-/// What happened, and what must not be thrown away until it is durable.
+/// What happened, and what must not be thrown away until it is known.
 struct Happened {
     event: Event,
-    pins: Vec<Pin>,
+    files: Option<Files>,
 }
+
+/// Files of operations that another site sent. An operation whose past has not arrived waits in
+/// memory, where the log does not see that it needs them.
+pub(crate) struct Files {
+    pub(crate) resource: ResourceId,
+    pub(crate) operations: Vec<OperationId>,
+    #[expect(dead_code, reason = "held, not read")]
+    pub(crate) pins: Vec<Pin>,
+}
+
+/// How long files are kept for operations whose past does not arrive: they are sent again.
+const FILES_WAIT: Duration = Duration::from_secs(600);
+const MOST_FILES: usize = 4_096;
 
 type Question = Box<dyn FnOnce(&Engine, Now) + Send>;
 
 enum Request {
     Submit(Box<Submission>, mpsc::UnboundedSender<Said>, Vec<Pin>),
     Ask(Question),
+    Decide(Box<Event>, Question),
     Drain(oneshot::Sender<()>),
 }
 
@@ -102,8 +117,17 @@ pub(crate) struct Driver {
 
 impl Driver {
     /// Hands in what happened; waits while too much else does.
-    pub(crate) async fn happened(&self, event: Event, pins: Vec<Pin>) -> Result<(), Stopped> {
-        self.events.send(Happened { event, pins }).await.map_err(|_closed| Stopped)
+    pub(crate) async fn happened(&self, event: Event) -> Result<(), Stopped> {
+        self.happened_with(event, None).await
+    }
+
+    /// The same, with files that it brings.
+    pub(crate) async fn happened_with(
+        &self,
+        event: Event,
+        files: Option<Files>,
+    ) -> Result<(), Stopped> {
+        self.events.send(Happened { event, files }).await.map_err(|_closed| Stopped)
     }
 
     /// Hands in an operation. The ticket is filled in here.
@@ -136,6 +160,21 @@ impl Driver {
             let _gone = answer.send(question(engine, now));
         }));
         self.requests.send(ask).await.map_err(|_closed| Stopped)?;
+        hears.await.map_err(|_closed| Stopped)
+    }
+
+    /// Hands in the operator's word, then looks at the engine once it is durable.
+    pub(crate) async fn decide<T: Send + 'static>(
+        &self,
+        decision: Event,
+        question: impl FnOnce(&Engine) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let (answer, hears) = oneshot::channel();
+        let ask: Question = Box::new(move |engine, _| {
+            let _gone = answer.send(question(engine));
+        });
+        let request = Request::Decide(Box::new(decision), ask);
+        self.requests.send(request).await.map_err(|_closed| Stopped)?;
         hears.await.map_err(|_closed| Stopped)
     }
 
@@ -173,6 +212,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
         let began = Instant::now();
         let now = now(began);
         let (engine, reaction) = Engine::recover(start.settings, start.records, now);
+        start.hands.sweep_snapshots(&engine);
         let running = Running {
             engine,
             store: start.store,
@@ -187,6 +227,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             next_ticket: 0,
             draining: None,
             handled: 0,
+            files: VecDeque::new(),
             driver: reports_to,
         };
         runtime.block_on(running.run(reaction));
@@ -215,6 +256,8 @@ struct Running {
     draining: Option<oneshot::Sender<()>>,
     /// How much there was to do in the last turn.
     handled: usize,
+    /// Files of operations that may not be known yet, since when.
+    files: VecDeque<(Instant, Files)>,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
     driver: Driver,
 }
@@ -225,6 +268,8 @@ struct Turn {
     reaction: Reaction,
     pins: Vec<Pin>,
     questions: Vec<Question>,
+    /// Asked after decisions, and answered only when these are durable.
+    decisions: Vec<Question>,
     submitted: Vec<Ticket>,
     /// Since when there is something in it to make durable.
     waits_since: Option<Instant>,
@@ -236,6 +281,7 @@ impl Turn {
     fn may_wait(&self) -> bool {
         self.reaction.may_wait()
             && self.questions.is_empty()
+            && self.decisions.is_empty()
             && self.submitted.is_empty()
             && self.pins.is_empty()
             && self.waits_since.is_none_or(|since| since.elapsed() < MAY_WAIT)
@@ -251,7 +297,8 @@ impl Running {
                 continue;
             }
             self.make_durable(&mut turn).await;
-            for question in std::mem::take(&mut turn.questions) {
+            let waited = turn.questions.drain(..).chain(turn.decisions.drain(..));
+            for question in waited {
                 question(&self.engine, now(self.began));
             }
             if self.is_drained() {
@@ -309,7 +356,12 @@ impl Running {
 
     fn take(&mut self, happened: Happened, turn: &mut Turn) {
         turn.reaction.join(self.engine.handle(now(self.began), happened.event));
-        turn.pins.extend(happened.pins);
+        if let Some(files) = happened.files {
+            if self.files.len() == MOST_FILES {
+                self.files.pop_front();
+            }
+            self.files.push_back((Instant::now(), files));
+        }
     }
 
     fn serve(&mut self, request: Request, turn: &mut Turn) {
@@ -323,6 +375,10 @@ impl Running {
                 turn.pins.extend(pins);
             }
             Request::Ask(question) => turn.questions.push(question),
+            Request::Decide(decision, question) => {
+                turn.reaction.join(self.engine.handle(now(self.began), *decision));
+                turn.decisions.push(question);
+            }
             Request::Drain(done) => {
                 self.engine.drain();
                 self.draining = Some(done);
@@ -372,6 +428,11 @@ impl Running {
             }
         }
         turn.pins.clear();
+        let engine = &self.engine;
+        self.files.retain(|(since, files)| {
+            let known = |operation| engine.knows(&files.resource, operation);
+            since.elapsed() < FILES_WAIT && !files.operations.iter().all(known)
+        });
     }
 
     fn report_trouble(&mut self, error: &AppendError, turn: &mut Turn) {
@@ -400,6 +461,8 @@ impl Running {
                         let _gone = said.send(Said::NotDurable(why));
                     }
                     Request::Ask(question) => question(&self.engine, now(self.began)),
+                    // Not taken: who asked hears that nothing was decided.
+                    Request::Decide(..) => {}
                     Request::Drain(done) => {
                         self.engine.drain();
                         self.draining = Some(done);
@@ -413,10 +476,15 @@ impl Running {
         for effect in effects {
             match effect {
                 Effect::Answer { ticket, answer } => self.answer(ticket, answer),
-                Effect::Run(job) => self.hands.run(job, self.driver.clone()),
+                Effect::Run(job) => {
+                    if matches!(job.task, Task::Snapshot { .. }) {
+                        self.forget_snapshots(&job.resource);
+                    }
+                    self.hands.run(job, self.driver.clone());
+                }
                 Effect::Tell { to, message } => self.hands.tell(&to, message),
                 Effect::Notify(notice) => {
-                    if let Some(resource) = effects::snapshots_may_go(&notice) {
+                    if let Notice::Pruned(resource, _) = &notice {
                         self.forget_snapshots(resource);
                     }
                     self.hands.notify(&notice);
@@ -426,7 +494,7 @@ impl Running {
     }
 
     fn forget_snapshots(&self, resource: &ResourceId) {
-        self.hands.retain_snapshots(resource, &self.engine.snapshots(resource));
+        self.hands.retain_snapshots(resource, self.engine.needs_snapshot(resource));
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Answer) {

@@ -45,7 +45,9 @@ fn is_about_a_site(event: HookEvent) -> bool {
 
 fn is_told(hook: &Hook, settings: &HookSettings, fact: &Fact) -> bool {
     let fits = |kind| hook.types.contains(kind);
-    let of_type = hook.types.is_empty() || fact.kind.as_ref().is_some_and(fits);
+    // Of which type a pruned operation was is not known any more: told once too often is better.
+    let unknown = fact.kind.is_none() && fact.operation.is_some();
+    let of_type = hook.types.is_empty() || unknown || fact.kind.as_ref().is_some_and(fits);
     // Without an operation nobody can be singled out: told twice is better than never.
     let received_here =
         fact.operation.as_ref().is_none_or(|operation| *operation.site() == settings.site);

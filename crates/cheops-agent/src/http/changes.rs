@@ -19,6 +19,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::watch;
 
+use super::elsewhere::{self, Held};
 use super::refusal::Refused;
 use super::{Api, Shared, resource_id, wire as on_wire};
 
@@ -48,7 +49,13 @@ pub(super) async fn of_resource(
     asked: Asked,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    feed(&api, Some(resource_id(&id)?), asked, &headers).await
+    let id = resource_id(&id)?;
+    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+        let detail = format!("resource `{id}` is not held at this site, so nothing is heard of it");
+        return Err(Refused::not_found("not held here", detail)
+            .hint("each site has a feed of its own: follow one that holds it"));
+    }
+    feed(&api, Some(id), asked, &headers).await
 }
 
 async fn feed(

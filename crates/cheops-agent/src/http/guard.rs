@@ -24,7 +24,8 @@ impl Guard {
     }
 
     fn admits(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        // What cannot be read is nobody's.
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let host = text(HOST).unwrap_or_default();
         // On loopback only its own names can be meant; elsewhere any name may be this machine's.
         if self.loopback && !host.is_empty() && !is_local(host) {
@@ -34,7 +35,8 @@ impl Guard {
         }
         let Some(origin) = text(ORIGIN) else { return Ok(()) };
         let same = origin.split_once("://").is_some_and(|(_, rest)| rest == host);
-        if same {
+        // A name may suddenly mean this machine; an address cannot.
+        if same && is_local(host) {
             return Ok(());
         }
         Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")))
@@ -68,6 +70,16 @@ mod tests {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
         Guard::new("127.0.0.1:8079".parse().unwrap()).admits(&headers).is_ok()
+    }
+
+    #[test]
+    fn a_page_under_a_name_may_not_ask_wherever_the_api_listens() {
+        let guard = Guard::new("0.0.0.0:8079".parse().unwrap());
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, "agent.example:8079".parse().unwrap());
+        assert!(guard.admits(&headers).is_ok(), "a program may");
+        headers.insert(ORIGIN, "http://agent.example:8079".parse().unwrap());
+        assert!(guard.admits(&headers).is_err());
     }
 
     #[test]

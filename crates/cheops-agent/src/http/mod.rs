@@ -59,7 +59,7 @@ pub(crate) struct Api {
 
 type Shared = Arc<Api>;
 
-/// Everything the agent serves, to itself and to other agents.
+/// Everything the agent serves to people and programs.
 pub(crate) fn router(api: Shared) -> Router {
     Router::new()
         .route(paths::EXEC, post(original::exec))
@@ -81,6 +81,18 @@ pub(crate) fn router(api: Shared) -> Router {
         .fallback(refusal::no_such_page)
         .method_not_allowed_fallback(refusal::no_such_method)
         // Files may be of any size: what is not a file is bounded where it is read.
+        .layer(DefaultBodyLimit::disable())
+        .with_state(api)
+}
+
+/// What other agents may pass on: what is about one resource, and nothing else.
+pub(crate) fn router_for_peers(api: Shared) -> Router {
+    Router::new()
+        .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
+        .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
+        .route(paths::SHOW, post(show::show))
+        .route(paths::EXPLAIN, get(read::explain))
+        .fallback(refusal::no_such_page)
         .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }

@@ -113,7 +113,13 @@ impl From<Refusal> for Refused {
 
 impl From<TunnelError> for Refused {
     fn from(error: TunnelError) -> Self {
-        Self::unreachable(error.to_string())
+        match error {
+            TunnelError::NoLink(_) => Self::unreachable(error.to_string()),
+            TunnelError::Broke { .. } => {
+                Self::new(StatusCode::BAD_GATEWAY, "the answer was lost", error.to_string())
+                    .hint("look at the resource before you try again")
+            }
+        }
     }
 }
 

@@ -19,6 +19,8 @@ use super::wire::exit_code;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
 use crate::peers::PassedOn;
 
+/// How much another site may show: far more than any output limit allows.
+const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 /// How much longer than the command another site may take to answer.
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
@@ -90,7 +92,7 @@ async fn ask(
         .body(Body::from(body))
         .map_err(|error| error.to_string())?;
     let response = api.peers.pass_on(site, request).await.map_err(|error| error.to_string())?;
-    let body = axum::body::to_bytes(response.into_body(), LARGEST_BODY)
+    let body = axum::body::to_bytes(response.into_body(), LARGEST_ANSWER)
         .await
         .map_err(|error| error.to_string())?;
     let mut answer: wire::ShowAnswer =

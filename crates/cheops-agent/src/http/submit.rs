@@ -26,7 +26,7 @@ use super::refusal::Refused;
 use super::upload::{self, Form};
 use super::wire as on_wire;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
-use crate::driver::Said;
+use crate::driver::{NotDurable, Said};
 use crate::peers::PassedOn;
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
@@ -101,8 +101,20 @@ pub(super) async fn decide(
         wire::Decision::Skip => plan::Decision::Skip,
         wire::Decision::Rerun => plan::Decision::Rerun,
     };
-    api.driver.happened(Event::Decided { resource, operation, decision }, Vec::new()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let (id, named) = (resource.clone(), operation.to_string());
+    let decided = Event::Decided { resource, operation, decision };
+    let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
+    match still.await {
+        Ok(false) => Ok(StatusCode::NO_CONTENT),
+        Ok(true) => {
+            let detail = "the operation is in doubt again, or still".to_owned();
+            Err(Refused::conflict("not settled", detail))
+        }
+        Err(stopped) => match api.driver.trouble.borrow().clone() {
+            Some(trouble) => Err(NotDurable::Stuck(trouble).into()),
+            None => Err(stopped.into()),
+        },
+    }
 }
 
 /// The operation of that name, if this site waits for the operator's word on it.
@@ -132,7 +144,7 @@ async fn read(
 ) -> Result<Handed, Refused> {
     let content_type = header(&request, CONTENT_TYPE.as_str());
     let files = header(&request, FILES);
-    if content_type.is_some_and(|kind| kind.starts_with("multipart/")) {
+    if content_type.is_some_and(|kind| kind.starts_with(b"multipart/")) {
         let form = Multipart::from_request(request, &()).await;
         let form = form.map_err(|error| Refused::bad("bad form", error.body_text()))?;
         let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
@@ -147,13 +159,17 @@ async fn read(
     Ok(Handed { submit, files, pins })
 }
 
-fn header(request: &Request, name: &str) -> Option<String> {
-    request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+fn header(request: &Request, name: &str) -> Option<Vec<u8>> {
+    request.headers().get(name).map(|value| value.as_bytes().to_vec())
 }
 
 /// Gets the files of an operation from the agent that passed it on.
-async fn fetch(api: &Api, from: &SiteId, files: &str) -> Result<(Vec<FileRef>, Vec<Pin>), Refused> {
-    let files: Vec<FileRef> = parse(files.as_bytes())?;
+async fn fetch(
+    api: &Api,
+    from: &SiteId,
+    files: &[u8],
+) -> Result<(Vec<FileRef>, Vec<Pin>), Refused> {
+    let files: Vec<FileRef> = parse(files)?;
     let pins = api.peers.fetch(from, files.clone(), &api.blobs).await;
     let pins = pins.map_err(|error| Refused::unreachable(error.to_string()))?;
     Ok((files, pins))

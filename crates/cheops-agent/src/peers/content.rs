@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
 use super::link::{Link, Work};
+use crate::driver::Files;
 
 /// How many messages may wait for files, per link. More are dropped: the engine asks again.
 const WAITING: usize = 64;
@@ -95,8 +96,9 @@ impl Gate {
             let from = link.peer().clone();
             match fetch_all(&link, &work.blobs, files).await {
                 Ok(pins) => {
+                    let files = brought(&message, pins);
                     let heard = Event::Heard { from, message };
-                    let _stopping = work.driver.happened(heard, pins).await;
+                    let _stopping = work.driver.happened_with(heard, files).await;
                 }
                 Err(error) => {
                     tracing::warn!(site = %from, %error, "a file could not be fetched");
@@ -106,6 +108,15 @@ impl Gate {
         });
         None
     }
+}
+
+fn brought(message: &Message, pins: Vec<Pin>) -> Option<Files> {
+    let Message::Update(update) = message else { return None };
+    let operations = update.entries.iter().filter_map(|entry| match &entry.body {
+        Body::Operation(operation) => Some(operation.id.clone()),
+        Body::Reply(_) => None,
+    });
+    Some(Files { resource: update.resource.clone(), operations: operations.collect(), pins })
 }
 
 fn files_of(message: &Message) -> Vec<FileRef> {

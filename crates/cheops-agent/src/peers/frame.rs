@@ -13,6 +13,8 @@ pub(super) const OLDEST: u16 = 1;
 const MAGIC: [u8; 6] = *b"CHEOPS";
 /// The longest frame taken in. Messages are kept far below it by the engine's byte budget.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
+/// The longest question on a stream of its own: it holds headers, never a body.
+pub(super) const LONGEST_HEAD: usize = 256 * 1024;
 const LONGEST_GREETING: usize = 4 * 1024;
 
 /// Why a link is of no use.
@@ -96,6 +98,11 @@ pub(super) fn encode(value: &impl Serialize, into: &mut Vec<u8>) -> Result<(), L
     // Postcard writes to the end of what it is given.
     *into = postcard::to_extend(value, std::mem::take(into))?;
     let length = length_of(into);
+    if length > LONGEST {
+        // The other side would have to close the link over it.
+        into.truncate(start);
+        return Err(LinkError::TooLong(length));
+    }
     let length = u32::try_from(length).map_err(|_long| LinkError::TooLong(length))?;
     into[start..start + 4].copy_from_slice(&length.to_le_bytes());
     Ok(())

@@ -21,6 +21,8 @@ const MESSAGES_WAITING: usize = 4_096;
 const MESSAGES_AT_ONCE: usize = 256;
 /// Messages go before anything big on the same link.
 const MESSAGES_FIRST: i32 = 10;
+/// How long the other side may take to say what it opened a stream for.
+const ASKING_LASTS: Duration = Duration::from_secs(10);
 const GREETING_LASTS: Duration = Duration::from_secs(3);
 /// Silence after which another connection is tried beside this one. Either side speaks more than
 /// twice in that time.
@@ -247,7 +249,7 @@ impl Reader {
             buffer.shrink_to(256 * 1024);
             let Some(message) = gate.pass(message) else { continue };
             let heard = Event::Heard { from: self.from.clone(), message };
-            if self.work.driver.happened(heard, Vec::new()).await.is_err() {
+            if self.work.driver.happened(heard).await.is_err() {
                 return;
             }
         }
@@ -259,8 +261,10 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
     while let Ok((send, mut receive)) = connection.accept_bi().await {
         let (from, work) = (from.clone(), work.clone());
         tokio::spawn(async move {
-            let asked = frame::read(&mut receive, &mut Vec::new(), frame::LONGEST).await;
-            let served = match asked {
+            let mut buffer = Vec::new();
+            let reading = frame::read(&mut receive, &mut buffer, frame::LONGEST_HEAD);
+            let asked = tokio::time::timeout(ASKING_LASTS, reading).await;
+            let served = match asked.unwrap_or(Err(LinkError::NoAnswer)) {
                 Ok(frame::Ask::Blob { blob, offset }) => {
                     content::serve(&work.blobs, &blob, offset, send).await
                 }

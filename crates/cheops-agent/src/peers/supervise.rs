@@ -160,8 +160,7 @@ impl Supervisor {
         }
         *lock(&self.slot().problem) = None;
         self.calls.abort_all();
-        let _stopping =
-            self.work.driver.happened(Event::Reached(self.site.clone()), Vec::new()).await;
+        let _stopping = self.work.driver.happened(Event::Reached(self.site.clone())).await;
     }
 }
 

@@ -16,7 +16,6 @@ use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
 
 const CHUNK: usize = 64 * 1024;
-const LONGEST_HEAD: usize = 256 * 1024;
 
 /// Marks a request that another agent passed on: it is not passed on again.
 #[derive(Debug, Clone)]
@@ -31,8 +30,10 @@ pub(crate) enum TunnelError {
     /// There is no link.
     #[error("site `{0}` cannot be reached")]
     NoLink(SiteId),
-    /// The link broke before the answer began.
-    #[error("the link to site `{site}` broke")]
+    /// The link broke before the answer began: the other site may have taken the request in.
+    #[error(
+        "the link to site `{site}` broke after the request was sent; it may have been taken in"
+    )]
     Broke {
         /// Which site.
         site: SiteId,
@@ -122,10 +123,11 @@ impl Peers {
         let mut bytes = Vec::new();
         frame::encode(&ask, &mut bytes).map_err(broke)?;
         let opened = link.connection().open_bi().await;
-        let (mut send, mut receive) = opened.map_err(|error| broke(error.into()))?;
+        let (mut send, mut receive) = opened.map_err(|_| TunnelError::NoLink(to.clone()))?;
         send.write_all(&bytes).await.map_err(|error| broke(error.into()))?;
         tokio::spawn(send_body(body, send));
-        let told = frame::read(&mut receive, &mut bytes, LONGEST_HEAD).await.map_err(broke)?;
+        let told =
+            frame::read(&mut receive, &mut bytes, frame::LONGEST_HEAD).await.map_err(broke)?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
         let mut response = Response::new(Body::from_stream(Incoming(receive)));
         *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();

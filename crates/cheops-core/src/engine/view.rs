@@ -178,10 +178,15 @@ impl Engine {
         self.resources.values().filter(there).map(|resource| (&resource.id, resource.config()))
     }
 
-    /// The saved states of a resource that may still be brought back.
-    pub fn snapshots(&self, id: &ResourceId) -> Vec<SnapshotId> {
-        let resource = self.resources.get(id);
-        resource.map(|resource| resource.runs.log.snapshots().collect()).unwrap_or_default()
+    /// Tells which saved states of a resource may still be brought back, now or once they are made.
+    pub fn needs_snapshot(&self, id: &ResourceId) -> impl Fn(SnapshotId) -> bool + Send + use<> {
+        let log = self.resources.get(id).map(|resource| resource.runs.log.clone());
+        move |snapshot| log.as_ref().is_some_and(|log| log.needs_snapshot(snapshot))
+    }
+
+    /// Whether an operation is known here, be it pruned or not.
+    pub fn knows(&self, id: &ResourceId, operation: &OperationId) -> bool {
+        self.resources.get(id).is_some_and(|resource| resource.knows.includes(&operation.0))
     }
 
     /// Why a resource's list is what it is.

@@ -189,6 +189,12 @@ impl RunLog {
     }
 
     /// The snapshots that may still be asked for; the site may drop all others.
+    pub fn needs_snapshot(&self, id: SnapshotId) -> bool {
+        // One that is being made is not in the log yet.
+        id.0 >= self.next_snapshot || self.snapshots().any(|kept| kept == id)
+    }
+
+    /// The snapshots that may still be brought back.
     pub fn snapshots(&self) -> impl Iterator<Item = SnapshotId> {
         self.snapshots.iter().map(|saved| saved.id)
     }

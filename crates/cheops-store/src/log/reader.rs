@@ -37,7 +37,8 @@ impl Reader {
     ) -> Result<Changes, ReadError> {
         let read = |db: &Connection| {
             let head = Head::load(db)?;
-            if after < head.swept() {
+            // A place that was never given out here is of a log that was lost.
+            if after < head.swept() || after > head.last() {
                 return Ok(Err(ReadError::Gone { oldest: head.swept() }));
             }
             let items = changes(db, after, resource, limit.saturating_add(1))?;

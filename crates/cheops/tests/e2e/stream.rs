@@ -295,7 +295,7 @@ async fn ten_thousand_requests_happen_once_each_at_every_site_though_agents_are_
     let mut stage = Setup::sites(3).config(&service).set().await;
     let services = Services(stage.sites().map(|site| Counter::listen(site.host)).collect());
     stage.start_all().await;
-    stream(stage, 4, 10_000, by_http, services).await;
+    stream(stage, 1, 10_000, by_http, services).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
