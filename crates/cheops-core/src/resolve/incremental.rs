@@ -217,7 +217,7 @@ impl Resolution {
 
     /// The operations after that one in the list, the last first. Costs with their number.
     pub fn after(&self, id: &OperationId) -> impl Iterator<Item = &Operation> {
-        self.list.from_the_end().take_while(move |operation| operation.id != *id)
+        self.list.backwards().take_while(move |operation| operation.id != *id)
     }
 
     /// Whether an operation is in the list.

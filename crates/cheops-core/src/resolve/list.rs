@@ -40,7 +40,7 @@ impl List {
         self.places.last_key_value().map(|(_, operation)| operation)
     }
 
-    pub(super) fn from_the_end(&self) -> impl Iterator<Item = &Operation> {
+    pub(super) fn backwards(&self) -> impl Iterator<Item = &Operation> {
         self.places.values().rev().map(Arc::as_ref)
     }
 
