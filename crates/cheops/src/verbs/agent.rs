@@ -1,5 +1,6 @@
 //! `cheops agent`: one site's agent, in the foreground, for a supervisor.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use cheops_agent::config::{AgentConfig, LogFormat};
@@ -95,6 +96,7 @@ fn begin_to_log(config: &AgentConfig) {
     let log = tracing_subscriber::fmt()
         .with_max_level(config.log.level)
         .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match config.log.format {
         LogFormat::Text => log.init(),
