@@ -76,5 +76,18 @@ pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
     }
     output.line("")?;
     output.line(styled(DIM, "Paste these into another terminal. Ctrl-C ends everything here."))?;
+    if let Some(folder) = not_in_path() {
+        output.line(styled(DIM, "So that it finds the program, first:"))?;
+        output.line(format!("  {}", styled(ACCENT, format!("export PATH=\"{folder}:$PATH\""))))?;
+    }
     Ok(())
+}
+
+/// The folder of this program, if a shell would not look there.
+fn not_in_path() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_known = std::env::split_paths(&path).any(|known| known == folder);
+    (!is_known).then(|| folder.display().to_string())
 }
