@@ -5,6 +5,7 @@
 mod exec_support;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -15,11 +16,8 @@ use exec_support::{Folder, Site, gone, is_alive, job, operation, pids, until};
 
 const DIR: &str = "TEST_AGENT_DIR";
 
-/// Not a test: the agent that the others start, and kill.
-#[tokio::test]
-#[ignore = "run by the other tests, as a process of its own"]
-async fn an_agent_with_two_commands() {
-    let Some(dir) = std::env::var_os(DIR).map(std::path::PathBuf::from) else { return };
+/// The agent that the tests start, as a process of its own, and kill.
+async fn be_the_agent(dir: PathBuf) {
     let run = RunToken::new(&dir).unwrap();
     end_leftovers(&run).unwrap();
     let settings = ExecSettings::new(SiteId::new("here").unwrap(), run, dir.join("scratch"));
@@ -36,7 +34,7 @@ async fn an_agent_with_two_commands() {
 
 fn agent(site: &Site) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "an_agent_with_two_commands", "--nocapture"])
+        .args(["--exact", "an_agent_killed_by_signal_nine_takes_its_commands_with_it"])
         .env(DIR, site.dir.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -59,6 +57,10 @@ fn keepers(site: &Site) -> Vec<u32> {
 
 #[tokio::test]
 async fn an_agent_killed_by_signal_nine_takes_its_commands_with_it() {
+    // Started by the tests, this program is the agent.
+    if let Some(dir) = std::env::var_os(DIR) {
+        return be_the_agent(dir.into()).await;
+    }
     let site = Site::new();
     site.exec.stop().await;
     let mut agent = agent(&site);
