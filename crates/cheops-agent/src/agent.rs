@@ -145,14 +145,7 @@ impl Agent {
         let peers = Peers::bind(&me, random(), mesh, others)?;
         let mesh_address = peers.local_address();
 
-        let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
-        let ended = end_leftovers(&run).map_err(system("a look at its processes"))?;
-        if ended > 0 {
-            tracing::warn!(ended, "commands of an earlier life of this agent were ended");
-        }
-        let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
-        let executor = Executor::new(exec_settings(&config, run), stored)?;
-
+        let executor = executor(&config, &opened)?;
         let start = driver::Start {
             settings: engine_settings(&config, me.clone()),
             records: opened.records,
@@ -256,6 +249,17 @@ async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
     let opened =
         tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, draw, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
+}
+
+/// What runs commands, once nothing runs any more that an earlier life started.
+fn executor(config: &AgentConfig, opened: &Opened) -> Result<Executor, StartError> {
+    let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
+    let ended = end_leftovers(&run).map_err(system("a look at its processes"))?;
+    if ended > 0 {
+        tracing::warn!(ended, "commands of an earlier life of this agent were ended");
+    }
+    let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
+    Ok(Executor::new(exec_settings(config, run), stored)?)
 }
 
 fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
