@@ -1,7 +1,6 @@
 //! What the agent says of itself: log lines and numbers. Nothing depends on them.
 
 use cheops_core::engine::Notice;
-use cheops_core::model::Outcome;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 /// Begins to count. A process counts in one place: a second call gives numbers of its own, which
@@ -13,17 +12,6 @@ pub fn count() -> PrometheusHandle {
         tracing::debug!("numbers are counted elsewhere in this process");
     }
     handle
-}
-
-/// A command or request came to its end.
-pub(crate) fn ran(outcome: &Outcome) {
-    let ending = match outcome {
-        Outcome::Exited { .. } | Outcome::Answered { .. } if outcome.succeeded() => "succeeded",
-        Outcome::Exited { .. } | Outcome::Answered { .. } => "failed",
-        Outcome::TimedOut { .. } => "timed-out",
-        Outcome::NotStarted { .. } => "not-started",
-    };
-    metrics::counter!("cheops_runs_total", "ending" => ending).increment(1);
 }
 
 /// The engine has news.

@@ -24,7 +24,6 @@ impl Hands {
         let executor = self.executor.clone();
         self.runtime.spawn(async move {
             let outcome = executor.run(&job).await;
-            telemetry::ran(&outcome);
             // A driver that has stopped finds the job in doubt when it starts again.
             let _stopped = driver.happened(Event::Ended { job: job.id, outcome }).await;
         });
