@@ -421,6 +421,51 @@ fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
     assert!(answers(&effects).iter().any(replied), "the user waits for it: {effects:?}");
 }
 
+/// Paris took an operation in, and it came to its end at both sites: what paris is about to hear
+/// of itself and of lyon.
+fn run_at_both_sites() -> (Paris, Event, Event) {
+    let mut paris = Paris::new();
+    let effects = paris.handle(1, Event::Submitted(submission()));
+    let job = effects.iter().find_map(|effect| match effect {
+        Effect::Run(job) => Some(job.id),
+        _ => None,
+    });
+    let ended = Event::Ended { job: job.unwrap(), outcome: Outcome::success("") };
+    let reply = Reply {
+        id: id("lyon", 1),
+        stamp: Stamp { wall_ms: 2_000_000, counter: 0 },
+        operation: OperationId(id("paris", 1)),
+        status: Status::Ok,
+        outcome: Some(Outcome::success("")),
+    };
+    let reply = Entry { after: 0, body: Body::Reply(reply) };
+    let heard = Event::Heard { from: site("lyon"), message: update(vec![reply]) };
+    (paris, ended, heard)
+}
+
+#[test]
+fn another_sites_reply_is_told_before_it_is_durable_here() {
+    let (mut paris, _, heard) = run_at_both_sites();
+    let mut reaction = paris.engine.handle(now(2), heard);
+    let told = reaction.take_free();
+    assert!(matches!(answers(&told)[..], [Answer::Replied(_)]), "{told:?}");
+    assert!(answers(&paris.commit(reaction)).is_empty(), "it is told once");
+}
+
+#[test]
+fn another_sites_reply_is_not_told_before_our_own_that_came_first() {
+    let (mut paris, ended, heard) = run_at_both_sites();
+    let mut reaction = paris.engine.handle(now(2), ended);
+    reaction.join(paris.engine.handle(now(3), heard));
+    assert!(reaction.take_free().is_empty());
+    let told = paris.commit(reaction);
+    assert!(
+        matches!(answers(&told)[..], [Answer::Replied(first), Answer::Replied(_), Answer::Done]
+            if *first.site() == site("paris")),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn an_outcome_of_a_job_that_nobody_asked_for_changes_nothing() {
     let mut paris = Paris::new();

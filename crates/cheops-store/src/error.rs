@@ -94,16 +94,16 @@ pub enum AppendError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What the database said.
-        source: rusqlite::Error,
+        /// What the system or the database said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The medium or the database failed.
     #[error("could not write to the log `{}`", .path.display())]
     Failed {
         /// The file.
         path: PathBuf,
-        /// What the database said.
-        source: rusqlite::Error,
+        /// What the system or the database said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// What is there already is not what was written.
     #[error("the log of this site is damaged")]
@@ -154,8 +154,8 @@ pub enum ReadError {
     /// A cursor could not be written.
     #[error("could not keep a cursor")]
     Cursor(#[source] Box<AppendError>),
-    /// A file could not be looked at.
-    #[error("could not read the size of `{}`", .path.display())]
+    /// A file beside the database could not be used.
+    #[error("could not use `{}`", .path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -205,6 +205,8 @@ pub enum Place {
     Rows,
     /// The file as a whole.
     File,
+    /// The batches that are on their way into the tables.
+    Journal,
 }
 
 impl fmt::Display for Place {
@@ -216,7 +218,7 @@ impl fmt::Display for Place {
             Self::Row { table, key, resource: None } => write!(f, "row {key} of table `{table}`"),
             Self::Table(table) => write!(f, "table `{table}`"),
             Self::Rows => f.write_str("the rows"),
-            Self::File => f.write_str("the content"),
+            Self::File | Self::Journal => f.write_str("the content"),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What goes wrong inside, and how it is sorted into what callers can do something about.
 
 use std::fmt;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::error::{AppendError, Corruption, OpenError, Place, ReadError};
 
@@ -12,6 +13,8 @@ pub(crate) enum Fault {
     /// A transaction was whole, and committing it failed.
     Commit(rusqlite::Error),
     Damaged(Place, String),
+    /// What could not be done with which file.
+    Io(&'static str, PathBuf, io::Error),
     Encoding(postcard::Error),
 }
 
@@ -49,7 +52,11 @@ impl Fault {
                 damaged(Place::File, error.to_string())
             }
             Self::Sql(error) | Self::Commit(error) => Sorted::Sql(error),
+            Self::Damaged(place @ Place::Journal, what) => {
+                Sorted::Damaged(Corruption { path: path.with_file_name("journal"), place, what })
+            }
             Self::Damaged(place, what) => damaged(place, what),
+            Self::Io(doing, path, error) => Sorted::Io(doing, path, error),
             Self::Encoding(error) => Sorted::Encoding(error),
         }
     }
@@ -58,6 +65,7 @@ impl Fault {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => OpenError::Corrupt(corruption),
             Sorted::Sql(source) => OpenError::Database { path: path.to_path_buf(), source },
+            Sorted::Io(doing, path, source) => OpenError::Io { doing, path, source },
             Sorted::Encoding(error) => OpenError::Corrupt(undecodable(path, &error)),
         }
     }
@@ -66,6 +74,7 @@ impl Fault {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => ReadError::Corrupt(corruption),
             Sorted::Sql(source) => ReadError::Failed { path: path.to_path_buf(), source },
+            Sorted::Io(_, path, source) => ReadError::Io { path, source },
             Sorted::Encoding(error) => ReadError::Corrupt(undecodable(path, &error)),
         }
     }
@@ -75,9 +84,15 @@ impl Fault {
             Sorted::Damaged(corruption) => AppendError::Corrupt(corruption),
             Sorted::Encoding(error) => AppendError::Encoding(error),
             Sorted::Sql(source) if says_full(&source, path) => {
-                AppendError::Full { path: path.to_path_buf(), source }
+                AppendError::Full { path: path.to_path_buf(), source: source.into() }
             }
-            Sorted::Sql(source) => AppendError::Failed { path: path.to_path_buf(), source },
+            Sorted::Sql(source) => {
+                AppendError::Failed { path: path.to_path_buf(), source: source.into() }
+            }
+            Sorted::Io(_, path, source) if source.kind() == io::ErrorKind::StorageFull => {
+                AppendError::Full { path, source: source.into() }
+            }
+            Sorted::Io(_, path, source) => AppendError::Failed { path, source: source.into() },
         }
     }
 }
@@ -85,6 +100,7 @@ impl Fault {
 enum Sorted {
     Damaged(Corruption),
     Sql(rusqlite::Error),
+    Io(&'static str, PathBuf, io::Error),
     Encoding(postcard::Error),
 }
 

@@ -15,7 +15,9 @@ use crate::blobs::{BlobError, Blobs};
 use crate::error::{OpenError, Place};
 use crate::fault::Fault;
 use crate::files;
-use crate::log::{self, Access, FORMAT, Head, Reader, Scanned, Shared, Store};
+use crate::log::{
+    self, Access, FORMAT, Head, Journal, Key, Reader, Round, Scanned, Settled, Shared, Store,
+};
 use crate::options::Options;
 use crate::snapshots::Snapshots;
 
@@ -52,25 +54,35 @@ pub fn open(
     files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
     let lock = lock(&places)?;
     let is_new = !places.was_created()?;
-    let mut db = log::connect(&places.log, Access::Write)
-        .map_err(|error| Fault::from(error).into_open(&places.log))?;
+    let failed = |fault: Fault| fault.into_open(&places.log);
+    let mut db = log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
     if is_new {
-        create(&mut db, site, Incarnation(draw())).map_err(|fault| fault.into_open(&places.log))?;
+        let key = Key::draw().map_err(|source| io_error("draw a key for", dir, source))?;
+        let round = Round { size: options.journal_bytes, key };
+        let head = Head::new(site.clone(), Incarnation(draw()), round);
+        create(&mut db, &head).map_err(failed)?;
     }
     let head = admit(&db, &places, site)?;
-    let scanned = check(&db, &head).map_err(|fault| fault.into_open(&places.log))?;
+    let scanned = check(&db, &head).map_err(failed)?;
     places.mark_created(&head)?;
     let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
+    let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
+    let first_life = head.next_seq == 1 && unsettled.is_empty();
+    let settled = Settled::after(&shared, journal, head, &unsettled, &options).map_err(failed)?;
+    let scanned = match unsettled.is_empty() {
+        true => scanned,
+        false => shared.read(|db| log::scan(db, &settled.head)).map_err(failed)?,
+    };
     let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
         .map_err(|error| blob_error(&places.blobs, error))?;
     let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
         .map_err(|source| io_error("clean up", &places.snapshots, source))?;
     Ok(Opened {
-        incarnation: head.incarnation,
-        first_life: head.next_seq == 1,
+        incarnation: settled.head.incarnation,
+        first_life,
         records: scanned.records,
         reader: Reader::new(Arc::clone(&shared)),
-        store: Store::new(shared, blobs.clone(), options, head),
+        store: Store::new(shared, blobs.clone(), options, settled),
         blobs,
         snapshots,
     })
@@ -83,6 +95,7 @@ struct Places {
     mark: PathBuf,
     drafts: PathBuf,
     log: PathBuf,
+    journal: PathBuf,
     blobs: PathBuf,
     snapshots: PathBuf,
 }
@@ -95,6 +108,7 @@ impl Places {
             mark: dir.join("site"),
             drafts: dir.join("tmp"),
             log: dir.join("log.db"),
+            journal: dir.join("journal"),
             blobs: dir.join("blobs"),
             snapshots: dir.join("snapshots"),
         }
@@ -117,10 +131,16 @@ impl Places {
         Ok(!empty.map_err(|error| Fault::from(error).into_open(&self.log))?)
     }
 
-    /// From now on an empty log is a lost one.
+    /// From now on an empty log is a lost one, and so is a missing journal. Until now there can be
+    /// nothing in it, but for a log that was copied here alone: which is whole without it.
     fn mark_created(&self, head: &Head) -> Result<(), OpenError> {
         if self.mark.exists() {
             return Ok(());
+        }
+        if !self.journal.exists() {
+            files::remove_drafts(&self.drafts)
+                .and_then(|()| Journal::create(&self.journal, &self.drafts, head.journal.size))
+                .map_err(|source| io_error("write", &self.journal, source))?;
         }
         let text = format!(
             "cheops data directory, format {FORMAT}\nsite {}\nincarnation {}\n",
@@ -147,10 +167,10 @@ fn lock(places: &Places) -> Result<File, OpenError> {
     }
 }
 
-fn create(db: &mut Connection, site: &SiteId, incarnation: Incarnation) -> Result<(), Fault> {
+fn create(db: &mut Connection, head: &Head) -> Result<(), Fault> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     log::create(&transaction)?;
-    Head::new(site.clone(), incarnation).save(&transaction)?;
+    head.save(&transaction)?;
     transaction.commit()?;
     Ok(())
 }

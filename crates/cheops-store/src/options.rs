@@ -10,13 +10,20 @@ pub struct Options {
     /// How long pruned entries, and notices, stay readable in the feed of changes. Zero means
     /// that pruned entries are deleted at once, and notices with the next batch.
     pub audit_retention: Duration,
+    /// How long the journal of a new directory is: so much can be kept between two syncs of the
+    /// database. Larger batches are written, and take longer.
+    pub journal_bytes: u64,
     /// What time it is.
     pub clock: WallClock,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { audit_retention: Duration::from_secs(7 * 24 * 3600), clock: WallClock::default() }
+        Self {
+            audit_retention: Duration::from_secs(7 * 24 * 3600),
+            journal_bytes: 8 << 20,
+            clock: WallClock::default(),
+        }
     }
 }
 

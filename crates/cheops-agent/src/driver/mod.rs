@@ -41,6 +41,9 @@ const TURN: Duration = Duration::from_millis(5);
 /// How long something that nobody waits for may wait for company.
 const MAY_WAIT: Duration = Duration::from_millis(200);
 const RETRY_AFTER: Duration = Duration::from_millis(300);
+/// How long what is durable may wait until those who follow the log see it: much at once costs
+/// the log hardly more than a little.
+const SETTLE_AFTER: Duration = Duration::from_millis(50);
 
 /// What happened, and what must not be thrown away until it is known.
 struct Happened {
@@ -227,6 +230,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             next_ticket: 0,
             draining: None,
             handled: 0,
+            settle_at: None,
             files: VecDeque::new(),
             driver: reports_to,
         };
@@ -256,6 +260,8 @@ struct Running {
     draining: Option<oneshot::Sender<()>>,
     /// How much there was to do in the last turn.
     handled: usize,
+    /// When to show followers of the log what was made durable since they last looked.
+    settle_at: Option<Instant>,
     /// Files of operations that may not be known yet, since when.
     files: VecDeque<(Instant, Files)>,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
@@ -292,6 +298,9 @@ impl Running {
     async fn run(mut self, first: Reaction) {
         let mut turn = Turn { reaction: first, ..Turn::default() };
         loop {
+            if self.settle_at.is_some_and(|at| at <= Instant::now()) {
+                self.settle();
+            }
             if turn.may_wait() && self.draining.is_none() {
                 self.gather(&mut turn).await;
                 continue;
@@ -302,6 +311,7 @@ impl Running {
                 question(&self.engine, now(self.began));
             }
             if self.is_drained() {
+                self.settle();
                 return;
             }
             turn = Turn::default();
@@ -344,6 +354,7 @@ impl Running {
             self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
         let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
         let due = turn.waits_since.map_or(due, |since| due.min(since + MAY_WAIT));
+        let due = self.settle_at.map_or(due, |at| due.min(at));
         tokio::select! {
             Some(happened) = self.events.recv() => self.take(happened, turn),
             Some(request) = self.requests.recv() => self.serve(request, turn),
@@ -402,9 +413,13 @@ impl Running {
 
     /// Commits, however long it takes, and acts.
     async fn make_durable(&mut self, turn: &mut Turn) {
+        let free = turn.reaction.take_free();
+        self.act(free);
         let mut reaction = Some(std::mem::take(&mut turn.reaction));
         let mut stuck = false;
-        let has_news = reaction.as_ref().is_some_and(Reaction::has_news);
+        if reaction.as_ref().is_some_and(Reaction::has_news) {
+            self.settle_at.get_or_insert_with(|| Instant::now() + SETTLE_AFTER);
+        }
         while let Some(waiting) = reaction.take() {
             match waiting.commit(&mut self.store) {
                 Ok(effects) => {
@@ -413,9 +428,6 @@ impl Running {
                         let _nobody = self.trouble.send(None);
                     }
                     self.act(effects);
-                    if has_news {
-                        self.committed.send_modify(|commits| *commits += 1);
-                    }
                 }
                 Err(Uncommitted { error, reaction: again }) => {
                     if !stuck {
@@ -433,6 +445,27 @@ impl Running {
             let known = |operation| engine.knows(&files.resource, operation);
             since.elapsed() < FILES_WAIT && !files.operations.iter().all(known)
         });
+    }
+
+    /// Shows followers of the log what became durable. If the log's tables cannot be written, it
+    /// takes what its journal has room for, and nobody else has to wait.
+    fn settle(&mut self) {
+        match self.store.settle() {
+            Ok(()) => {
+                self.settle_at = None;
+                self.committed.send_modify(|commits| *commits += 1);
+                self.trouble.send_if_modified(|trouble| trouble.take().is_some());
+            }
+            Err(error) => {
+                self.settle_at = Some(Instant::now() + RETRY_AFTER);
+                let news = error.to_string();
+                if self.trouble.borrow().as_ref() != Some(&news) {
+                    tracing::error!(%error, "changes cannot be shown to those who follow the log");
+                    metrics::counter!("cheops_log_failures_total").increment(1);
+                    let _nobody = self.trouble.send(Some(news));
+                }
+            }
+        }
     }
 
     fn report_trouble(&mut self, error: &AppendError, turn: &mut Turn) {

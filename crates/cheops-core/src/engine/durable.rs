@@ -89,12 +89,15 @@ pub trait Log {
     fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error>;
 }
 
-/// What an engine decided on one event. The effects can be had only by committing the batch.
+/// What an engine decided on one event. Its effects can be had only by committing the batch, but
+/// for those that rest on nothing in it.
 #[derive(Debug, Default)]
 #[must_use = "a decision that is not committed is lost, and the engine with it"]
 pub struct Reaction {
     records: Vec<Record>,
     effects: Vec<Effect>,
+    /// What rests on nothing of this: it may be done before.
+    free: Vec<Effect>,
 }
 
 impl Reaction {
@@ -106,10 +109,31 @@ impl Reaction {
         self.effects.push(effect);
     }
 
+    /// An answer that rests on what another site made durable. But a user hears what happened in
+    /// order, so not before an answer that has to wait.
+    pub(super) fn free_answer(&mut self, answer: Effect) {
+        let to = |effect: &Effect| match effect {
+            Effect::Answer { ticket, .. } => Some(*ticket),
+            _ => None,
+        };
+        if self.effects.iter().any(|effect| to(effect).is_some() && to(effect) == to(&answer)) {
+            self.effects.push(answer);
+        } else {
+            self.free.push(answer);
+        }
+    }
+
     /// Joins a later decision of the same engine, so that both are committed at once.
     pub fn join(&mut self, later: Self) {
         self.records.extend(later.records);
+        later.free.into_iter().for_each(|answer| self.free_answer(answer));
         self.effects.extend(later.effects);
+    }
+
+    /// Takes out what may be done before the rest is durable: telling a user what another site
+    /// replied. That is durable there, and nothing of this site's hangs on it.
+    pub fn take_free(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.free)
     }
 
     /// Whether anything of it is to be kept: then whoever follows the log has something to read.
@@ -120,7 +144,8 @@ impl Reaction {
     /// Whether nobody waits for it: it only spares work after a restart, or says that a resource
     /// converged. Then it may be joined with what comes next instead of being committed alone.
     pub fn may_wait(&self) -> bool {
-        self.records.iter().all(|record| matches!(record, Record::Knows(..)))
+        self.free.is_empty()
+            && self.records.iter().all(|record| matches!(record, Record::Knows(..)))
             && self
                 .effects
                 .iter()
@@ -133,14 +158,16 @@ impl Reaction {
     }
 
     /// Makes it durable, then hands out the effects. There is no other way to them.
-    pub fn commit<L: Log>(self, log: &mut L) -> Result<Vec<Effect>, Uncommitted<L::Error>> {
+    pub fn commit<L: Log>(mut self, log: &mut L) -> Result<Vec<Effect>, Uncommitted<L::Error>> {
         let batch = Batch { records: &self.records, effects: &self.effects };
         if !batch.is_empty()
             && let Err(error) = log.append(batch)
         {
             return Err(Uncommitted { error, reaction: self });
         }
-        Ok(self.effects)
+        let mut effects = self.take_free();
+        effects.append(&mut self.effects);
+        Ok(effects)
     }
 }
 

@@ -201,8 +201,13 @@ impl Resource {
         turn.record(Record::Entry(self.id.clone(), entry.clone()));
         self.restore(entry, turn);
         if let Body::Reply(reply) = &entry.body {
-            for effect in turn.context.waiting.replied(reply) {
-                turn.effect(effect);
+            let is_anothers = reply.id.author != turn.context.settings.me;
+            for answer in turn.context.waiting.replied(reply) {
+                if is_anothers {
+                    turn.out.free_answer(answer);
+                } else {
+                    turn.effect(answer);
+                }
             }
         }
     }

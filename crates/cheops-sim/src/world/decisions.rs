@@ -33,7 +33,10 @@ impl World {
         self.schedule_tick(site);
     }
 
-    pub(super) fn carry_on(&mut self, site: usize, reaction: Reaction) {
+    pub(super) fn carry_on(&mut self, site: usize, mut reaction: Reaction) {
+        for effect in reaction.take_free() {
+            self.carry_out_effect(site, effect);
+        }
         // A crash that takes nothing with it is of little interest.
         let weight = if reaction.records() > 0 { 10 } else { 1 };
         let crash = self.rng.below(100_000) < self.crash_chance * weight;

@@ -1,8 +1,8 @@
-//! One batch: its rows in, and what they make obsolete out, within one transaction.
+//! Batches: their rows in, and what they make obsolete out, within one transaction.
 //!
 //! Every statement names the index it goes by (`INDEXED BY`), and fails rather than scan a table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use cheops_core::engine::{Base, Notice, Record};
@@ -10,14 +10,13 @@ use cheops_core::model::{Author, BlobId, Entry, ResourceId};
 use rusqlite::{Connection, params};
 
 use super::head::Head;
-use super::row::{
-    self, ChangeRow, ENTRY, NOTICE, StateRow, Sum, encode, name_of, numbers_upto, time,
-};
+use super::journal::{Batch, Item};
+use super::row::{self, ChangeRow, ENTRY, NOTICE, StateRow, Sum, name_of, numbers_upto, time};
 use crate::fault::Fault;
 use crate::feed::resource_of;
 use crate::rules::{self, Slot, blobs_of};
 
-/// A batch being written.
+/// Batches being written.
 pub(crate) struct Appending<'a> {
     db: &'a Connection,
     head: Head,
@@ -44,7 +43,32 @@ impl<'a> Appending<'a> {
         Ok((self.head, unneeded))
     }
 
-    pub(crate) fn record(&mut self, record: &Record) -> Result<(), Fault> {
+    /// The rows of these batches, in order. What a later one of them makes obsolete has its place,
+    /// and no row.
+    pub(crate) fn batches<'b, I>(&mut self, batches: I) -> Result<(), Fault>
+    where
+        I: DoubleEndedIterator<Item = &'b Batch> + Clone,
+    {
+        let mut obsolete = obsolete(batches.clone()).into_iter().rev().peekable();
+        let mut at = 0;
+        for batch in batches {
+            self.now_ms = batch.at_ms;
+            for (item, body) in batch.items() {
+                at += 1;
+                if obsolete.next_if_eq(&at).is_some() {
+                    self.head.take_seq();
+                    continue;
+                }
+                match item {
+                    Item::Record(record) => self.record(record, body)?,
+                    Item::Notice(notice) => self.notice(notice, body)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record, body: &[u8]) -> Result<(), Fault> {
         for slot in Slot::emptied_by(record) {
             self.empty(&slot)?;
         }
@@ -52,17 +76,16 @@ impl<'a> Appending<'a> {
             self.prune(resource, base)?;
         }
         match (record, Slot::of(record)) {
-            (Record::Entry(resource, entry), _) => self.entry(resource, entry, record),
-            (_, Some(slot)) => self.state(&slot, record),
+            (Record::Entry(resource, entry), _) => self.entry(resource, entry, body),
+            (_, Some(slot)) => self.state(&slot, body),
             // Only entries have no slot.
             (_, None) => Ok(()),
         }
     }
 
-    pub(crate) fn notice(&mut self, notice: &Notice) -> Result<(), Fault> {
+    fn notice(&mut self, notice: &Notice, body: &[u8]) -> Result<(), Fault> {
         let seq = self.head.take_seq();
         let at_ms = time(self.now_ms);
-        let body = encode(notice)?;
         self.change(ChangeRow {
             seq,
             kind: NOTICE,
@@ -72,7 +95,7 @@ impl<'a> Appending<'a> {
             site: None,
             incarnation: None,
             n: None,
-            body: &body,
+            body,
         })
     }
 
@@ -95,15 +118,9 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        resource: &ResourceId,
-        entry: &Entry,
-        record: &Record,
-    ) -> Result<(), Fault> {
+    fn entry(&mut self, resource: &ResourceId, entry: &Entry, body: &[u8]) -> Result<(), Fault> {
         let (site, incarnation, n) = name_of(entry.id());
         let seq = self.head.take_seq();
-        let body = encode(record)?;
         self.change(ChangeRow {
             seq,
             kind: ENTRY,
@@ -113,7 +130,7 @@ impl<'a> Appending<'a> {
             site: Some(site),
             incarnation: Some(incarnation),
             n: Some(n),
-            body: &body,
+            body,
         })?;
         for blob in blobs_of(entry) {
             // One operation may use the same content twice.
@@ -144,9 +161,8 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn state(&mut self, slot: &Slot, record: &Record) -> Result<(), Fault> {
-        let body = encode(record)?;
-        let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body: &body };
+    fn state(&mut self, slot: &Slot, body: &[u8]) -> Result<(), Fault> {
+        let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body };
         let sum = row.sum();
         let sql = "INSERT INTO state (seq, slot, body, sum) VALUES (?, ?, ?, ?)";
         self.db.prepare_cached(sql)?.execute(params![row.seq, row.slot, row.body, sum.0])?;
@@ -217,6 +233,24 @@ impl<'a> Appending<'a> {
         }
         Ok(())
     }
+}
+
+/// Which items, counted from 1 on, are made obsolete by later ones: from the last to the first.
+fn obsolete<'a>(batches: impl DoubleEndedIterator<Item = &'a Batch> + Clone) -> Vec<usize> {
+    let mut at = batches.clone().map(Batch::rows).sum::<usize>() + 1;
+    let (mut emptied, mut obsolete) = (HashSet::new(), Vec::new());
+    for (item, _) in batches.rev().flat_map(|batch| batch.items().rev()) {
+        at -= 1;
+        // A pruning does more than to stand in its slot.
+        let Item::Record(record) = item else { continue };
+        let Some(slot) = Slot::of(record) else { continue };
+        if emptied.contains(&slot) && !matches!(record, Record::Pruned(..)) {
+            obsolete.push(at);
+        } else {
+            emptied.extend(Slot::emptied_by(record));
+        }
+    }
+    obsolete
 }
 
 /// Whether an entry that was not pruned refers to the blob.

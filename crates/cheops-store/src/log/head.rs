@@ -3,6 +3,7 @@
 use cheops_core::model::{Incarnation, SiteId};
 use rusqlite::{Connection, params};
 
+use super::journal::Key;
 use super::row::{Digest, Sum, Summing, signed, unsigned};
 use crate::fault::Fault;
 use crate::feed::Seq;
@@ -17,12 +18,21 @@ pub(crate) struct Head {
     /// The last place of which a change was deleted for its age.
     pub(crate) swept_to: i64,
     pub(crate) digest: Digest,
+    pub(crate) journal: Round,
+}
+
+/// How batches that are not in the tables yet are told from what else is in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) size: u64,
+    pub(crate) key: Key,
 }
 
 impl Head {
     /// Of a log in which there is nothing yet.
-    pub(crate) fn new(site: SiteId, incarnation: Incarnation) -> Self {
-        Self { site, incarnation, next_seq: 1, swept_to: 0, digest: Digest::default() }
+    pub(crate) fn new(site: SiteId, incarnation: Incarnation, journal: Round) -> Self {
+        let digest = Digest::default();
+        Self { site, incarnation, next_seq: 1, swept_to: 0, digest, journal }
     }
 
     /// Takes the next place.
@@ -41,7 +51,8 @@ impl Head {
     }
 
     pub(crate) fn load(db: &Connection) -> Result<Self, Fault> {
-        let sql = "SELECT site, incarnation, next_seq, swept_to, digest, sum FROM head";
+        let sql = "SELECT site, incarnation, next_seq, swept_to, digest, \
+                   journal_size, journal_key, sum FROM head";
         let damaged = |what: String| Fault::row("head", &1, None, what);
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query(())?;
@@ -49,13 +60,14 @@ impl Head {
         let whole = || -> Result<_, rusqlite::Error> {
             let site: String = row.get(0)?;
             let head = (row.get(1)?, row.get(2)?, row.get(3)?, Digest::from_bytes(row.get(4)?));
-            Ok((site, head, Sum(row.get(5)?)))
+            let round = Round { size: unsigned(row.get(5)?), key: Key(row.get(6)?) };
+            Ok((site, head, round, Sum(row.get(7)?)))
         };
-        let (site, (incarnation, next_seq, swept_to, digest), sum) =
+        let (site, (incarnation, next_seq, swept_to, digest), journal, sum) =
             whole().map_err(|error| damaged(error.to_string()))?;
         let site = SiteId::new(&site).map_err(|error| damaged(error.to_string()))?;
         let incarnation = Incarnation(unsigned(incarnation));
-        let head = Self { site, incarnation, next_seq, swept_to, digest };
+        let head = Self { site, incarnation, next_seq, swept_to, digest, journal };
         if head.sum() == sum {
             Ok(head)
         } else {
@@ -64,14 +76,16 @@ impl Head {
     }
 
     pub(crate) fn save(&self, db: &Connection) -> Result<(), Fault> {
-        let sql = "REPLACE INTO head (id, site, incarnation, next_seq, swept_to, digest, sum) \
-                   VALUES (1, ?, ?, ?, ?, ?, ?)";
+        let sql = "REPLACE INTO head (id, site, incarnation, next_seq, swept_to, digest, \
+                   journal_size, journal_key, sum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)";
         db.prepare_cached(sql)?.execute(params![
             self.site.as_str(),
             signed(self.incarnation.0),
             self.next_seq,
             self.swept_to,
             self.digest.to_bytes(),
+            signed(self.journal.size),
+            self.journal.key.0,
             self.sum().0,
         ])?;
         Ok(())
@@ -84,6 +98,8 @@ impl Head {
             .int(self.next_seq)
             .int(self.swept_to)
             .bytes(&self.digest.to_bytes())
+            .int(signed(self.journal.size))
+            .bytes(&self.journal.key.0)
             .sum()
     }
 }

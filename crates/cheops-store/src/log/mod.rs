@@ -2,6 +2,7 @@
 
 mod append;
 mod head;
+mod journal;
 mod reader;
 mod row;
 mod scan;
@@ -9,10 +10,12 @@ mod schema;
 mod shared;
 mod store;
 
-pub(crate) use head::Head;
+pub(crate) use head::{Head, Round};
+pub(crate) use journal::{Journal, Key};
 pub(crate) use scan::{Scanned, check_structure, scan};
 pub(crate) use schema::{Access, FORMAT, connect, create, format, is_empty, matches_schema};
 pub(crate) use shared::Shared;
 
 pub use reader::Reader;
+pub(crate) use store::Settled;
 pub use store::Store;

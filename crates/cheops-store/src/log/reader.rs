@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cheops_core::model::ResourceId;
@@ -10,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::head::Head;
 use super::row::{ChangeRow, Sum, Summing, unsigned};
-use super::shared::Shared;
+use super::shared::{Durable, Shared};
 use crate::error::ReadError;
 use crate::fault::Fault;
 use crate::feed::{Change, Changes, Seq};
@@ -76,10 +75,11 @@ impl Reader {
         cursor.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// Keeps how far the follower of that name has come, durably.
+    /// Keeps how far the follower of that name has come. A machine that loses its power may have
+    /// forgotten the last steps.
     pub fn set_cursor(&self, name: &str, seq: Seq) -> Result<(), ReadError> {
         let seq = i64::from(seq);
-        let written = self.shared.write(|db| {
+        let written = self.shared.write(Durable::Later, |db| {
             let sql = "REPLACE INTO cursors (name, seq, sum) VALUES (?, ?, ?)";
             db.prepare_cached(sql)?.execute(params![name, seq, cursor_sum(name, seq).0])?;
             Ok(())
@@ -89,7 +89,7 @@ impl Reader {
 
     /// Forgets the follower of that name.
     pub fn remove_cursor(&self, name: &str) -> Result<(), ReadError> {
-        let removed = self.shared.write(|db| {
+        let removed = self.shared.write(Durable::Later, |db| {
             db.prepare_cached("DELETE FROM cursors WHERE name = ?")?.execute(params![name])?;
             Ok(())
         });
@@ -98,10 +98,8 @@ impl Reader {
 
     /// How many bytes the log takes on disk, without blobs and snapshots.
     pub fn size(&self) -> Result<u64, ReadError> {
-        ["", "-wal", "-shm"].iter().try_fold(0, |sum, suffix| {
-            let mut path = self.shared.path.clone().into_os_string();
-            path.push(suffix);
-            let path = PathBuf::from(path);
+        ["log.db", "log.db-wal", "log.db-shm", "journal"].iter().try_fold(0, |sum, name| {
+            let path = self.shared.path.with_file_name(name);
             match fs::metadata(&path) {
                 Ok(metadata) => Ok(sum + metadata.len()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(sum),

@@ -225,7 +225,7 @@ pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
     Ok(postcard::to_extend(value, vec![BODY_VERSION])?)
 }
 
-fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     match body.split_first() {
         Some((&BODY_VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
             Ok((value, [])) => Ok(value),

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::fault::Fault;
 
 /// The format of the data directory that this version reads and writes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 /// `CHEO`: what `file` and other tools may know the database by.
 const APPLICATION: i32 = 0x4348_454f;
 
@@ -26,6 +26,8 @@ CREATE TABLE head (
     next_seq INTEGER NOT NULL,
     swept_to INTEGER NOT NULL,
     digest BLOB NOT NULL,
+    journal_size INTEGER NOT NULL,
+    journal_key BLOB NOT NULL,
     sum BLOB NOT NULL
 );
 CREATE TABLE changes (

@@ -12,6 +12,15 @@ use crate::fault::Fault;
 /// Connections for reading that are kept when nobody uses them.
 const IDLE_READERS: usize = 2;
 
+/// When something written must be on the medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durable {
+    /// Before anyone goes on.
+    AtOnce,
+    /// At some time: a machine that stops before that finds the log as it was some steps earlier.
+    Later,
+}
+
 /// One open log.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -34,12 +43,20 @@ impl Shared {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does all of it in one durable step, or nothing.
+    /// Does all of it in one step, or nothing.
     pub(crate) fn write<T>(
         &self,
+        durable: Durable,
         what: impl FnOnce(&Connection) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let mut writer = self.writer();
+        // With NORMAL only a checkpoint syncs; with FULL every commit does, and with it all those
+        // before it.
+        let synchronous = match durable {
+            Durable::AtOnce => "FULL",
+            Durable::Later => "NORMAL",
+        };
+        writer.pragma_update(None, "synchronous", synchronous)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = what(&transaction)?;
         transaction.commit().map_err(Fault::Commit)?;

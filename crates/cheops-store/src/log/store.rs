@@ -1,15 +1,17 @@
 //! The one who writes.
 
+use std::io;
 use std::sync::Arc;
 
-use cheops_core::engine::{Batch, Log, Notice, Record};
+use cheops_core::engine::{self, Log, Notice, Record};
 use cheops_core::model::BlobId;
 use rusqlite::Connection;
 
 use super::append::{Appending, is_needed};
 use super::head::Head;
+use super::journal::{Batch, Journal, Key};
 use super::scan::scan;
-use super::shared::Shared;
+use super::shared::{Durable, Shared};
 use crate::blobs::Blobs;
 use crate::error::{AppendError, ReadError};
 use crate::fault::Fault;
@@ -17,6 +19,7 @@ use crate::options::Options;
 use crate::rules::sweep_limit;
 
 /// A site's log on disk, for its one writer. An append returns when the batch is on the medium.
+/// Readers see it when it is in the tables as well: after [`Store::settle`].
 ///
 /// After an error the log is as it was before, can be read, and takes the next batch when it can.
 #[derive(Debug)]
@@ -24,8 +27,12 @@ pub struct Store {
     shared: Arc<Shared>,
     blobs: Blobs,
     options: Options,
+    journal: Journal,
+    /// What the tables have.
     head: Head,
-    /// A batch that failed may yet be found whole in the files after a crash: see [`Store::bury`].
+    /// What the journal has beyond that, in order.
+    unsettled: Vec<Batch>,
+    /// A step that failed may yet be found whole in the database's files: see [`Store::bury`].
     buried: Buried,
 }
 
@@ -35,9 +42,18 @@ enum Buried {
     NotYet,
 }
 
+/// So much may wait for the tables: it is in memory too.
+const MOST_UNSETTLED: usize = 1 << 20;
+
 impl Store {
-    pub(crate) fn new(shared: Arc<Shared>, blobs: Blobs, options: Options, head: Head) -> Self {
-        Self { shared, blobs, options, head, buried: Buried::Yes }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        blobs: Blobs,
+        options: Options,
+        Settled { journal, head }: Settled,
+    ) -> Self {
+        let unsettled = Vec::new();
+        Self { shared, blobs, options, journal, head, unsettled, buried: Buried::Yes }
     }
 
     /// Writes these as one batch: all of them or none. This is what [`Log::append`] does, for
@@ -47,55 +63,94 @@ impl Store {
         records: &[Record],
         notices: impl IntoIterator<Item = &'a Notice>,
     ) -> Result<(), AppendError> {
-        let head = self.head.clone();
-        let (now_ms, retention) = (self.options.clock.now_ms(), self.options.audit_retention);
-        let written = self.shared.write(|db| {
-            let mut appending = Appending::new(db, head, now_ms, retention);
-            appending.sweep(sweep_limit(records.len()))?;
-            records.iter().try_for_each(|record| appending.record(record))?;
-            notices.into_iter().try_for_each(|notice| appending.notice(notice))?;
-            appending.finish()
-        });
-        match written {
+        let kept = Batch::new(self.options.clock.now_ms(), records, notices)
+            .and_then(|batch| self.write(batch));
+        kept.map_err(|fault| fault.into_append(&self.shared.path))?;
+        if self.unsettled.iter().map(Batch::bytes).sum::<usize>() > MOST_UNSETTLED {
+            // The batch is kept. What is wrong with the tables is told when the journal is full.
+            let _later = self.settle();
+        }
+        Ok(())
+    }
+
+    /// Puts what was kept into the tables, where readers see it. Costs least when there is much.
+    pub fn settle(&mut self) -> Result<(), AppendError> {
+        if self.unsettled.is_empty() {
+            return Ok(());
+        }
+        let settled = self.take_over(None, None);
+        settled.map_err(|fault| fault.into_append(&self.shared.path))
+    }
+
+    /// Reads everything an engine is recovered from, in order, as it was given out when the log
+    /// was opened; some of it may be obsolete. This is how to go on after an append failed.
+    pub fn records(&mut self) -> Result<Vec<Record>, ReadError> {
+        let path = self.shared.path.clone();
+        self.bury().map_err(|fault| fault.into_read(&path))?;
+        let scanned = self.shared.read(|db| scan(db, &Head::load(db)?));
+        let mut records = scanned.map_err(|fault| fault.into_read(&path))?.records;
+        records.extend(self.unsettled.iter().flat_map(Batch::records).cloned());
+        Ok(records)
+    }
+
+    fn write(&mut self, mut batch: Batch) -> Result<(), Fault> {
+        self.bury()?;
+        if !self.journal.has_room_for(&batch) && !self.journal.is_empty() {
+            self.start_over(None)?;
+        }
+        if !self.journal.has_room_for(&batch) {
+            // More than there can ever be room for.
+            return self.start_over(Some(&batch));
+        }
+        let unsettled: usize = self.unsettled.iter().map(Batch::rows).sum();
+        let first_seq = self.head.next_seq.saturating_add_unsigned(unsettled as u64);
+        self.journal.append(first_seq, &mut batch)?;
+        self.unsettled.push(batch);
+        Ok(())
+    }
+
+    /// Makes the tables durable with all there is, and then the journal is free.
+    fn start_over(&mut self, with: Option<&Batch>) -> Result<(), Fault> {
+        let key = Key::draw().map_err(|error| no_key(&self.journal, error))?;
+        self.take_over(with, Some(key))?;
+        self.journal.start_over(key);
+        Ok(())
+    }
+
+    fn take_over(&mut self, with: Option<&Batch>, new_key: Option<Key>) -> Result<(), Fault> {
+        let mut head = self.head.clone();
+        let durable = if new_key.is_some() { Durable::AtOnce } else { Durable::Later };
+        head.journal.key = new_key.unwrap_or(head.journal.key);
+        let batches = self.unsettled.iter().chain(with);
+        match put(&self.shared, durable, head, batches, &self.options) {
             Ok((head, unneeded)) => {
                 self.head = head;
-                self.buried = Buried::Yes;
+                self.unsettled.clear();
                 self.collect(unneeded);
                 Ok(())
             }
             Err(fault) => {
                 if fault.may_come_back() {
                     self.buried = Buried::NotYet;
-                    // If that fails too, reading the log for recovery tries again.
+                    // If that fails too, whoever writes or reads next tries again.
                     let _later = self.bury();
                 }
-                Err(fault.into_append(&self.shared.path))
+                Err(fault)
             }
         }
     }
 
-    /// Reads everything an engine is recovered from, in order, as it was given out when the log
-    /// was opened. This is how to go on after an append failed.
-    pub fn records(&mut self) -> Result<Vec<Record>, ReadError> {
-        let path = self.shared.path.clone();
-        self.bury().map_err(|fault| fault.into_read(&path))?;
-        let scanned = self.shared.read(|db| scan(db, &Head::load(db)?));
-        Ok(scanned.map_err(|fault| fault.into_read(&path))?.records)
-    }
-
-    /// Makes sure that a batch which failed stays away.
+    /// Makes sure that what failed stays away.
     ///
-    /// If only the sync of its frames failed, they may be whole in the write-ahead log, where the
-    /// next start would find them and take them for committed. Any later commit is written over
-    /// them. This one merely skips a place in the log.
+    /// If only the sync of its frames failed, a step may be whole in the database's write-ahead
+    /// log, where the next start would find it and take it for committed: with a key that no frame
+    /// of the journal was written with. Any later commit is written over it.
     fn bury(&mut self) -> Result<(), Fault> {
+        self.journal.bury()?;
         if self.buried == Buried::Yes {
             return Ok(());
         }
-        let mut head = self.head.clone();
-        head.take_seq();
-        self.shared.write(|db| head.save(db))?;
-        self.head = head;
+        self.shared.write(Durable::AtOnce, |db| self.head.save(db))?;
         self.buried = Buried::Yes;
         Ok(())
     }
@@ -117,6 +172,54 @@ impl Store {
     }
 }
 
+/// A log of which the tables have everything, and an empty journal.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) journal: Journal,
+    pub(crate) head: Head,
+}
+
+impl Settled {
+    /// What the journal has and the tables do not is put there.
+    pub(crate) fn after(
+        shared: &Shared,
+        mut journal: Journal,
+        mut head: Head,
+        unsettled: &[Batch],
+        options: &Options,
+    ) -> Result<Self, Fault> {
+        let key = Key::draw().map_err(|error| no_key(&journal, error))?;
+        head.journal.key = key;
+        // Files that are no longer needed are swept when the blobs are opened.
+        let (head, _) = put(shared, Durable::AtOnce, head, unsettled.iter(), options)?;
+        journal.start_over(key);
+        Ok(Self { journal, head })
+    }
+}
+
+fn no_key(journal: &Journal, error: io::Error) -> Fault {
+    Fault::Io("draw a key for", journal.path().to_path_buf(), error)
+}
+
+/// Puts batches into the tables, in one step. Returns the new head, and blobs that nobody needs.
+fn put<'a>(
+    shared: &Shared,
+    durable: Durable,
+    head: Head,
+    batches: impl DoubleEndedIterator<Item = &'a Batch> + Clone,
+    options: &Options,
+) -> Result<(Head, Vec<BlobId>), Fault> {
+    shared.write(durable, |db| {
+        let now_ms = options.clock.now_ms();
+        let mut appending = Appending::new(db, head, now_ms, options.audit_retention);
+        if batches.clone().next().is_some() {
+            appending.sweep(sweep_limit(batches.clone().map(Batch::rows).sum()))?;
+        }
+        appending.batches(batches)?;
+        appending.finish()
+    })
+}
+
 /// If that cannot be told now, the file stays until the directory is opened the next time.
 fn is_surely_unneeded(db: &Connection, blob: &BlobId) -> bool {
     matches!(is_needed(db, blob), Ok(false))
@@ -125,8 +228,16 @@ fn is_surely_unneeded(db: &Connection, blob: &BlobId) -> bool {
 impl Log for Store {
     type Error = AppendError;
 
-    fn append(&mut self, batch: Batch<'_>) -> Result<(), AppendError> {
+    fn append(&mut self, batch: engine::Batch<'_>) -> Result<(), AppendError> {
         self.keep(batch.records(), batch.notices())
+    }
+}
+
+/// So that whoever looks into the database of a stopped agent finds everything in it.
+impl Drop for Store {
+    fn drop(&mut self) {
+        // If that fails, the next start does it.
+        let _later = self.settle();
     }
 }
 
@@ -148,6 +259,5 @@ mod tests {
         opened.store.buried = Buried::NotYet;
         assert_eq!(opened.store.records().unwrap(), [life]);
         assert_eq!(opened.store.buried, Buried::Yes);
-        assert_eq!(opened.reader.last_seq().unwrap().0, 2, "something was committed");
     }
 }

@@ -75,6 +75,9 @@ fn append(dir: &Path) {
         let (records, notices) = batch(n);
         opened.store.keep(&records, &notices).unwrap();
         eprintln!("batch {n}");
+        if n % 3 == 0 {
+            opened.store.settle().unwrap();
+        }
         opened.reader.set_cursor("batches", Seq(n)).unwrap();
         eprintln!("cursor {n}");
     }
@@ -134,7 +137,7 @@ fn killed_at_any_moment_a_store_has_whole_batches_and_all_that_were_acknowledged
         let (told, cursor) = told_by(dir.path());
         let batches = batches_in(told.last.0);
         assert!(batches >= acknowledged.batches, "round {round}: {batches} of {acknowledged:?}");
-        assert_eq!(told, expected[usize::try_from(batches).unwrap()], "round {round}");
+        assert!(told.is(&expected[usize::try_from(batches).unwrap()]), "round {round}");
         assert!(cursor >= acknowledged.cursor && cursor <= batches, "{cursor} of {acknowledged:?}");
     }
     assert!(acknowledged.batches > 200, "hardly anything was written: {acknowledged:?}");

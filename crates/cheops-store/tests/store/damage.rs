@@ -18,6 +18,7 @@ const BATCHES: u64 = 60;
 struct Image {
     db: Vec<u8>,
     wal: Vec<u8>,
+    journal: Vec<u8>,
     expected: Vec<Told>,
 }
 
@@ -35,6 +36,21 @@ enum Checkpoint {
 }
 
 impl Image {
+    /// Half of the history in the tables, the other half in the journal alone.
+    fn unsettled() -> Self {
+        let clock = Clock::default();
+        let mut disk = OnDisk::new(options(&clock));
+        for n in 1..=BATCHES {
+            clock.set(n);
+            let (records, notices) = batch(n);
+            disk.opened_mut().store.keep(&records, &notices).unwrap();
+            if n == BATCHES / 2 {
+                disk.opened_mut().store.settle().unwrap();
+            }
+        }
+        Self::of(&disk)
+    }
+
     fn take(checkpoint: Checkpoint) -> Self {
         let clock = Clock::default();
         let mut disk = OnDisk::new(options(&clock));
@@ -56,12 +72,24 @@ impl Image {
         if checkpoint == Checkpoint::Closed {
             disk.stop();
         }
+        Self::of(&disk)
+    }
+
+    fn of(disk: &OnDisk) -> Self {
         let read = |name: &str| fs::read(disk.dir.path().join(name)).unwrap_or_default();
-        Self { db: read("log.db"), wal: read("log.db-wal"), expected: told_after_each(BATCHES) }
+        let (db, wal, journal) = (read("log.db"), read("log.db-wal"), read("journal"));
+        Self { db, wal, journal, expected: told_after_each(BATCHES) }
+    }
+
+    /// As if the tables had never been behind: nothing but them says what was written.
+    fn without_journal(mut self) -> Self {
+        self.journal.fill(0);
+        self
     }
 
     fn write(&self, dir: &Path) {
         fs::write(dir.join("log.db"), &self.db).unwrap();
+        fs::write(dir.join("journal"), &self.journal).unwrap();
         let wal = dir.join("log.db-wal");
         if self.wal.is_empty() {
             let _none = fs::remove_file(&wal);
@@ -84,7 +112,7 @@ impl Image {
         let changes = everything(|after| opened.reader.changes_since(after, None, usize::MAX));
         let last = opened.reader.last_seq().unwrap();
         let told = Told { records: opened.records, changes, last };
-        let batches = self.expected.iter().position(|expected| *expected == told);
+        let batches = self.expected.iter().position(|expected| told.is(expected));
         assert!(batches.is_some(), "{what}: neither refused nor what was written");
         batches
     }
@@ -117,7 +145,7 @@ fn a_write_ahead_log_cut_anywhere_loses_whole_batches_from_the_end_or_is_refused
     let dir = tempdir().unwrap();
     let mut dice = Dice(1);
     for checkpoint in [Checkpoint::Never, Checkpoint::Halfway, Checkpoint::AtTheEnd] {
-        let mut image = Image::take(checkpoint);
+        let mut image = Image::take(checkpoint).without_journal();
         let whole = image.wal.clone();
         let mut found = std::collections::BTreeSet::new();
         for _ in 0..40 {
@@ -134,7 +162,7 @@ fn a_write_ahead_log_cut_anywhere_loses_whole_batches_from_the_end_or_is_refused
 #[test]
 fn a_torn_page_at_the_end_of_the_write_ahead_log_takes_its_batch_along() {
     let dir = tempdir().unwrap();
-    let mut image = Image::take(Checkpoint::Never);
+    let mut image = Image::take(Checkpoint::Never).without_journal();
     let end = image.wal.len();
     // The last sectors were never written: what was there before is nothing.
     image.wal[end - 512..].fill(0);
@@ -169,6 +197,66 @@ fn a_bit_flipped_anywhere_is_never_taken_for_what_was_written() {
         // one there is nothing to fall back to.
         assert!(refused > 10 || checkpoint != Checkpoint::Closed, "{checkpoint:?}: none refused");
     }
+}
+
+#[test]
+fn a_journal_altered_anywhere_loses_nothing_but_its_last_batch_or_is_refused() {
+    let dir = tempdir().unwrap();
+    let mut dice = Dice(4);
+    let mut image = Image::unsettled();
+    let whole = image.journal.clone();
+    let end = whole.iter().rposition(|byte| *byte != 0).unwrap();
+    let (mut refused, mut lost) = (0, 0);
+    for _ in 0..300 {
+        let at = dice.below(end);
+        image.journal[at] ^= 1 << dice.below(8);
+        match image.open(&dir, &format!("bit at {at}")) {
+            None => refused += 1,
+            Some(60) => assert!(at < end / 2 + end / 10, "{at} of {end} does not matter"),
+            Some(59) => lost += 1,
+            Some(other) => panic!("{other} batches, with a bit at {at} of {end}"),
+        }
+        image.journal[at] = whole[at];
+    }
+    assert!(refused > 100 && lost > 0, "{refused} refused, {lost} lost");
+}
+
+#[test]
+fn a_batch_torn_at_the_end_of_the_journal_was_never_acknowledged() {
+    let dir = tempdir().unwrap();
+    let mut image = Image::unsettled();
+    let end = image.journal.iter().rposition(|byte| *byte != 0).unwrap();
+    image.journal[end / 64 * 64..].fill(0);
+    assert_eq!(image.open(&dir, "torn"), Some(59));
+}
+
+#[test]
+fn a_journal_cut_or_gone_is_refused_and_named() {
+    let dir = tempdir().unwrap();
+    let mut image = Image::unsettled();
+    for length in [image.journal.len() - 1, 100, 0] {
+        image.journal.truncate(length);
+        assert_eq!(image.open(&dir, &format!("cut to {length}")), None);
+    }
+    fs::remove_file(dir.path().join("journal")).unwrap();
+    let error = open_paris(dir.path(), options(&Clock::default())).unwrap_err();
+    let OpenError::Corrupt(corruption) = error else { panic!("{error:?}") };
+    assert_eq!(corruption.place, Place::Journal);
+    assert!(corruption.path.ends_with("journal"), "{corruption}");
+}
+
+/// What an earlier round left behind is still in the file, whole.
+#[test]
+fn batches_of_an_earlier_round_through_the_journal_stay_where_they_are() {
+    let dir = tempdir().unwrap();
+    let mut image = Image::unsettled();
+    let old = image.journal.clone();
+    image.journal.fill(0);
+    assert_eq!(image.open(&dir, "the journal was forgotten"), Some(30));
+    // Opening began a new round: what was kept in the one before is not taken again.
+    fs::write(dir.path().join("journal"), &old).unwrap();
+    let opened = open_paris(dir.path(), options(&Clock::default())).unwrap();
+    assert_eq!(opened.records, image.expected[30].records);
 }
 
 #[test]

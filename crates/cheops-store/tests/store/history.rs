@@ -41,6 +41,16 @@ pub(crate) struct Told {
     pub(crate) last: Seq,
 }
 
+impl Told {
+    /// Whether it is what was expected. What is past its retention goes when the tables take
+    /// something over: it may be there longer.
+    pub(crate) fn is(&self, expected: &Self) -> bool {
+        self.records == expected.records
+            && self.changes.ends_with(&expected.changes)
+            && self.last == expected.last
+    }
+}
+
 /// What a log with the first batches of the history says, for each number of batches up to this.
 pub(crate) fn told_after_each(batches: u64) -> Vec<Told> {
     let clock = Clock::default();

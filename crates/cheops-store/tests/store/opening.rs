@@ -57,10 +57,10 @@ fn another_format_is_refused() {
     let dir = tempdir().unwrap();
     drop(open_paris(dir.path(), Options::default()).unwrap());
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
-    db.pragma_update(None, "user_version", 2).unwrap();
+    db.pragma_update(None, "user_version", 3).unwrap();
     drop(db);
     let error = open_paris(dir.path(), Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::FormatVersion { found: 2, understood: 1, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::FormatVersion { found: 3, understood: 2, .. }), "{error:?}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
     let opened = open_paris(dir.path(), Options::default()).unwrap();
     assert_eq!(opened.incarnation, Incarnation(7));
     expect![[r#"
-        cheops data directory, format 1
+        cheops data directory, format 2
         site paris
         incarnation 7
     "#]]
@@ -101,6 +101,7 @@ fn a_log_that_its_operator_vacuumed_or_copied_opens_as_before() {
     let dir = tempdir().unwrap();
     let mut opened = open_paris(dir.path(), Options::default()).unwrap();
     opened.store.keep(&[entry("a", id("paris", 1)), entry("b", id("paris", 2))], []).unwrap();
+    opened.store.settle().unwrap();
     let copy = tempdir().unwrap();
     let target = copy.path().join("log.db");
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();

@@ -172,6 +172,27 @@ proptest! {
     }
 
     #[test]
+    fn batches_taken_over_together_give_the_same_as_one_by_one(
+        batches in vec(any_batch(), 1..12),
+    ) {
+        let options = Clock::default().options(Duration::from_secs(1));
+        let (mut disk, mut memory) = (OnDisk::new(options.clone()), MemoryStore::new(options));
+        let mut all = Vec::new();
+        for (records, notices, _, settled) in batches {
+            disk.opened_mut().store.keep(&records, &notices).unwrap();
+            if settled {
+                disk.opened_mut().store.settle().unwrap();
+            }
+            Twin::keep(&mut memory, &records, &notices).unwrap();
+            all.extend(records);
+        }
+        disk.restart();
+        prop_assert_eq!(disk.records(), by_the_rules(&all));
+        prop_assert_eq!(disk.last(), memory.last());
+        same_changes(&disk, &memory, 0, None, usize::MAX);
+    }
+
+    #[test]
     fn a_record_is_written_and_read_as_it_is(record in any_record()) {
         let mut disk = OnDisk::new(Clock::default().options(Duration::from_secs(1)));
         disk.keep(std::slice::from_ref(&record), &[]).unwrap();

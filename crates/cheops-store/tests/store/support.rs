@@ -105,7 +105,7 @@ impl Clock {
     pub(crate) fn options(&self, retention: Duration) -> Options {
         let shown = Arc::clone(&self.0);
         let clock = WallClock::new(move || shown.load(Ordering::Relaxed));
-        Options { audit_retention: retention, clock }
+        Options { audit_retention: retention, journal_bytes: 64 << 10, clock }
     }
 }
 
@@ -188,7 +188,8 @@ impl OnDisk {
 
 impl Twin for OnDisk {
     fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
-        self.opened_mut().store.keep(records, notices)
+        self.opened_mut().store.keep(records, notices)?;
+        self.opened_mut().store.settle()
     }
     fn records(&mut self) -> Vec<Record> {
         self.opened_mut().store.records().unwrap()
