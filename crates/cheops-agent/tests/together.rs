@@ -47,6 +47,28 @@ async fn a_file_that_comes_with_an_operation_is_at_every_site_when_it_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_keeps_its_name_in_any_script_when_its_operation_is_passed_on() {
+    let stage = Stage::of(2).await;
+    let sent = stage.dir().join("sent");
+    std::fs::write(&sent, "bonjour").unwrap();
+    let name = "donn\u{e9}es \u{2013} \u{6570}\u{636e}.txt";
+    let upload = Upload { name: name.into(), path: sent };
+
+    // Handed in at a site that does not hold the resource.
+    let submit = shell("site2", "put", &format!("cat {{{name}}}"));
+    let events = stage.submit_with(0, "named", &submit, &[upload]).await;
+
+    let output = events.iter().find_map(|event| match event {
+        SubmitEvent::Reply(said) => Some(said.reply.output.as_str()),
+        _ => None,
+    });
+    assert_eq!(output, Some("bonjour"), "{events:?}");
+    let operations = stage.client(1).operations("named", &Cursor::default()).await.unwrap().items;
+    let cheops_api::Payload::Shell(command) = &operations[0].payload else { panic!("a command") };
+    assert_eq!(command.files[0].name, name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_does_not_hold_a_resource_passes_everything_on_to_one_that_does() {
     let stage = Stage::of(3).await;
     stage.submit(1, "far", &shell("site2 & site3", "set", "true")).await;

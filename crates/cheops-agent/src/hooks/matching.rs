@@ -129,6 +129,9 @@ run = "once"
             (Failed, Here, "y", "here", "set", "here", "0 1 a"),
             (Failed, Here, "y", "there", "set", "here", "0 1 a"),
             (Failed, Here, "y", "here", "inc", "here", "0 a b"),
+            (Failed, Here, "y", "here", "unheard-of", "here", "0 a"),
+            // Nobody knows any more of which type it was.
+            (Failed, Here, "y", "here", "", "here", "0 1 a b"),
             (Failed, Here, "image/7", "here", "del", "here", "0 2 a"),
             (Failed, Here, "x", "here", "del", "here", "0 2 a"),
             (Failed, Here, "y", "here", "set", "there", ""),

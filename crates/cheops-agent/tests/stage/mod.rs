@@ -89,9 +89,12 @@ impl Stage {
         }
     }
 
+    pub(crate) fn api_address(&self, site: usize) -> SocketAddr {
+        self.agents[site].as_ref().unwrap().api_address()
+    }
+
     pub(crate) fn client(&self, site: usize) -> Client {
-        let address = self.agents[site].as_ref().unwrap().api_address();
-        Client::new(&format!("http://{address}")).unwrap()
+        Client::new(&format!("http://{}", self.api_address(site))).unwrap()
     }
 
     /// The path of a file that all sites share: tests write to it what each of them does.
