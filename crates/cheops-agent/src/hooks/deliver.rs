@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use cheops_core::config::HookAction;
 use cheops_core::model::ResourceId;
-use futures_util::future::join_all;
 use http::{HeaderName, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::HttpsConnector;
@@ -29,47 +28,25 @@ const ANSWER_BYTES: usize = 16 * 1024;
 
 type WebClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// How many hooks were told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
-    /// Those that took it.
-    pub succeeded: usize,
-    /// Those that failed, or were given up.
-    pub failed: usize,
-}
-
 /// The ways to tell.
 pub(super) struct Outlets {
     executor: Executor,
     plain: WebClient,
     /// Made when it is first needed: the system's certificates take time and memory.
     secure: OnceLock<Result<WebClient, String>>,
-    room: Semaphore,
+    /// Processes are dear, and how many requests there are at once is bounded by who asks.
+    room_for_commands: Semaphore,
 }
 
 impl Outlets {
     pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, String> {
         let plain = web::client(Roots::None)?;
-        Ok(Self { executor, plain, secure: OnceLock::new(), room: Semaphore::new(at_once.max(1)) })
+        let room_for_commands = Semaphore::new(at_once.max(1));
+        Ok(Self { executor, plain, secure: OnceLock::new(), room_for_commands })
     }
 
-    /// Carries out all actions, side by side as far as there is room.
-    pub(super) async fn deliver(
-        &self,
-        settings: &HookSettings,
-        fact: &Fact,
-        actions: &[Action],
-    ) -> Done {
-        let all = actions.iter().map(|action| self.one(settings, fact, action));
-        let mut done = Done::default();
-        for succeeded in join_all(all).await {
-            done.succeeded += usize::from(succeeded);
-            done.failed += usize::from(!succeeded);
-        }
-        done
-    }
-
-    async fn one(&self, settings: &HookSettings, fact: &Fact, action: &Action) -> bool {
+    /// Carries out one action; whether it was.
+    pub(super) async fn tell(&self, settings: &HookSettings, fact: &Fact, action: &Action) -> bool {
         let (kind, result) = match &action.does {
             HookAction::Command(command) => {
                 ("command", self.command(settings, fact, action, command).await)
@@ -98,7 +75,7 @@ impl Outlets {
         action: &Action,
         command: &str,
     ) -> Result<(), String> {
-        let _room = self.room.acquire().await;
+        let _room = self.room_for_commands.acquire().await;
         let mut variables: Vec<(&'static str, OsString)> = vec![
             ("CHEOPS_EVENT", fact.event.word().into()),
             ("CHEOPS_SEQ", fact.seq.to_string().into()),
@@ -135,11 +112,8 @@ impl Outlets {
         let mut pause = settings.first_pause;
         let mut tried = 1;
         loop {
-            let result = {
-                let _room = self.room.acquire().await;
-                let request = request(settings, fact, action, &uri, &body)?;
-                self.attempt(&uri, request, settings.web_limit).await
-            };
+            let request = request(settings, fact, action, &uri, &body)?;
+            let result = self.attempt(&uri, request, settings.web_limit).await;
             let Err(reason) = result else { return Ok(()) };
             if tried >= settings.attempts.max(1) {
                 return Err(format!("`{url}`, tried {tried} times: {reason}"));

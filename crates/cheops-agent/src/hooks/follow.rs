@@ -1,26 +1,29 @@
 //! From the feed of changes to hooks: what happened is read from the log, so that nothing is missed
 //! whatever happens to the agent, and how far the hooks have come is kept there as well.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cheops_core::config::{Config, HookEvent};
+use cheops_core::config::{Config, HookAction, HookEvent};
 use cheops_core::engine::{Ending, Engine, Notice};
 use cheops_core::model::{
     Author, Body, Entry, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId, Status,
 };
-use cheops_store::{Change, Changes, ReadError, Reader, Seq, What};
-use futures_util::{StreamExt, stream};
+use cheops_store::{Change, ReadError, Reader, Seq, What};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
-use super::{Fact, Hooks, Reach};
+use super::lanes::{Item, Lanes, Places};
+use super::{Action, Fact, Hooks, Reach};
 use crate::driver::{Driver, Stopped};
 
 const CURSOR: &str = "hooks";
 const READ_AT_ONCE: usize = 256;
-/// How many facts are handled at once.
-const AT_ONCE: usize = 16;
-/// How often the place is kept where no hook had anything to do: reading again costs little.
+/// How often the places are kept where something was told, and other things still are.
+const KEEP_TOLD_EVERY: Duration = Duration::from_secs(1);
+/// How often where no hook had anything to do: reading again costs little.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 /// How long to wait for more when something has happened.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -35,92 +38,205 @@ pub(crate) struct Follower {
     pub(crate) me: Author,
 }
 
+/// One hook that is to be told of one fact.
+struct Telling {
+    fact: Arc<Fact>,
+    action: Action,
+}
+
+/// What is known of the end of the log.
+enum Log {
+    More,
+    Quiet,
+    /// There is more, and it is read then.
+    Stirred(Instant),
+}
+
+/// Since the places were last kept.
+struct Unkept {
+    since: Instant,
+    moved: bool,
+    told: bool,
+}
+
+impl Unkept {
+    fn nothing() -> Self {
+        Self { since: Instant::now(), moved: false, told: false }
+    }
+
+    fn keep_at(&self) -> Instant {
+        self.since + if self.told { KEEP_TOLD_EVERY } else { KEEP_EVERY }
+    }
+}
+
 impl Follower {
     pub(crate) async fn run(self) {
+        // Nobody is left to be told: the agent stops.
+        let Err(Stopped) = self.follow().await;
+    }
+
+    async fn follow(self) -> Result<std::convert::Infallible, Stopped> {
         let mut commits = self.driver.committed.clone();
-        let mut place = self.place_kept().await;
-        let mut kept = Instant::now();
+        let mut lanes = self.lanes_kept().await?;
+        let mut telling = JoinSet::new();
+        let mut log = Log::More;
+        let mut unkept = Unkept::nothing();
         loop {
-            // Marked as seen before the log is read, so that nothing falls between.
-            commits.borrow_and_update();
-            let changes = match self.read(place).await {
-                Ok(changes) => changes,
+            if matches!(log, Log::More) && lanes.has_room() {
+                // Marked as seen before the log is read, so that nothing falls between.
+                commits.borrow_and_update();
+                let head = lanes.head();
+                let (items, next) = self.read(head).await?;
+                lanes.take(items, next);
+                let moved = lanes.head() != head;
+                unkept.moved |= moved;
+                log = if moved { Log::More } else { Log::Quiet };
+            }
+            if let Some((target, place)) = lanes.behind() {
+                let (items, next) = self.read(place).await?;
+                lanes.take_for(&target, items, next);
+            }
+            for Item { seq, target, what } in lanes.begin() {
+                let hooks = self.hooks.clone();
+                telling.spawn(async move {
+                    hooks.tell(&what.fact, &what.action).await;
+                    (target, seq)
+                });
+            }
+            lanes.let_go();
+            let is_due = unkept.told && lanes.are_through() || Instant::now() >= unkept.keep_at();
+            if (unkept.moved || unkept.told) && is_due {
+                let places = lanes.places();
+                if self.keep(&places).await {
+                    lanes.kept(places);
+                }
+                unkept = Unkept::nothing();
+            }
+            let reads_on = matches!(log, Log::More) && lanes.has_room() || lanes.behind().is_some();
+            tokio::select! {
+                biased;
+                Some(ended) = telling.join_next() => {
+                    // One that panicked stays under way, and is told again at the next start.
+                    if let Ok((target, seq)) = ended {
+                        lanes.ended(&target, seq);
+                    }
+                    unkept.told = true;
+                }
+                () = std::future::ready(()), if reads_on => {}
+                changed = commits.changed(), if matches!(log, Log::Quiet) => {
+                    changed.map_err(|_closed| Stopped)?;
+                    // Hooks are in no hurry, and reading a little at a time is dear.
+                    log = Log::Stirred(Instant::now() + TOGETHER);
+                }
+                () = stirred(&log), if matches!(log, Log::Stirred(_)) => log = Log::More,
+                () = sleep_until(unkept.keep_at()), if unkept.moved || unkept.told => {}
+            }
+        }
+    }
+
+    /// How far everyone had come. Only those that a config names now can have anything to hear.
+    async fn lanes_kept(&self) -> Result<Lanes<Telling>, Stopped> {
+        let me = self.me.site.clone();
+        let of_resources = self.driver.ask(move |engine| {
+            let configs = engine.resources_at(&me).map(|(_, config)| config);
+            let hooks = configs.flat_map(|config| config.hooks.clone());
+            hooks.map(|hook| hook.action).collect::<BTreeSet<HookAction>>()
+        });
+        let mut targets = of_resources.await?;
+        targets.extend(self.hooks.site_hooks().map(|hook| hook.action.clone()));
+        let reader = self.reader.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            let head = place_kept(&reader, CURSOR).unwrap_or_default();
+            let place = |target| Some((place_kept(&reader, &cursor_of(&target))?, target));
+            let behind = targets.into_iter().filter_map(place);
+            Lanes::new(head, behind.map(|(place, target)| (target, place)))
+        });
+        kept.await.map_err(|_stopping| Stopped)
+    }
+
+    /// Whether it could be kept.
+    async fn keep(&self, places: &Places) -> bool {
+        let (reader, places) = (self.reader.clone(), places.clone());
+        let kept = tokio::task::spawn_blocking(move || {
+            for target in &places.through {
+                reader.remove_cursor(&cursor_of(target))?;
+            }
+            for (target, place) in &places.behind {
+                reader.set_cursor(&cursor_of(target), *place)?;
+            }
+            reader.set_cursor(CURSOR, places.head)
+        });
+        match kept.await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "hooks may run twice: how far they have come cannot be kept");
+                false
+            }
+            Err(_stopping) => false,
+        }
+    }
+
+    /// What is to be told of the changes after this place, and where to go on from.
+    async fn read(&self, mut after: Seq) -> Result<(Vec<Item<Telling>>, Seq), Stopped> {
+        loop {
+            let reader = self.reader.clone();
+            let read = move || reader.changes_since(after, None, READ_AT_ONCE);
+            let read = tokio::task::spawn_blocking(read).await.map_err(|_stopping| Stopped)?;
+            match read {
+                Ok(changes) => return Ok((self.tellings(changes.items).await?, changes.next)),
                 Err(ReadError::Gone { oldest }) => {
                     tracing::warn!(%oldest, "changes are past their retention: no hooks for them");
-                    place = oldest;
-                    continue;
+                    after = oldest;
                 }
                 Err(error) => {
                     tracing::error!(%error, "hooks cannot read the log");
                     tokio::time::sleep(RETRY_AFTER).await;
-                    continue;
                 }
-            };
-            let idle = changes.items.is_empty();
-            place = changes.next;
-            let Ok(told) = self.handle(changes.items).await else { return };
-            if told || (!idle && kept.elapsed() > KEEP_EVERY) {
-                self.keep(place).await;
-                kept = Instant::now();
-            }
-            if idle {
-                if commits.changed().await.is_err() {
-                    return;
-                }
-                // Hooks are in no hurry, and reading a little at a time is dear.
-                tokio::time::sleep(TOGETHER).await;
             }
         }
     }
 
-    async fn place_kept(&self) -> Seq {
-        let reader = self.reader.clone();
-        let kept = tokio::task::spawn_blocking(move || reader.cursor(CURSOR)).await;
-        match kept {
-            Ok(Ok(place)) => place.unwrap_or(Seq(0)),
-            Ok(Err(error)) => {
-                tracing::error!(%error, "how far hooks had come is lost: they begin anew");
-                Seq(0)
-            }
-            Err(_stopping) => Seq(0),
-        }
-    }
-
-    async fn keep(&self, place: Seq) {
-        let reader = self.reader.clone();
-        let kept = tokio::task::spawn_blocking(move || reader.set_cursor(CURSOR, place)).await;
-        if let Ok(Err(error)) = kept {
-            tracing::warn!(%error, "hooks may run twice: how far they have come cannot be kept");
-        }
-    }
-
-    async fn read(&self, after: Seq) -> Result<Changes, ReadError> {
-        let reader = self.reader.clone();
-        let read =
-            tokio::task::spawn_blocking(move || reader.changes_since(after, None, READ_AT_ONCE));
-        match read.await {
-            Ok(changes) => changes,
-            // Only while the runtime is shut down.
-            Err(_stopping) => std::future::pending().await,
-        }
-    }
-
-    /// Runs the hooks for these, and says whether there were any.
-    async fn handle(&self, changes: Vec<Change>) -> Result<bool, Stopped> {
+    async fn tellings(&self, changes: Vec<Change>) -> Result<Vec<Item<Telling>>, Stopped> {
         if changes.is_empty() {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         let me = self.me.clone();
         let facts = self.driver.ask(move |engine| {
             let facts = changes.iter().flat_map(|change| facts(change, &me, engine));
             facts.collect::<Vec<_>>()
         });
-        let facts = facts.await?;
-        let wanted = facts.into_iter().filter(|fact| !self.hooks.matching(fact).is_empty());
-        let handled =
-            stream::iter(wanted.map(|fact| async move { self.hooks.handle(&fact).await }));
-        Ok(handled.buffered(AT_ONCE).count().await > 0)
+        let tellings = facts.await?.into_iter().flat_map(|fact| {
+            let (seq, actions) = (Seq(fact.seq), self.hooks.matching(&fact));
+            let fact = Arc::new(fact);
+            actions.into_iter().map(move |action| {
+                let target = action.does.clone();
+                Item { seq, target, what: Telling { fact: Arc::clone(&fact), action } }
+            })
+        });
+        Ok(tellings.collect())
     }
+}
+
+async fn stirred(log: &Log) {
+    if let Log::Stirred(until) = log {
+        sleep_until(*until).await;
+    }
+}
+
+fn place_kept(reader: &Reader, cursor: &str) -> Option<Seq> {
+    reader.cursor(cursor).unwrap_or_else(|error| {
+        tracing::error!(%error, "how far hooks had come is lost: they begin anew");
+        Some(Seq(0))
+    })
+}
+
+/// The name under which the place of a target is kept while it is behind. Its text may be long.
+fn cursor_of(target: &HookAction) -> String {
+    let (kind, text) = match target {
+        HookAction::Command(command) => ("command", command),
+        HookAction::Url(url) => ("url", url),
+    };
+    format!("{CURSOR}/{kind}/{}", blake3::hash(text.as_bytes()))
 }
 
 /// What a change means to hooks.

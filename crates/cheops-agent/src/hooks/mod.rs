@@ -2,29 +2,30 @@
 //!
 //! They come from the site's own config ([`SiteHook`]) and from the config of each resource. A
 //! [`Fact`] is one thing that happened; [`Hooks::matching`] says what is to be done about it, and
-//! [`Hooks::handle`] does it. The caller feeds facts from the durable feed of changes, in order,
-//! and notes how far it came: after a crash a fact may be handled a second time, and its
-//! deliveries carry the same name then.
+//! [`Hooks::tell`] does one of these things. Facts come from the durable feed of changes, and how
+//! far each target was told is kept: after a crash it may be told a second time, and the delivery
+//! has the same name then.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `follow` | from the feed of changes to facts |
+//! | `follow` | from the feed of changes to facts, and to those who are told |
+//! | `lanes` | who is told what next, so that nobody waits for another |
 //! | `matching` | which hooks a fact concerns |
 //! | `message` | what is told, and its signature |
 //! | `deliver` | telling it: by a command, or by a request that is tried again |
 
 mod deliver;
 mod follow;
+mod lanes;
 mod matching;
 mod message;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cheops_core::config::{Config, HookAction, HookEvent, HookRun};
+use cheops_core::config::{Config, Hook, HookAction, HookEvent, HookRun};
 use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, SiteId};
 
-pub use self::deliver::Done;
 use self::deliver::Outlets;
 pub(crate) use self::follow::Follower;
 use crate::config::{Secret, SiteHook};
@@ -88,7 +89,7 @@ pub struct HookSettings {
     pub first_pause: Duration,
     /// The longest time between two tries.
     pub longest_pause: Duration,
-    /// How many hooks run at once.
+    /// How many commands run at once.
     pub at_once: usize,
 }
 
@@ -165,11 +166,15 @@ impl Hooks {
         matching::matching(&self.inner.site_hooks, &self.inner.settings, fact)
     }
 
-    /// Does it, and comes back when all of it is done or given up. What failed is logged and
-    /// counted; it changes nothing for anyone else.
-    pub async fn handle(&self, fact: &Fact) -> Done {
-        let actions = self.matching(fact);
-        self.inner.outlets.deliver(&self.inner.settings, fact, &actions).await
+    /// Does one of these things, and comes back when it is done or given up; whether it was done.
+    /// What failed is logged and counted; it changes nothing for anyone else.
+    pub async fn tell(&self, fact: &Fact, action: &Action) -> bool {
+        self.inner.outlets.tell(&self.inner.settings, fact, action).await
+    }
+
+    /// The site's own.
+    fn site_hooks(&self) -> impl Iterator<Item = &Hook> {
+        self.inner.site_hooks.iter().map(|own| &own.hook)
     }
 }
 
