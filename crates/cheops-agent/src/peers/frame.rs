@@ -6,6 +6,8 @@
 use cheops_core::model::{BlobId, Incarnation, SiteId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::link::CLOSED_AS_SPARE;
+
 /// The protocol spoken here.
 pub(super) const VERSION: u16 = 1;
 /// The oldest one understood.
@@ -48,6 +50,15 @@ pub(super) enum LinkError {
     NoAddress(String, String),
     #[error("it cannot be called: {0}")]
     Call(#[from] quinn::ConnectError),
+}
+
+impl LinkError {
+    /// Whether the other side had no need for the connection, which is no error to speak of.
+    pub(super) fn is_spare(&self) -> bool {
+        let spare = quinn::VarInt::from_u32(CLOSED_AS_SPARE);
+        matches!(self, Self::Quic(quinn::ConnectionError::ApplicationClosed(closed))
+            if closed.error_code == spare)
+    }
 }
 
 impl From<quinn::ReadExactError> for LinkError {

@@ -31,7 +31,7 @@ const SILENT_AFTER: Duration = Duration::from_millis(1_200);
 /// Why connections are closed, as the other side sees it.
 pub(super) const CLOSED_BY_STOP: u32 = 0;
 const CLOSED_AS_REFUSED: u32 = 1;
-const CLOSED_AS_SPARE: u32 = 2;
+pub(super) const CLOSED_AS_SPARE: u32 = 2;
 
 /// What a link hands things to.
 #[derive(Clone)]
@@ -101,9 +101,13 @@ impl Candidate {
         self.connection.remote_address()
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.connection.close_reason().is_some()
+    }
+
     /// There is a better one.
     pub(super) fn decline(self) {
-        self.connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
+        spare(&self.connection);
     }
 
     /// Puts it to work.
@@ -191,8 +195,13 @@ impl Link {
 
     /// A newer connection took its place.
     pub(super) fn replaced(&self) {
-        self.connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
+        spare(&self.connection);
     }
+}
+
+/// Closes a connection that there is no need for.
+pub(super) fn spare(connection: &quinn::Connection) {
+    connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
 }
 
 async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoing>) {

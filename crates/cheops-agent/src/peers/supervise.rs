@@ -3,6 +3,10 @@
 //! The site with the smaller name calls; the other one joins in if nothing is heard for a while,
 //! for perhaps it can only be reached that way round. A new attempt is made every half second,
 //! whatever the earlier ones are waiting for, so a link is back within a second of the network.
+//!
+//! Several calls may then get through at once. Who calls chooses one and greets on that alone: so
+//! who is called never has to guess which is meant, and a link that works is not given up for
+//! another one of the same kind.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::frame::LinkError;
-use super::link::{Candidate, Link, Work};
+use super::link::{self, Candidate, Link, Work};
 use super::{Peers, lock};
 
 const CALL_EVERY: Duration = Duration::from_millis(500);
@@ -39,6 +43,7 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
                         let _stopping = peer.accepted.send(candidate).await;
                     }
                 }
+                Ok(Err(error)) if error.is_spare() => tracing::debug!(%from, "another was chosen"),
                 Ok(Err(error)) => tracing::warn!(%from, %error, "a call was refused"),
                 Err(_late) => tracing::debug!(%from, "a call came to nothing"),
             }
@@ -57,14 +62,22 @@ pub(super) struct Supervisor {
     peers: Peers,
     site: SiteId,
     work: Work,
-    calls: JoinSet<Result<Candidate, LinkError>>,
+    calls: JoinSet<Result<quinn::Connection, LinkError>>,
     call_at: Instant,
+    /// The call that was chosen; never more than one.
+    greeting: JoinSet<Result<Candidate, LinkError>>,
 }
 
 impl Supervisor {
     pub(super) fn new(peers: Peers, site: SiteId, work: Work) -> Self {
-        let mut supervisor =
-            Self { peers, site, work, calls: JoinSet::new(), call_at: Instant::now() };
+        let mut supervisor = Self {
+            peers,
+            site,
+            work,
+            calls: JoinSet::new(),
+            call_at: Instant::now(),
+            greeting: JoinSet::new(),
+        };
         supervisor.let_them_call_first();
         supervisor
     }
@@ -88,6 +101,11 @@ impl Supervisor {
                     None => return,
                 },
                 Some(called) = self.calls.join_next() => match called {
+                    Ok(Ok(connection)) => self.choose(connection),
+                    Ok(Err(error)) => self.note_problem(&error),
+                    Err(_ended) => {}
+                },
+                Some(greeted) = self.greeting.join_next() => match greeted {
                     Ok(Ok(candidate)) => self.consider(candidate).await,
                     Ok(Err(error)) => self.note_problem(&error),
                     Err(_ended) => {}
@@ -98,16 +116,12 @@ impl Supervisor {
     }
 
     fn look(&mut self) {
-        let current = self.current();
-        let works = current.as_ref().is_some_and(|link| !link.is_closed() && !link.is_silent());
-        if works {
-            if !self.calls.is_empty() {
-                self.calls.abort_all();
-            }
+        if self.works() {
+            self.calls.abort_all();
             self.let_them_call_first();
             return;
         }
-        if current.is_some_and(|link| link.is_closed()) {
+        if self.current().is_some_and(|link| link.is_closed()) {
             tracing::info!(site = %self.site, "the link is down");
             *lock(&self.slot().link) = None;
         }
@@ -124,6 +138,21 @@ impl Supervisor {
 
     fn current(&self) -> Option<Arc<Link>> {
         self.peers.link(&self.site)
+    }
+
+    fn works(&self) -> bool {
+        self.current().is_some_and(|link| !link.is_closed() && !link.is_silent())
+    }
+
+    /// Goes on with a call that got through, unless there is a link, or an earlier call is being
+    /// gone on with. That one is left its time: over a slow network there would always be a newer
+    /// one to give it up for.
+    fn choose(&mut self, connection: quinn::Connection) {
+        if self.works() || !self.greeting.is_empty() {
+            link::spare(&connection);
+            return;
+        }
+        self.greeting.spawn(greet(self.peers.clone(), self.site.clone(), connection));
     }
 
     fn note_problem(&self, error: &LinkError) {
@@ -148,7 +177,8 @@ impl Supervisor {
     }
 
     async fn consider(&mut self, candidate: Candidate) {
-        if !self.is_better(&candidate) {
+        // One that its caller gave up meanwhile is nobody's.
+        if candidate.is_closed() || !self.is_better(&candidate) {
             candidate.decline();
             return;
         }
@@ -164,7 +194,7 @@ impl Supervisor {
     }
 }
 
-async fn call(peers: Peers, site: SiteId) -> Result<Candidate, LinkError> {
+async fn call(peers: Peers, site: SiteId) -> Result<quinn::Connection, LinkError> {
     let (Some(peer), Some(port)) = (peers.0.peers.get(&site), &peers.0.port) else {
         return Err(LinkError::NotAPeer(site));
     };
@@ -176,11 +206,17 @@ async fn call(peers: Peers, site: SiteId) -> Result<Candidate, LinkError> {
         let nothing = || LinkError::NoAddress(address.clone(), "the name has no address".into());
         let address = addresses.next().ok_or_else(nothing)?;
         let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
-        let connection = connecting.await?;
-        Candidate::greet(connection, &peers.0.hello, &peers, Called::ByUs).await
+        Ok(connecting.await?)
     };
-    let candidate =
-        tokio::time::timeout(CALL_LASTS, calling).await.map_err(|_late| LinkError::NoAnswer)??;
+    tokio::time::timeout(CALL_LASTS, calling).await.map_err(|_late| LinkError::NoAnswer)?
+}
+
+async fn greet(
+    peers: Peers,
+    site: SiteId,
+    connection: quinn::Connection,
+) -> Result<Candidate, LinkError> {
+    let candidate = Candidate::greet(connection, &peers.0.hello, &peers, Called::ByUs).await?;
     if *candidate.site() != site {
         let certificate = candidate.site().clone();
         candidate.decline();

@@ -29,6 +29,16 @@ impl Stage {
 
     /// The same, with more said in each config.
     pub(crate) async fn with(sites: usize, more: &str) -> Self {
+        Self::reached(sites, more, |_, _, at| at).await
+    }
+
+    /// The same, where one site looks for another at the address that `looks_at` says, given both
+    /// and the address that is right.
+    pub(crate) async fn reached(
+        sites: usize,
+        more: &str,
+        looks_at: impl Fn(usize, usize, SocketAddr) -> SocketAddr,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let authority = dir.path().join("mesh");
         mesh::create(&authority).unwrap();
@@ -45,7 +55,7 @@ impl Stage {
                 ports[site]
             );
             for other in (0..sites).filter(|other| *other != site) {
-                let (peer, at) = (name(other), ports[other]);
+                let (peer, at) = (name(other), looks_at(site, other, ports[other]));
                 write!(text, "[[peers]]\nsite = \"{peer}\"\naddress = \"{at}\"\n").unwrap();
             }
             let file = dir.path().join("agent.toml");
