@@ -38,18 +38,24 @@ pub(super) async fn exec(
     let id = resource_id(&id)?;
     let mut form =
         Form::read(form(sent)?, &api.blobs, &["command", "sites", "type", "config"]).await?;
-    let command = form.take("command")?;
-    let submit = wire::Submit {
-        kind: form.take("type")?,
-        sites: Some(form.take("sites")?),
-        config: form.take_optional("config").as_deref().map(config).transpose()?,
-        profile: None,
-        action: wire::Action::Shell(wire::ShellAction { command: command.clone() }),
-        force: false,
-        wait: wire::Wait::All,
-        timeout_ms: wire::DEFAULT_TIMEOUT_MS,
+    let (command, sites) = (form.take("command")?, form.take("sites")?);
+    let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
+    let handed = Handed {
+        sites: Some(submit::sites(&api, &sites)?),
+        submit: wire::Submit {
+            kind: form.take("type")?,
+            sites: Some(sites),
+            config: config.as_deref().map(wire_config),
+            profile: None,
+            action: wire::Action::Shell(wire::ShellAction { command: command.clone() }),
+            force: false,
+            wait: wire::Wait::All,
+            timeout_ms: wire::DEFAULT_TIMEOUT_MS,
+        },
+        config,
+        files: form.files,
+        pins: form.pins,
     };
-    let handed = Handed { submit, files: form.files, pins: form.pins };
     let events = match submit::hand_in(&api, &id, handed, false).await? {
         Taken::Here(events) => events,
         Taken::Elsewhere(response) if response.status().is_success() => events_of(response),
@@ -57,11 +63,6 @@ pub(super) async fn exec(
     };
     let lines = Lines { command, resource: id.to_string(), began: Instant::now(), known: None };
     Ok(lines.of(events))
-}
-
-/// The original's clients send the matrix as JSON text. What it says is checked when it is used.
-fn config(text: &str) -> Result<serde_json::Value, Refused> {
-    Ok(wire_config(&*submit::parse_config(text)?))
 }
 
 /// `POST /show/{id}`

@@ -35,9 +35,27 @@ const FILES: &str = "x-cheops-files";
 /// An operation with all that came with it, not yet handed in.
 #[derive(Debug)]
 pub(super) struct Handed {
+    /// As it was written, and is passed on.
     pub(super) submit: wire::Submit,
+    /// What it says of its sites.
+    pub(super) sites: Option<BTreeSet<SiteId>>,
+    /// The config that it brings.
+    pub(super) config: Option<Arc<Config>>,
     pub(super) files: Vec<FileRef>,
     pub(super) pins: Vec<Pin>,
+}
+
+impl Handed {
+    fn new(
+        api: &Api,
+        submit: wire::Submit,
+        files: Vec<FileRef>,
+        pins: Vec<Pin>,
+    ) -> Result<Self, Refused> {
+        let sites = submit.sites.as_deref().map(|text| sites(api, text)).transpose()?;
+        let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
+        Ok(Self { submit, sites, config, files, pins })
+    }
 }
 
 /// `POST .../operations`
@@ -149,14 +167,14 @@ async fn read(
         let form = form.map_err(|error| Refused::bad("bad form", error.body_text()))?;
         let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
-        return Ok(Handed { submit, files: form.files, pins: form.pins });
+        return Handed::new(api, submit, form.files, form.pins);
     }
     let submit = parse(&whole(request).await?)?;
     let (files, pins) = match (files, passed_on) {
         (Some(files), Some(PassedOn { by })) => fetch(api, by, &files).await?,
         _ => (Vec::new(), Vec::new()),
     };
-    Ok(Handed { submit, files, pins })
+    Handed::new(api, submit, files, pins)
 }
 
 fn header(request: &Request, name: &str) -> Option<Vec<u8>> {
@@ -201,8 +219,7 @@ pub(super) async fn hand_in(
     handed: Handed,
     passed_on: bool,
 ) -> Result<Taken, Refused> {
-    let sites = handed.submit.sites.as_deref().map(|text| self::sites(api, text)).transpose()?;
-    let submission = submission(api, id, &handed, sites).await?;
+    let submission = submission(api, id, &handed).await?;
     // The engine knows best whether the resource is held here: it is asked first, and only once.
     let refusal = match submit(api, submission.0, submission.1).await? {
         Ok(events) => return Ok(Taken::Here(events)),
@@ -246,9 +263,8 @@ async fn submission(
     api: &Api,
     id: &ResourceId,
     handed: &Handed,
-    sites: Option<BTreeSet<SiteId>>,
 ) -> Result<(Submission, Vec<Pin>), Refused> {
-    let Handed { submit, files, pins } = handed;
+    let Handed { submit, sites, config, files, pins } = handed;
     let (files, mut pins) = (files.clone(), pins.clone());
     let kind = OperationType::new(&submit.kind)
         .map_err(|error| Refused::bad("bad type", error.to_string()))?;
@@ -256,7 +272,6 @@ async fn submission(
         let detail = format!("types like `{kind}` are kept for Cheops' own operations");
         return Err(Refused::bad("bad type", detail));
     }
-    let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
     let payload = match &submit.action {
         wire::Action::Shell(shell) => Payload::Shell { command: shell.command.clone(), files },
         wire::Action::Http(http) => http_payload(api, http.clone(), files, &mut pins).await?,
@@ -264,8 +279,8 @@ async fn submission(
     let submission = Submission {
         ticket: Ticket(0),
         resource: id.clone(),
-        sites,
-        config,
+        sites: sites.clone(),
+        config: config.clone(),
         kind,
         payload,
         force: submit.force,
