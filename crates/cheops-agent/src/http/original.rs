@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::refusal::Refused;
 use super::submit::{self, Events, Handed, Taken, json};
 use super::upload::Form;
-use super::wire::config as wire_config;
+use super::wire::{config as wire_config, names};
 use super::{Shared, resource_id, show as showing};
 
 /// How long one line of another agent's answer may be.
@@ -40,8 +40,10 @@ pub(super) async fn exec(
         Form::read(form(sent)?, &api.blobs, &["command", "sites", "type", "config"]).await?;
     let (command, sites) = (form.take("command")?, form.take("sites")?);
     let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
+    let at = submit::sites(&api, &sites)?;
+    let missing = names(&at);
     let handed = Handed {
-        sites: Some(submit::sites(&api, &sites)?),
+        sites: Some(at),
         submit: wire::Submit {
             kind: form.take("type")?,
             sites: Some(sites),
@@ -61,8 +63,7 @@ pub(super) async fn exec(
         Taken::Elsewhere(response) if response.status().is_success() => events_of(response),
         Taken::Elsewhere(response) => return Ok(response),
     };
-    let lines = Lines { command, resource: id.to_string(), began: Instant::now(), known: None };
-    Ok(lines.of(events))
+    Ok(Lines::new(command, id.to_string(), missing).of(events))
 }
 
 /// `POST /show/{id}`
@@ -106,19 +107,29 @@ fn events_of(response: Response) -> Events {
     hears
 }
 
-/// Turns what is heard of an operation into the original's lines.
+/// Turns what is heard of an operation into the original's lines: one for each site, whatever is
+/// heard and wherever it ends.
 struct Lines {
     command: String,
     resource: String,
     began: Instant,
-    known: Option<(String, Vec<String>)>,
+    operation: String,
+    sites: Vec<String>,
+    missing: Vec<String>,
 }
 
 impl Lines {
+    fn new(command: String, resource: String, sites: Vec<String>) -> Self {
+        let (began, operation) = (Instant::now(), String::new());
+        Self { command, resource, began, operation, missing: sites.clone(), sites }
+    }
+
     fn of(self, events: Events) -> Response {
         let lines = stream::unfold((self, events), |(mut lines, mut events)| async {
-            let event = events.recv().await?;
-            let said = lines.say(event);
+            let said = match events.recv().await {
+                Some(event) => lines.say(event),
+                None => lines.say_who_is_missing()?,
+            };
             Some((stream::iter(said), (lines, events)))
         });
         let bytes = lines.flatten().map(|line| submit::line(&line));
@@ -128,27 +139,32 @@ impl Lines {
     fn say(&mut self, event: SubmitEvent) -> Vec<ExecLine> {
         match event {
             SubmitEvent::Accepted { operation, sites, .. } => {
-                self.known = Some((operation, sites));
+                (self.operation, self.missing) = (operation, sites.clone());
+                self.sites = sites;
                 Vec::new()
             }
             SubmitEvent::Reply(said) => {
+                self.missing.retain(|site| *site != said.site);
                 vec![self.line(said.site, status(said.reply.status), said.reply.output)]
             }
-            SubmitEvent::TimedOut { missing } => {
-                let late = |site| self.line(site, ExecStatus::Timeout, String::new());
-                missing.into_iter().map(late).collect()
-            }
-            SubmitEvent::Done => Vec::new(),
+            // Nothing comes after these, and then it is said who is missing.
+            SubmitEvent::TimedOut { .. } | SubmitEvent::Done => Vec::new(),
         }
     }
 
+    /// The last lines, once.
+    fn say_who_is_missing(&mut self) -> Option<Vec<ExecLine>> {
+        let missing = std::mem::take(&mut self.missing);
+        let late = |site| self.line(site, ExecStatus::Timeout, String::new());
+        (!missing.is_empty()).then(|| missing.into_iter().map(late).collect())
+    }
+
     fn line(&self, site: String, status: ExecStatus, output: String) -> ExecLine {
-        let (operation, sites) = self.known.clone().unwrap_or_default();
         let input = self.command.clone();
         ExecLine {
-            locations: sites,
+            locations: self.sites.clone(),
             site,
-            request_id: operation,
+            request_id: self.operation.clone(),
             resource_id: self.resource.clone(),
             status,
             cmd: InputOutput { input: input.clone(), output: output.clone() },
@@ -176,5 +192,55 @@ fn spelled(time: Duration) -> String {
         format!("{:.3}ms", time.as_secs_f64() * 1000.0)
     } else {
         format!("{:.3}s", time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a client hears of an operation at two sites, if this is what another agent says of it.
+    async fn heard(said: &[Result<&str, &str>]) -> Vec<(String, String)> {
+        let said = said.iter().map(|said| said.map(str::to_owned).map_err(str::to_owned));
+        let response = Body::from_stream(stream::iter(said.collect::<Vec<_>>())).into_response();
+        let sites = vec!["site1".to_owned(), "site2".to_owned()];
+        let lines = Lines::new("true".into(), "x".into(), sites);
+        let body = lines.of(events_of(response)).into_body();
+        let body = axum::body::to_bytes(body, LONGEST_LINE).await.unwrap();
+        let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let line = |line: &[u8]| {
+            let line: serde_json::Value = serde_json::from_slice(line).unwrap();
+            let text = |name: &str| line[name].as_str().unwrap().to_owned();
+            (text("Site"), text("Status"))
+        };
+        lines.map(line).collect()
+    }
+
+    #[tokio::test]
+    async fn each_site_has_its_line_wherever_the_link_to_the_other_agent_breaks() {
+        let accepted = SubmitEvent::Accepted {
+            operation: "site1-1.1".into(),
+            resource: "x".into(),
+            sites: vec!["site1".into(), "site2".into()],
+            site: "site1".into(),
+        };
+        let accepted = serde_json::to_string(&accepted).unwrap() + "\n";
+        let reply =
+            r#"{"event":"reply","site":"site2","operation":"site1-1.1","status":"OK","time":""}"#;
+        let late = r#"{"event":"timed-out","missing":["site1"]}"#;
+        let (reply, late) = (format!("{reply}\n"), format!("{late}\n"));
+        let (half, broken) = (&reply[..20], Err("the link broke"));
+        let timeout = |site: &str| (site.to_owned(), "TIMEOUT".to_owned());
+        let ok = ("site2".to_owned(), "OK".to_owned());
+        for (said, expected) in [
+            (vec![broken], vec![timeout("site1"), timeout("site2")]),
+            (vec![Ok(&*accepted), broken], vec![timeout("site1"), timeout("site2")]),
+            (vec![Ok(&*accepted), Ok(half), broken], vec![timeout("site1"), timeout("site2")]),
+            (vec![Ok(&*accepted), Ok(&*reply), broken], vec![ok.clone(), timeout("site1")]),
+            (vec![Ok(&*accepted), Ok(&*reply), Ok(&*late)], vec![ok.clone(), timeout("site1")]),
+            (vec![Ok(&*accepted), Ok("nonsense\n")], vec![timeout("site1"), timeout("site2")]),
+        ] {
+            assert_eq!(heard(&said).await, expected, "{said:?}");
+        }
     }
 }
