@@ -98,7 +98,8 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
             if mode != "wal" {
                 return Err(no_write_ahead_log(&mode));
             }
-            // A commit returns when its frames are on the medium.
+            // A commit returns when its frames are on the medium, unless its writer says that it
+            // may be later.
             db.pragma_update(None, "synchronous", "FULL")?;
             db.pragma_update(None, "wal_autocheckpoint", 2000)?;
             db.pragma_update(None, "journal_size_limit", 16 << 20)?;
