@@ -41,7 +41,7 @@ build: ## the release binary
 	$(CARGO) build --release --locked --workspace
 
 .PHONY: test
-test: setup check-fmt lint doc check-purity check-deps test-doc test-code simulate ## all that CI runs: every check, every test, the simulation
+test: setup check-fmt lint doc check-purity check-deps test-doc test-examples test-code simulate ## all that CI runs: every check, every test, the simulation
 	$(call heading,all checks passed)
 
 .PHONY: check-fmt
@@ -83,6 +83,11 @@ test-code: ## unit and integration tests
 test-doc: ## the examples in the documentation (nextest does not run them)
 	$(call heading,documentation examples)
 	$(CARGO) test --workspace --locked --doc
+
+.PHONY: test-examples
+test-examples: ## the sample application alone, without Cheops
+	$(call heading,sample application)
+	cd examples/imagery && node --test
 
 .PHONY: simulate
 simulate: ## many sites under every fault, SEEDS=1000 runs

@@ -23,6 +23,7 @@ use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
+use crate::proxy::{Listening, Proxies};
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -55,6 +56,19 @@ pub enum StartError {
         /// What came of it.
         source: io::Error,
     },
+    /// The port of a service's proxy cannot be used.
+    #[error("the address `{address}` for service `{service}` cannot be used")]
+    Service {
+        /// The service.
+        service: String,
+        /// As configured.
+        address: SocketAddr,
+        /// What came of it.
+        source: io::Error,
+    },
+    /// Services cannot be reached.
+    #[error("requests to services cannot be passed on: {0}")]
+    Proxy(String),
     /// Nobody can be told what happens.
     #[error("hooks cannot be run")]
     Hooks(#[from] HooksError),
@@ -85,7 +99,16 @@ impl StartError {
             Self::Peers(_) => {
                 Some("is another agent running? `mesh.listen` names the address".into())
             }
-            Self::Identity(_) | Self::Exec(_) | Self::Hooks(_) | Self::System { .. } => None,
+            Self::Service { .. } => Some(
+                "does the service itself listen there? `listen` in `[[services]]` is where the \
+                 proxy is, `upstream` where the service is"
+                    .into(),
+            ),
+            Self::Identity(_)
+            | Self::Exec(_)
+            | Self::Hooks(_)
+            | Self::Proxy(_)
+            | Self::System { .. } => None,
         }
     }
 }
@@ -97,8 +120,10 @@ pub struct Agent {
     peers: Peers,
     api_address: SocketAddr,
     mesh_address: Option<SocketAddr>,
+    proxy_addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
+    proxying: Vec<tokio::task::JoinHandle<()>>,
     following: tokio::task::JoinHandle<()>,
     thread: std::thread::JoinHandle<()>,
 }
@@ -138,6 +163,7 @@ impl Agent {
             .map_err(|source| StartError::Api { address: listen, source })?;
         let api_address = api_listener.local_addr().map_err(system("its own address"))?;
 
+        let proxy_ports = proxy_ports(&config).await?;
         let opened = open(&config).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
         let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
@@ -175,7 +201,9 @@ impl Agent {
         });
         let door = Door::default();
         let router = router(api.clone());
-        door.open(router_for_peers(api.clone()));
+        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, peers.clone())
+            .map_err(StartError::Proxy)?;
+        door.open(router_for_peers(api.clone()), proxies.clone());
         peers.start(&driver, &opened.blobs, &door);
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
@@ -183,6 +211,11 @@ impl Agent {
             hooks::Follower { hooks, reader: api.reader.clone(), driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
+        let proxy_addresses = proxy_ports.iter().filter_map(|port| port.address().ok()).collect();
+        let proxying = proxy_ports
+            .into_iter()
+            .map(|port| tokio::spawn(port.serve(proxies.clone(), stopping.clone())))
+            .collect();
         let serving = tokio::spawn(serve(api_listener, guarded(router, api_address), stopping));
         Ok(Self {
             driver,
@@ -190,8 +223,10 @@ impl Agent {
             peers,
             api_address,
             mesh_address,
+            proxy_addresses,
             stop,
             serving,
+            proxying,
             following,
             thread,
         })
@@ -207,9 +242,18 @@ impl Agent {
         self.mesh_address
     }
 
+    /// Where clients reach the services, in the order of the config.
+    pub fn proxy_addresses(&self) -> &[SocketAddr] {
+        &self.proxy_addresses
+    }
+
     /// Takes nothing new in, lets what runs come to its end, and stops.
     pub async fn stop(self) {
         let _nobody = self.stop.send(true);
+        // Answers that are under way may need the links.
+        for proxying in self.proxying {
+            let _ended = proxying.await;
+        }
         let drained = self.driver.drain(DRAIN).await;
         self.peers.close().await;
         if drained {
@@ -228,6 +272,17 @@ impl Agent {
             let _aborted = serving.await;
         }
     }
+}
+
+async fn proxy_ports(config: &AgentConfig) -> Result<Vec<Listening>, StartError> {
+    let mut ports = Vec::new();
+    for service in &config.services {
+        let Some(address) = service.listen else { continue };
+        let bound = Listening::bind(service.name.as_str(), address).await;
+        let service = service.name.to_string();
+        ports.push(bound.map_err(|source| StartError::Service { service, address, source })?);
+    }
+    Ok(ports)
 }
 
 /// Who this site is to the others. A site without a mesh has nobody to prove it to.

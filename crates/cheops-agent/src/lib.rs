@@ -7,6 +7,7 @@
 //!  user ──HTTP──▶ http ──┐
 //!  peer ──QUIC──▶ peers ─┼─▶ driver: engine + log ─▶ exec · peers · answers · hooks
 //!  job ends ─────────────┘
+//!  app  ──HTTP──▶ proxy ──▶ the service, here or at another site
 //! ```
 
 mod agent;
@@ -15,6 +16,7 @@ mod driver;
 mod http;
 pub mod mesh;
 mod peers;
+mod proxy;
 pub mod telemetry;
 
 pub mod config;

@@ -114,14 +114,18 @@ async fn over(network: Network) -> Stage {
     let nobody = StdSocket::bind("127.0.0.1:0").unwrap();
     let (relay, nowhere) = (near.local_addr().unwrap(), nobody.local_addr().unwrap());
     let near = Mutex::new(Some(UdpSocket::from_std(near).unwrap()));
-    Stage::reached(2, "", |site, _, at| {
-        if site == 1 {
-            return nowhere;
-        }
-        let near = near.lock().unwrap().take().expect("there is one other site");
-        tokio::spawn(network.carry(near, at));
-        relay
-    })
+    Stage::reached(
+        2,
+        |_| String::new(),
+        |site, _, at| {
+            if site == 1 {
+                return nowhere;
+            }
+            let near = near.lock().unwrap().take().expect("there is one other site");
+            tokio::spawn(network.carry(near, at));
+            relay
+        },
+    )
     .await
 }
 

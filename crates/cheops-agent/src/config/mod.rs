@@ -60,6 +60,8 @@ pub struct AgentConfig {
     pub peers: Vec<PeerConfig>,
     /// The application's services.
     pub services: Vec<ServiceConfig>,
+    /// How requests to services pass through.
+    pub proxy: ProxyConfig,
     /// How commands run.
     pub shell: ShellConfig,
     /// What is kept of the past.
@@ -108,6 +110,16 @@ pub struct ServiceConfig {
     pub listen: Option<SocketAddr>,
     /// Where it listens itself.
     pub upstream: Uri,
+}
+
+/// `[proxy]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// How long a service may take to begin its answer.
+    pub answer_limit: Duration,
+    /// How long the calls that a service makes for a request are known again, after it was last
+    /// spoken of.
+    pub remember: Duration,
 }
 
 /// `[shell]`.

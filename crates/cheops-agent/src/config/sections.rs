@@ -16,7 +16,7 @@ use super::problem::Place;
 use super::reader::{Reader, Table};
 use super::values::{self, A_SIZE, A_TIME, AN_UPSTREAM, HostPort, parsed};
 use super::{
-    AgentConfig, ApiConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig,
+    AgentConfig, ApiConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
     ServiceConfig, ShellConfig,
 };
 
@@ -46,6 +46,7 @@ pub(super) fn read<'a>(
     let peers = peers(reader, &mut root, site.as_ref(), mesh.is_some());
     let services = services(reader, &mut root, &mut listens);
     clashes(reader, &listens);
+    let proxy = proxy(reader, &mut root);
     let shell = shell(reader, &mut root);
     let audit = audit(reader, &mut root);
     let log = log(reader, &mut root);
@@ -59,6 +60,7 @@ pub(super) fn read<'a>(
         mesh: mesh.flatten(),
         peers,
         services,
+        proxy,
         shell,
         audit,
         log,
@@ -208,6 +210,17 @@ fn clashes(reader: &mut Reader<'_>, listens: &Listens) {
             let message = format!("`{listen}` is taken by `{other}`; expected a port of its own");
             reader.report(place, key, message);
         }
+    }
+}
+
+fn proxy<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ProxyConfig {
+    let mut table = reader.table(root, "proxy");
+    let answer_limit = reader.value(&mut table, "answer_limit", A_TIME, values::duration);
+    let remember = reader.value(&mut table, "remember", A_TIME, values::duration);
+    reader.end(&table);
+    ProxyConfig {
+        answer_limit: answer_limit.map_or(Duration::from_secs(5 * 60), |(limit, _)| limit),
+        remember: remember.map_or(Duration::from_secs(15 * 60), |(time, _)| time),
     }
 }
 

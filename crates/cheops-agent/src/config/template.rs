@@ -57,6 +57,11 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # listen = "127.0.0.1:19292"    # the proxy: clients and the other services use this address
 # upstream = "http://127.0.0.1:9292"
 
+# How requests to services pass through.
+[proxy]
+# answer_limit = "5m"           # for a service to begin its answer
+# remember = "15m"              # how long the calls a service makes for a request are known again
+
 # How commands and requests run.
 [shell]
 # time_limit = "60s"

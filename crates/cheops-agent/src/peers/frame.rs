@@ -91,6 +91,8 @@ pub(super) enum Ask {
     Blob { blob: BlobId, offset: u64 },
     /// A request to the other agent's API, passed on by this one. The body follows.
     Http { method: String, path: String, headers: Vec<(String, Vec<u8>)> },
+    /// A request to a service of the other site. The body follows.
+    Service { service: String, method: String, path: String, headers: Vec<(String, Vec<u8>)> },
 }
 
 /// What the answer to it begins with. The content follows.

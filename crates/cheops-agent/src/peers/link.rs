@@ -278,7 +278,12 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                     content::serve(&work.blobs, &blob, offset, send).await
                 }
                 Ok(frame::Ask::Http { method, path, headers }) => {
-                    tunnel::serve(&work.door, &from, (method, path, headers), receive, send).await
+                    let head = (method, path, headers);
+                    tunnel::serve(&work.door, &from, None, head, receive, send).await
+                }
+                Ok(frame::Ask::Service { service, method, path, headers }) => {
+                    let head = (method, path, headers);
+                    tunnel::serve(&work.door, &from, Some(service), head, receive, send).await
                 }
                 Err(error) => Err(error),
             };

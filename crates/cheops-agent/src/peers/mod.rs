@@ -159,6 +159,12 @@ impl Peers {
         reachable.into_iter().map(|(_, site)| site).collect()
     }
 
+    /// How far a site is that can be reached.
+    pub(crate) fn round_trip(&self, site: &SiteId) -> Option<Duration> {
+        let link = self.link(site).filter(|link| !link.is_silent())?;
+        Some(link.round_trip())
+    }
+
     /// The names of all other sites.
     pub(crate) fn sites(&self) -> impl Iterator<Item = &SiteId> {
         self.0.peers.keys()

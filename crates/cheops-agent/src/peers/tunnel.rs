@@ -9,11 +9,13 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use cheops_core::model::SiteId;
 use futures_util::{Stream, StreamExt};
-use http::{HeaderName, HeaderValue, Request, Response};
+use http::header::HOST;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tower::ServiceExt;
 
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
+use crate::proxy::Proxies;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -42,14 +44,26 @@ pub(crate) enum TunnelError {
     },
 }
 
-/// Where requests of other agents go: this agent's own API, once it is there.
+/// Where requests of other agents go, once it is there: this agent's own API, and the services of
+/// its site.
 #[derive(Clone, Default)]
-pub(crate) struct Door(Arc<OnceLock<Router>>);
+pub(crate) struct Door(Arc<OnceLock<(Router, Proxies)>>);
 
 impl Door {
     /// Opens it.
-    pub(crate) fn open(&self, router: Router) {
-        let _twice = self.0.set(router);
+    pub(crate) fn open(&self, router: Router, proxies: Proxies) {
+        let _twice = self.0.set((router, proxies));
+    }
+
+    async fn answer(&self, service: Option<&str>, request: Request<Body>) -> Response<Body> {
+        match (self.0.get(), service) {
+            (Some((_, proxies)), Some(service)) => proxies.answer_peer(service, request).await,
+            (Some((router, _)), None) => {
+                let Ok(response) = router.clone().oneshot(request).await;
+                response
+            }
+            (None, _) => status(503),
+        }
     }
 }
 
@@ -59,6 +73,7 @@ type Head = (String, String, Vec<(String, Vec<u8>)>);
 pub(super) async fn serve(
     door: &Door,
     from: &SiteId,
+    service: Option<String>,
     (method, path, headers): Head,
     receive: quinn::RecvStream,
     mut send: quinn::SendStream,
@@ -67,17 +82,20 @@ pub(super) async fn serve(
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    let response = match (request.body(Body::from_stream(Incoming(receive))), door.0.get()) {
-        (Ok(mut request), Some(router)) => {
+    let stopped = send.stopped();
+    let response = match request.body(Body::from_stream(Incoming(receive))) {
+        Ok(mut request) => {
             request.extensions_mut().insert(PassedOn { by: from.clone() });
-            let Ok(response) = router.clone().oneshot(request).await;
-            response
+            tokio::select! {
+                response = door.answer(service.as_deref(), request) => response,
+                // Whoever asked is gone: so is the reason to go on.
+                _ = stopped => return Err(LinkError::Broken),
+            }
         }
-        (Err(_), _) => status(400),
-        (_, None) => status(503),
+        Err(_) => status(400),
     };
     let (head, body) = response.into_parts();
-    let told = Told::Http { status: head.status.as_u16(), headers: listed(&head.headers) };
+    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
     let mut bytes = Vec::new();
     frame::encode(&told, &mut bytes)?;
     send.write_all(&bytes).await?;
@@ -99,10 +117,12 @@ fn status(code: u16) -> Response<Body> {
     response
 }
 
-fn listed(headers: &http::HeaderMap) -> Vec<(String, Vec<u8>)> {
-    let hop_by_hop = ["connection", "transfer-encoding", "keep-alive", "te", "upgrade", "host"];
+fn listed<'a>(
+    headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
+) -> Vec<(String, Vec<u8>)> {
+    let hop_by_hop = ["connection", "transfer-encoding", "keep-alive", "te", "upgrade"];
     let travels = |name: &HeaderName| !hop_by_hop.contains(&name.as_str());
-    let travelling = headers.iter().filter(|(name, _)| travels(name));
+    let travelling = headers.filter(|(name, _)| travels(name));
     travelling.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect()
 }
 
@@ -113,13 +133,42 @@ impl Peers {
         to: &SiteId,
         request: Request<Body>,
     ) -> Result<Response<Body>, TunnelError> {
+        let ask = |method, path, headers: &HeaderMap| Ask::Http {
+            method,
+            path,
+            headers: listed(headers.iter().filter(|(name, _)| *name != HOST)),
+        };
+        self.ask(to, request, ask).await
+    }
+
+    /// Passes a request on to a service of that site.
+    pub(crate) async fn ask_service(
+        &self,
+        to: &SiteId,
+        service: &str,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, TunnelError> {
+        let ask = |method, path, headers: &HeaderMap| Ask::Service {
+            service: service.to_owned(),
+            method,
+            path,
+            headers: listed(headers.iter()),
+        };
+        self.ask(to, request, ask).await
+    }
+
+    async fn ask(
+        &self,
+        to: &SiteId,
+        request: Request<Body>,
+        ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
+    ) -> Result<Response<Body>, TunnelError> {
         let link = self.link(to).ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         let broke =
             |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        let ask =
-            Ask::Http { method: head.method.to_string(), path, headers: listed(&head.headers) };
+        let ask = ask(head.method.to_string(), path, &head.headers);
         let mut bytes = Vec::new();
         frame::encode(&ask, &mut bytes).map_err(broke)?;
         let opened = link.connection().open_bi().await;

@@ -29,6 +29,11 @@ impl Stage {
 
     /// The same, with more said in each config.
     pub(crate) async fn with(sites: usize, more: &str) -> Self {
+        Self::reached(sites, |_| more.to_owned(), |_, _, at| at).await
+    }
+
+    /// The same, with something else said in the config of each site.
+    pub(crate) async fn each(sites: usize, more: impl Fn(usize) -> String) -> Self {
         Self::reached(sites, more, |_, _, at| at).await
     }
 
@@ -36,7 +41,7 @@ impl Stage {
     /// and the address that is right.
     pub(crate) async fn reached(
         sites: usize,
-        more: &str,
+        more: impl Fn(usize) -> String,
         looks_at: impl Fn(usize, usize, SocketAddr) -> SocketAddr,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -50,9 +55,10 @@ impl Stage {
             mesh::issue(&authority, &name(site), &identity).unwrap();
             let mut text = format!(
                 "site = \"{0}\"\ndata_dir = \"{0}\"\n[api]\nlisten = \"127.0.0.1:0\"\n\
-                 [mesh]\nlisten = \"{1}\"\nidentity = \"{0}.pem\"\n{more}\n",
+                 [mesh]\nlisten = \"{1}\"\nidentity = \"{0}.pem\"\n{2}\n",
                 name(site),
-                ports[site]
+                ports[site],
+                more(site)
             );
             for other in (0..sites).filter(|other| *other != site) {
                 let (peer, at) = (name(other), looks_at(site, other, ports[other]));
@@ -101,6 +107,11 @@ impl Stage {
 
     pub(crate) fn api_address(&self, site: usize) -> SocketAddr {
         self.agents[site].as_ref().unwrap().api_address()
+    }
+
+    /// Where the site's proxies listen, in the order of its config.
+    pub(crate) fn proxy_address(&self, site: usize, service: usize) -> SocketAddr {
+        self.agents[site].as_ref().unwrap().proxy_addresses()[service]
     }
 
     pub(crate) fn client(&self, site: usize) -> Client {

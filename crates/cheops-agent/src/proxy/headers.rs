@@ -1,0 +1,182 @@
+//! Headers between a client, this proxy and a service: what belongs to one connection stays there,
+//! and everyone on the way says that they were on it.
+
+use std::net::IpAddr;
+
+use http::header::{
+    CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE, VIA,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// Which site answered: on every response that came through here.
+pub(super) const SITE: HeaderName = HeaderName::from_static("x-cheops-site");
+/// What kept a request from being answered by a service: on every response made here.
+pub(super) const ERROR: HeaderName = HeaderName::from_static("x-cheops-error");
+
+/// Takes away what speaks of one connection only, and what a `Connection` header names. What the
+/// sender wants to go over to is given back: both sides have to agree on that.
+pub(super) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
+    let upgrade = headers.remove(UPGRADE);
+    let mut wants_upgrade = false;
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(|name| name.trim().parse().ok())
+            .collect();
+        wants_upgrade = named.contains(&UPGRADE);
+        headers.remove(CONNECTION);
+        // Not what says where a message goes: nobody may hide that from the next one.
+        for name in named.iter().filter(|name| **name != HOST) {
+            headers.remove(name);
+        }
+    }
+    let trailers = takes_trailers(headers);
+    for name in [&KEEP_ALIVE, &PROXY_CONNECTION, &PROXY_AUTHENTICATE, &PROXY_AUTHORIZATION, &TE] {
+        headers.remove(name);
+    }
+    headers.remove(TRANSFER_ENCODING);
+    // Answered by whoever reads the body, when it does.
+    headers.remove(EXPECT);
+    if trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    } else {
+        headers.remove(TRAILER);
+    }
+    upgrade.filter(|_| wants_upgrade)
+}
+
+fn takes_trailers(headers: &HeaderMap) -> bool {
+    if headers.contains_key(TRAILER) {
+        return true;
+    }
+    let te = headers.get_all(TE).iter().filter_map(|value| value.to_str().ok());
+    te.flat_map(|value| value.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+}
+
+/// Asks for an upgrade of the next connection, too.
+pub(super) fn upgrade_to(headers: &mut HeaderMap, protocol: HeaderValue) {
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, protocol);
+}
+
+/// How this proxy is named in `Via`.
+#[derive(Debug, Clone)]
+pub(super) struct Pseudonym {
+    via: HeaderValue,
+    token: String,
+}
+
+impl Pseudonym {
+    pub(super) fn new(site: &str, service: &str) -> Self {
+        let token = format!("cheops-{site}-{service}");
+        // Names of sites and services hold nothing that a header could not.
+        let via = HeaderValue::try_from(format!("1.1 {token}"));
+        Self { via: via.unwrap_or(HeaderValue::from_static("1.1 cheops")), token }
+    }
+
+    /// Whether the message was here before.
+    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let via = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
+        via.flat_map(|value| value.split(','))
+            .any(|hop| hop.split_whitespace().nth(1) == Some(self.token.as_str()))
+    }
+
+    pub(super) fn sign(&self, headers: &mut HeaderMap) {
+        headers.append(VIA, self.via.clone());
+    }
+}
+
+/// Says for whom a request is passed on, after whoever said so before.
+pub(super) fn forwarded_for(headers: &mut HeaderMap, client: IpAddr) {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.filter(|host| !host.contains(['"', '\\']));
+    let mut text = match client {
+        IpAddr::V4(ip) => format!("for={ip}"),
+        IpAddr::V6(ip) => format!("for=\"[{ip}]\""),
+    };
+    if let Some(host) = host {
+        text.push_str(";host=\"");
+        text.push_str(host);
+        text.push('"');
+    }
+    text.push_str(";proto=http");
+    if let Ok(value) = HeaderValue::try_from(text) {
+        headers.append(FORWARDED, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn listed(headers: &HeaderMap) -> Vec<String> {
+        let mut lines: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn what_belongs_to_one_connection_stays_there() {
+        let mut sent = headers(&[
+            ("host", "image:9292"),
+            ("connection", "close, X-Own, host"),
+            ("x-own", "1"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-authorization", "Basic x"),
+            ("transfer-encoding", "chunked"),
+            ("te", "gzip, trailers"),
+            ("expect", "100-continue"),
+            ("accept", "a"),
+        ]);
+        assert_eq!(strip(&mut sent), None);
+        assert_eq!(listed(&sent), ["accept: a", "host: image:9292", "te: trailers"]);
+    }
+
+    #[test]
+    fn an_upgrade_is_one_only_if_the_connection_says_so() {
+        let mut asked = headers(&[("connection", "Upgrade"), ("upgrade", "websocket")]);
+        assert_eq!(strip(&mut asked).unwrap(), "websocket");
+        let mut not_asked = headers(&[("upgrade", "h2c")]);
+        assert_eq!(strip(&mut not_asked), None);
+        assert!(not_asked.is_empty());
+    }
+
+    #[test]
+    fn everyone_on_the_way_says_so_and_knows_itself_again() {
+        let image = Pseudonym::new("paris", "image");
+        let mut sent = headers(&[("via", "1.0 fred, 1.1 p.example.com (squid)")]);
+        assert!(!image.is_in(&sent));
+        image.sign(&mut sent);
+        assert!(image.is_in(&sent));
+        assert!(!Pseudonym::new("paris", "compute").is_in(&sent));
+    }
+
+    #[test]
+    fn whom_a_request_is_for_is_said_after_what_was_said_before() {
+        let mut sent = headers(&[("host", "[::1]:80"), ("forwarded", "for=10.0.0.1")]);
+        forwarded_for(&mut sent, "::1".parse().unwrap());
+        assert_eq!(
+            listed(&sent)[..2],
+            ["forwarded: for=\"[::1]\";host=\"[::1]:80\";proto=http", "forwarded: for=10.0.0.1"]
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! The service of this site: a kept connection, the request as it came, the answer as it comes.
+
+use cheops_core::model::SiteId;
+use cheops_scope::ServiceName;
+use http::header::{COOKIE, HOST};
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
+use hyper::body::Incoming;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::rt::TokioIo;
+
+use super::attempts::Fate;
+use super::body::Sent;
+use super::headers::{self, Pseudonym, SITE};
+use super::refusal::Refused;
+use super::{Asked, Failed, is_for_services};
+use crate::config::ServiceConfig;
+use crate::exec::web::{self, Roots};
+
+pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, Sent>;
+
+/// For all services of the site.
+pub(super) fn client(services: &[ServiceConfig]) -> Result<Client, String> {
+    let secure = services.iter().any(|service| service.upstream.scheme_str() == Some("https"));
+    web::client(if secure { Roots::Native } else { Roots::None })
+}
+
+/// One service.
+pub(super) struct Service {
+    pub(super) config_name: ServiceName,
+    pub(super) pseudonym: Pseudonym,
+    site: SiteId,
+    site_header: HeaderValue,
+    scheme: Scheme,
+    authority: Option<Authority>,
+    prefix: String,
+    client: Client,
+}
+
+impl Service {
+    pub(super) fn new(site: &SiteId, config: &ServiceConfig, client: Client) -> Self {
+        let site_header = HeaderValue::try_from(site.as_str());
+        Self {
+            pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
+            config_name: config.name.clone(),
+            site: site.clone(),
+            site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
+            scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
+            authority: config.upstream.authority().cloned(),
+            prefix: config.upstream.path().trim_end_matches('/').to_owned(),
+            client,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.config_name.as_str()
+    }
+
+    /// Sends the request. The answer is as the service gave it, but for what belongs to its
+    /// connection.
+    pub(super) async fn ask(
+        &self,
+        Asked { mut head, upgrade }: Asked,
+        body: Sent,
+    ) -> Result<Response<Incoming>, Failed> {
+        head.uri = self.address(&head.uri)?;
+        head.version = Version::HTTP_11;
+        self.pseudonym.sign(&mut head.headers);
+        let client_side = upgrade.map(|(protocol, on_upgrade)| {
+            headers::upgrade_to(&mut head.headers, protocol);
+            on_upgrade
+        });
+        let sent = self.client.request(Request::from_parts(head, body)).await;
+        let mut response = sent.map_err(|error| self.failed(&error))?;
+        let service_side = hyper::upgrade::on(&mut response);
+        let protocol = headers::strip(response.headers_mut());
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let (Some(client_side), Some(protocol)) = (client_side, protocol) else {
+                let why = "it went over to a protocol that nobody asked for";
+                let refused = Refused::broken_off(self.name(), &self.site, why);
+                return Err(Failed { fate: Fate::Unknown, refused });
+            };
+            headers::upgrade_to(response.headers_mut(), protocol);
+            tokio::spawn(join(client_side, service_side));
+        }
+        self.pseudonym.sign(response.headers_mut());
+        response.headers_mut().insert(SITE, self.site_header.clone());
+        Ok(response)
+    }
+
+    fn address(&self, asked: &Uri) -> Result<Uri, Failed> {
+        let path = asked.path_and_query().map_or("/", PathAndQuery::as_str);
+        let path = match self.prefix.is_empty() {
+            true => asked.path_and_query().cloned(),
+            false => PathAndQuery::try_from(format!("{}{path}", self.prefix)).ok(),
+        };
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority.clone_from(&self.authority);
+        parts.path_and_query = Some(path.unwrap_or(PathAndQuery::from_static("/")));
+        Uri::from_parts(parts).map_err(|error| Failed {
+            fate: Fate::NeverArrived,
+            refused: Refused::bad_target(&error.to_string()),
+        })
+    }
+
+    fn failed(&self, error: &legacy::Error) -> Failed {
+        let why = web::causes(error);
+        if error.is_connect() {
+            let refused = Refused::unreachable_service(self.name(), &self.site, &why);
+            return Failed { fate: Fate::NeverArrived, refused };
+        }
+        let refused = Refused::broken_off(self.name(), &self.site, &why);
+        Failed { fate: Fate::Unknown, refused }
+    }
+}
+
+/// What both speak after an upgrade is theirs alone.
+async fn join(client: hyper::upgrade::OnUpgrade, service: hyper::upgrade::OnUpgrade) {
+    let (Ok(client), Ok(service)) = tokio::join!(client, service) else { return };
+    let (mut client, mut service) = (TokioIo::new(client), TokioIo::new(service));
+    // Either may leave at any time.
+    let _left = tokio::io::copy_bidirectional(&mut client, &mut service).await;
+}
+
+/// Brings what the versions of HTTP say in different ways into one form, and refuses what is not
+/// meant for a service.
+pub(super) fn normalise(head: &mut Parts) -> Result<(), Refused> {
+    if !is_for_services(&head.method) {
+        return Err(Refused::bad_target("`CONNECT` asks for a tunnel; this is a service's proxy"));
+    }
+    if !head.uri.path().starts_with('/') {
+        return Err(Refused::bad_target("its target is no path"));
+    }
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return Err(Refused::bad_target("it has two `Host` headers"));
+    }
+    if head.version == Version::HTTP_11 && host.is_none() {
+        return Err(Refused::bad_target("it has no `Host` header"));
+    }
+    // HTTP/2 has it in the target; and a target with a host counts more than the header.
+    if let Some(authority) = head.uri.authority() {
+        let host = HeaderValue::try_from(authority.as_str());
+        let host = host.map_err(|error| Refused::bad_target(&error.to_string()))?;
+        head.headers.insert(HOST, host);
+    }
+    if head.version == Version::HTTP_2 {
+        join_cookies(&mut head.headers);
+    }
+    Ok(())
+}
+
+/// HTTP/2 may send the parts of a cookie header apart; HTTP/1.1 has one.
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let parts: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&parts.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
+    }
+}

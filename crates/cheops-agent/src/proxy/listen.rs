@@ -1,0 +1,100 @@
+//! Connections of clients, each with its requests one after the other or, by HTTP/2, at once.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use super::Proxies;
+use super::framing::Guarded;
+use super::here::Service;
+
+/// Who sends the head of a request more slowly than that holds a place for nothing.
+const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// So many clients of one service at once; others wait.
+const MOST_CONNECTIONS: usize = 8_192;
+const MOST_STREAMS: u32 = 256;
+/// What may be under way when the agent stops has so long to come to its end.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// A port that a service's proxy has taken.
+pub(crate) struct Listening {
+    service: String,
+    listener: TcpListener,
+}
+
+impl Listening {
+    /// Takes the port.
+    pub(crate) async fn bind(service: &str, address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        Ok(Self { service: service.to_owned(), listener })
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the agent stops.
+    pub(crate) async fn serve(self, proxies: Proxies, mut stopping: watch::Receiver<bool>) {
+        let Some(service) = proxies.0.services.get(&self.service).cloned() else { return };
+        let graceful = GracefulShutdown::new();
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                _ = stopping.wait_for(|stop| *stop) => break,
+            };
+            match accepted {
+                Ok((stream, client)) => {
+                    let connection = connection(stream, client, &proxies, &service, &graceful);
+                    tokio::spawn(async move {
+                        connection.await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    // For example too many open files: that passes, and must not spin.
+                    tracing::warn!(%error, service = %self.service, "a client was not let in");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+        let _left = tokio::time::timeout(LAST_ANSWERS, graceful.shutdown()).await;
+    }
+}
+
+fn connection(
+    stream: TcpStream,
+    client: SocketAddr,
+    proxies: &Proxies,
+    service: &Arc<Service>,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + use<> {
+    let _best_effort = stream.set_nodelay(true);
+    let (proxies, service) = (proxies.clone(), service.clone());
+    let answer = service_fn(move |request| {
+        let (proxies, service) = (proxies.clone(), service.clone());
+        async move { Ok::<_, Infallible>(proxies.answer(&service, request, client.ip()).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MOST_STREAMS);
+    let serving =
+        builder.serve_connection_with_upgrades(TokioIo::new(Guarded::new(stream)), answer);
+    let watched = graceful.watch(serving.into_owned());
+    async move {
+        if let Err(error) = watched.await {
+            tracing::debug!(%client, %error, "a client's connection ended early");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which scope was seen with which request id, for as long as a service may go on working on it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many names are remembered; beyond it the oldest are forgotten.
+const MOST: usize = 200_000;
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Recalled {
+    /// Requests under this scope.
+    Scope(Arc<str>),
+    /// Requests under different scopes carried it at the same time: it says nothing.
+    Several,
+}
+
+/// What is remembered.
+#[derive(Debug)]
+pub(super) struct Memory {
+    lasts: Duration,
+    names: Mutex<Names>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    known: HashMap<Arc<str>, (Recalled, Instant)>,
+    /// When each is looked at again, in order.
+    ages: VecDeque<(Instant, Arc<str>)>,
+}
+
+impl Memory {
+    pub(super) fn new(lasts: Duration) -> Self {
+        Self { lasts, names: Mutex::default() }
+    }
+
+    /// Whether nothing was ever remembered, or all of it is forgotten.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names().known.is_empty()
+    }
+
+    /// Remembers that these names are of requests under that scope, from now on.
+    pub(super) fn keep(&self, names: &[String], scope: &Arc<str>, now: Instant) {
+        let until = now + self.lasts;
+        let mut kept = self.names();
+        kept.forget(now);
+        for name in names {
+            match kept.known.get_mut(name.as_str()) {
+                Some((recalled, last)) => {
+                    *last = until;
+                    if *recalled != Recalled::Scope(scope.clone()) {
+                        *recalled = Recalled::Several;
+                    }
+                }
+                None => {
+                    let name: Arc<str> = name.as_str().into();
+                    kept.known.insert(name.clone(), (Recalled::Scope(scope.clone()), until));
+                    kept.ages.push_back((until, name));
+                }
+            }
+        }
+    }
+
+    /// What the first of these names that is known stands for.
+    pub(super) fn recall(&self, names: &[String], now: Instant) -> Option<Recalled> {
+        let mut kept = self.names();
+        let until = now + self.lasts;
+        names.iter().find_map(|name| {
+            let (recalled, last) = kept.known.get_mut(name.as_str())?;
+            (*last > now).then(|| {
+                // Whoever still speaks of it may go on to.
+                *last = until;
+                recalled.clone()
+            })
+        })
+    }
+
+    fn names(&self) -> std::sync::MutexGuard<'_, Names> {
+        // Nothing here leaves it half changed.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Names {
+    /// What was not spoken of for long enough, and the oldest if there are too many.
+    fn forget(&mut self, now: Instant) {
+        while let Some((looked_at, name)) = self.ages.front() {
+            let too_many = self.known.len() >= MOST;
+            if *looked_at > now && !too_many {
+                return;
+            }
+            let name = name.clone();
+            self.ages.pop_front();
+            match self.known.get(&name) {
+                Some((_, until)) if *until > now && !too_many => {
+                    self.ages.push_back((*until, name));
+                }
+                _ => drop(self.known.remove(&name)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_name_is_known_until_nobody_has_spoken_of_it_for_a_while() {
+        let memory = Memory::new(Duration::from_secs(10));
+        let (start, scope) = (Instant::now(), Arc::<str>::from("image: lyon"));
+        let at = |seconds| start + Duration::from_secs(seconds);
+        memory.keep(&names(&["a", "b"]), &scope, at(0));
+        let lyon = Some(Recalled::Scope(scope.clone()));
+        assert_eq!(memory.recall(&names(&["unknown", "a"]), at(9)), lyon);
+        assert_eq!(memory.recall(&names(&["b"]), at(11)), None);
+        assert_eq!(memory.recall(&names(&["a"]), at(18)), lyon, "it was spoken of at 9");
+        memory.keep(&names(&["c"]), &scope, at(60));
+        assert_eq!(memory.names().known.len(), 1, "what is too old is gone");
+    }
+
+    #[test]
+    fn a_name_used_with_two_scopes_at_once_says_nothing() {
+        let memory = Memory::new(Duration::from_secs(10));
+        let now = Instant::now();
+        for scope in ["image: lyon", "image: paris"] {
+            memory.keep(&names(&["a"]), &scope.into(), now);
+        }
+        assert_eq!(memory.recall(&names(&["a"]), now), Some(Recalled::Several));
+    }
+
+    #[test]
+    fn there_is_a_limit_and_the_oldest_go_first() {
+        let memory = Memory::new(Duration::from_secs(10));
+        let (now, scope) = (Instant::now(), "image: lyon".into());
+        for n in 0..MOST + 100 {
+            memory.keep(&[n.to_string()], &scope, now);
+        }
+        assert!(memory.names().known.len() <= MOST);
+        assert_eq!(memory.recall(&names(&["0"]), now), None);
+        assert!(memory.recall(&[(MOST + 99).to_string()], now).is_some());
+    }
+}

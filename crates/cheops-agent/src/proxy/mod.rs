@@ -1,0 +1,320 @@
+//! Reverse proxies in front of the application's services: each request runs where its scope says.
+//!
+//! A request without a scope goes to the service of this site, as if nothing were there. One with
+//! a scope goes to the site that the scope names for the service, over the mesh if that is another
+//! one, and carries marks by which the calls that the service makes for it are known again: they
+//! run under the same scope.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `listen`, `framing` | connections of clients, and where their messages begin and end |
+//! | `scope`, `memory` | under which scope a request runs |
+//! | `atlas`, `attempts` | where that is, and when to try elsewhere |
+//! | `here` | the service of this site |
+//! | `headers`, `body` | what passes through, and how |
+//! | `refusal` | answers of this proxy itself |
+
+mod atlas;
+mod attempts;
+mod body;
+mod framing;
+mod headers;
+mod here;
+mod listen;
+mod memory;
+mod refusal;
+mod scope;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use cheops_core::model::SiteId;
+use cheops_scope::Target;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+
+use self::atlas::Atlas;
+use self::attempts::{Collaboration, Fate};
+use self::body::{Arriving, Returned, Sent, Supply};
+use self::headers::{ERROR, SITE};
+use self::here::Service;
+use self::memory::{Memory, Recalled};
+use self::refusal::{Refused, UNREACHABLE};
+use crate::config::{ProxyConfig, ServiceConfig};
+use crate::peers::{Peers, TunnelError};
+
+pub(crate) use self::listen::Listening;
+
+/// The proxies of a site.
+#[derive(Clone)]
+pub(crate) struct Proxies(Arc<Inner>);
+
+struct Inner {
+    me: SiteId,
+    services: BTreeMap<String, Arc<Service>>,
+    peers: Peers,
+    atlas: Atlas,
+    memory: Memory,
+    answer_limit: Duration,
+}
+
+/// A request on its way, without its body.
+struct Asked {
+    head: Parts,
+    /// What the client wants to go over to, and its end of that.
+    upgrade: Option<(HeaderValue, OnUpgrade)>,
+}
+
+/// Why an attempt came to nothing.
+struct Failed {
+    fate: Fate,
+    refused: Refused,
+}
+
+impl Proxies {
+    /// For these services. Nobody is listened to yet.
+    pub(crate) fn new(
+        me: &SiteId,
+        services: &[ServiceConfig],
+        config: &ProxyConfig,
+        peers: Peers,
+    ) -> Result<Self, String> {
+        let names = services.iter().map(|service| service.name.clone()).collect();
+        let atlas = Atlas::new(me, names, peers.clone())
+            .ok_or_else(|| format!("`{me}` cannot be named in a scope"))?;
+        let client = here::client(services)?;
+        let service = |service: &ServiceConfig| {
+            let name = service.name.to_string();
+            (name, Arc::new(Service::new(me, service, client.clone())))
+        };
+        Ok(Self(Arc::new(Inner {
+            me: me.clone(),
+            services: services.iter().map(service).collect(),
+            peers,
+            atlas,
+            memory: Memory::new(config.remember),
+            answer_limit: config.answer_limit,
+        })))
+    }
+
+    /// Answers a client.
+    async fn answer(
+        &self,
+        service: &Service,
+        mut request: Request<Incoming>,
+        client: IpAddr,
+    ) -> Response<Returned> {
+        let on_upgrade = hyper::upgrade::on(&mut request);
+        let (head, body) = request.into_parts();
+        match self.route(service, head, Arriving::Here(body), on_upgrade, client).await {
+            Ok(response) => response,
+            Err(refused) => self.refuse(refused).map(Either::Right),
+        }
+    }
+
+    fn refuse(&self, refused: Refused) -> Response<Body> {
+        let mut response = refused.into_response();
+        if let Ok(site) = HeaderValue::try_from(self.0.me.as_str()) {
+            response.headers_mut().insert(SITE, site);
+        }
+        response
+    }
+
+    async fn route(
+        &self,
+        service: &Service,
+        mut head: Parts,
+        body: Arriving,
+        on_upgrade: OnUpgrade,
+        client: IpAddr,
+    ) -> Result<Response<Returned>, Refused> {
+        here::normalise(&mut head)?;
+        if service.pseudonym.is_in(&head.headers) {
+            return Err(Refused::in_a_circle(service.name()));
+        }
+        let scope = self.scope_of(&head.headers)?;
+        let upgrade = headers::strip(&mut head.headers).map(|protocol| (protocol, on_upgrade));
+        headers::forwarded_for(&mut head.headers, client);
+        let mut asked = Asked { head, upgrade };
+        let Some(scope) = scope else {
+            let here = self.here(service, asked, Sent::Once(body)).await;
+            return here.map_err(|failed| failed.refused);
+        };
+        let placement = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
+        scope::mark(&mut asked.head.headers, &scope);
+        self.remember(&asked.head.headers, &scope);
+        match placement.of(&service.config_name) {
+            None => {
+                let here = self.here(service, asked, Sent::Once(body)).await;
+                here.map_err(|failed| failed.refused)
+            }
+            Some(placed) => self.follow(service, asked, body, &placed.target).await,
+        }
+    }
+
+    /// Under which scope a request runs, if under one.
+    fn scope_of(&self, headers: &http::HeaderMap) -> Result<Option<Arc<str>>, Refused> {
+        let carried = scope::carried(headers);
+        if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
+            return Ok(Some(scope.trim().into()));
+        }
+        if self.0.memory.is_empty() {
+            return Ok(None);
+        }
+        match self.0.memory.recall(&scope::correlations(headers), Instant::now()) {
+            None => Ok(None),
+            Some(Recalled::Scope(scope)) => Ok(Some(scope)),
+            Some(Recalled::Several) => Err(Refused::several_scopes()),
+        }
+    }
+
+    fn remember(&self, headers: &http::HeaderMap, scope: &Arc<str>) {
+        self.0.memory.keep(&scope::correlations(headers), scope, Instant::now());
+    }
+
+    /// Tries the sites of a target until one answers.
+    async fn follow(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Arriving,
+        target: &Target,
+    ) -> Result<Response<Returned>, Refused> {
+        let sites = attempts::sites(target).map_err(|collaboration| match collaboration {
+            Collaboration::Replication => Refused::not_here("replication", "&"),
+            Collaboration::Cross => Refused::not_here("spreading over sites", "%"),
+        })?;
+        let (last, earlier) = match sites.split_last() {
+            Some((last, [])) => {
+                let attempt = self.attempt(service, last, asked, Sent::Once(body)).await;
+                return attempt.map_err(|failed| failed.refused);
+            }
+            Some(split) => split,
+            // `around` came to nothing.
+            None => return Err(Refused::nobody_near(service.name())),
+        };
+        let method = asked.head.method.clone();
+        let supply = Supply::of(body).await;
+        let supply = supply.map_err(|error| Refused::broken_request(&error.to_string()))?;
+        let mut untried = None;
+        for site in earlier {
+            let Some(body) = supply.next() else { break };
+            let attempt = self.attempt(service, site, again(&asked), body).await;
+            match attempt {
+                Ok(response) if !fate_of(&response).allows_another(&method) => return Ok(response),
+                Err(failed) if !failed.fate.allows_another(&method) => return Err(failed.refused),
+                failed => untried = Some(failed),
+            }
+        }
+        match (supply.next(), untried) {
+            (Some(body), _) => {
+                let attempt = self.attempt(service, last, asked, body).await;
+                attempt.map_err(|failed| failed.refused)
+            }
+            // The body is gone: what the last attempt came to is the answer.
+            (None, Some(attempt)) => attempt.map_err(|failed| failed.refused),
+            (None, None) => Err(Refused::nobody_near(service.name())),
+        }
+    }
+
+    async fn attempt(
+        &self,
+        service: &Service,
+        site: &SiteId,
+        asked: Asked,
+        body: Sent,
+    ) -> Result<Response<Returned>, Failed> {
+        if *site == self.0.me {
+            return self.here(service, asked, body).await;
+        }
+        if let Some((protocol, _)) = &asked.upgrade {
+            let protocol = String::from_utf8_lossy(protocol.as_bytes()).into_owned();
+            let refused = Refused::no_upgrade(&protocol, site);
+            return Err(Failed { fate: Fate::Answered(StatusCode::NOT_IMPLEMENTED), refused });
+        }
+        let mut head = asked.head;
+        service.pseudonym.sign(&mut head.headers);
+        let request = Request::from_parts(head, Body::new(body));
+        let passing = self.0.peers.ask_service(site, service.name(), request);
+        match tokio::time::timeout(self.0.answer_limit, passing).await {
+            Ok(Ok(response)) => Ok(response.map(Either::Right)),
+            Ok(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
+                fate: Fate::NeverArrived,
+                refused: Refused::unreachable_site(site, &error.to_string()),
+            }),
+            Ok(Err(error)) => Err(Failed {
+                fate: Fate::Unknown,
+                refused: Refused::broken_off(service.name(), site, &error.to_string()),
+            }),
+            Err(_late) => Err(self.too_late(service, site)),
+        }
+    }
+
+    async fn here(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Sent,
+    ) -> Result<Response<Returned>, Failed> {
+        match tokio::time::timeout(self.0.answer_limit, service.ask(asked, body)).await {
+            Ok(answered) => answered.map(|response| response.map(Either::Left)),
+            Err(_late) => Err(self.too_late(service, &self.0.me)),
+        }
+    }
+
+    fn too_late(&self, service: &Service, site: &SiteId) -> Failed {
+        let seconds = self.0.answer_limit.as_secs();
+        Failed { fate: Fate::Unknown, refused: Refused::too_late(service.name(), site, seconds) }
+    }
+
+    /// Answers another site's agent, which decided that the request is to run here.
+    pub(crate) async fn answer_peer(
+        &self,
+        service: &str,
+        request: Request<Body>,
+    ) -> Response<Body> {
+        let Some(service) = self.0.services.get(service) else {
+            return self.refuse(Refused::no_such_service(service, &self.0.me));
+        };
+        let (head, body) = request.into_parts();
+        if let Ok(Some(scope)) = scope::carried(&head.headers) {
+            self.remember(&head.headers, &scope.trim().into());
+        }
+        let asked = Asked { head, upgrade: None };
+        let body = Sent::Once(Arriving::FromPeer(body));
+        match self.here(service, asked, body).await {
+            Ok(response) => response.map(Body::new),
+            Err(failed) => self.refuse(failed.refused),
+        }
+    }
+}
+
+/// The same request for another attempt.
+fn again(asked: &Asked) -> Asked {
+    let mut head = Request::new(()).into_parts().0;
+    head.method = asked.head.method.clone();
+    head.uri = asked.head.uri.clone();
+    head.headers = asked.head.headers.clone();
+    // Whoever goes over to another protocol does so with the last site that is asked.
+    Asked { head, upgrade: None }
+}
+
+/// What became of a request, as the agent that ran it says.
+fn fate_of(response: &Response<Returned>) -> Fate {
+    match response.headers().get(ERROR) {
+        None => Fate::Answered(response.status()),
+        Some(code) if code == UNREACHABLE => Fate::NeverArrived,
+        Some(_) => Fate::Unknown,
+    }
+}
+
+/// Whether a method has a meaning here: a proxy of a service opens no tunnels.
+fn is_for_services(method: &Method) -> bool {
+    *method != Method::CONNECT
+}

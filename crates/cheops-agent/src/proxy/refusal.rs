@@ -1,0 +1,139 @@
+//! Answers that no service gave: this proxy says so, why, and what can be done.
+
+use axum::body::Body;
+use bytes::Bytes;
+use cheops_api::{PROBLEM_JSON, Problem};
+use cheops_core::model::SiteId;
+use cheops_scope::{Look, Problems};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+
+use super::headers::ERROR;
+
+/// Why a request has no answer of a service. The code is for programs, and stays as it is.
+#[derive(Debug)]
+pub(super) struct Refused {
+    code: &'static str,
+    problem: Box<Problem>,
+}
+
+/// The code of an answer which says that no service has seen the request.
+pub(super) const UNREACHABLE: &str = "unreachable";
+
+impl Refused {
+    fn new(status: StatusCode, code: &'static str, title: &str, detail: impl Into<String>) -> Self {
+        Self { code, problem: Box::new(Problem::new(status.as_u16(), title, detail)) }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.problem.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn bad_scope(problems: &Problems) -> Self {
+        let detail = problems.render(Look::Plain);
+        let mut refused = Self::new(
+            StatusCode::BAD_REQUEST,
+            "bad-scope",
+            "the scope cannot be followed",
+            detail.trim_end(),
+        )
+        .hint("nothing was run; `cheops scope 'EXPR'` explains a scope");
+        if let Ok(listed) = serde_json::to_value(problems) {
+            refused.problem.extensions.insert("problems".into(), listed);
+        }
+        refused
+    }
+
+    pub(super) fn two_scopes(detail: String) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-scope", "the scope cannot be followed", detail)
+            .hint("nothing was run; send one `X-Scope` header")
+    }
+
+    pub(super) fn several_scopes() -> Self {
+        let detail = "its request id was used under different scopes at the same time, so it \
+                      cannot be told under which of them this request is to run";
+        Self::new(StatusCode::CONFLICT, "ambiguous-scope", "the scope is not clear", detail)
+            .hint("give each request an id of its own, or none, or pass `X-Scope` on")
+    }
+
+    pub(super) fn not_here(what: &str, symbol: &str) -> Self {
+        let detail = format!("{what} (`{symbol}`) of requests to services is not supported yet");
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
+            .hint("`cheops http` hands in a request as an operation on several sites")
+    }
+
+    pub(super) fn nobody_near(service: &str) -> Self {
+        let detail = format!("the scope names no site that could be asked for `{service}`");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, UNREACHABLE, "no site is near enough", detail)
+            .hint("`cheops sites` shows the distances that `around` goes by")
+    }
+
+    pub(super) fn unreachable_site(site: &SiteId, why: &str) -> Self {
+        let detail = format!("site `{site}` cannot be reached: {why}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, UNREACHABLE, "a site cannot be reached", detail)
+            .hint("`cheops sites` shows which sites are heard; `a ; b` in a scope falls back to b")
+    }
+
+    pub(super) fn unreachable_service(service: &str, site: &SiteId, why: &str) -> Self {
+        let detail = format!("service `{service}` of site `{site}` cannot be reached: {why}");
+        Self::new(StatusCode::BAD_GATEWAY, UNREACHABLE, "a service cannot be reached", detail)
+            .hint("is it running? `upstream` in the agent's config names its address")
+    }
+
+    pub(super) fn broken_off(service: &str, site: &SiteId, why: &str) -> Self {
+        let detail = format!(
+            "service `{service}` of site `{site}` broke off before it answered: {why}; the \
+             request may or may not have been carried out"
+        );
+        Self::new(StatusCode::BAD_GATEWAY, "broken-off", "no answer", detail)
+    }
+
+    pub(super) fn too_late(service: &str, site: &SiteId, seconds: u64) -> Self {
+        let detail = format!(
+            "service `{service}` of site `{site}` did not begin to answer within {seconds} s; the \
+             request may or may not have been carried out"
+        );
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "time-limit", "no answer in time", detail)
+            .hint("`answer_limit` in `[proxy]` of the agent's config is the limit")
+    }
+
+    pub(super) fn no_such_service(service: &str, site: &SiteId) -> Self {
+        let detail = format!("site `{site}` has no service `{service}`");
+        Self::new(StatusCode::BAD_GATEWAY, UNREACHABLE, "no such service", detail)
+            .hint("`[[services]]` in the config of that site's agent lists them")
+    }
+
+    pub(super) fn broken_request(why: &str) -> Self {
+        let detail = format!("the request's body broke off: {why}");
+        Self::new(StatusCode::BAD_REQUEST, "broken-request", "half a request", detail)
+    }
+
+    pub(super) fn bad_target(detail: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", "not a request to a service", detail)
+    }
+
+    pub(super) fn in_a_circle(service: &str) -> Self {
+        let detail = format!("the request came back to the proxy of `{service}` it had left from");
+        Self::new(StatusCode::LOOP_DETECTED, "loop", "the request goes round in circles", detail)
+            .hint("does `upstream` name the service itself, and not a proxy?")
+    }
+
+    pub(super) fn no_upgrade(protocol: &str, site: &SiteId) -> Self {
+        let detail = format!("an upgrade to `{protocol}` is not passed on to site `{site}`");
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
+            .hint("connect to that site's own proxy")
+    }
+
+    pub(super) fn into_response(self) -> Response<Body> {
+        let text = serde_json::to_string(&self.problem).unwrap_or_default() + "\n";
+        let mut response = Response::new(Body::new(Full::new(Bytes::from(text))));
+        *response.status_mut() =
+            StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        headers.insert(ERROR, HeaderValue::from_static(self.code));
+        response
+    }
+}

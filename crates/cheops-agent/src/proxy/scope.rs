@@ -1,0 +1,218 @@
+//! Which scope a request runs under: what its headers say, and what was remembered of the request
+//! on whose behalf it is made.
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+/// The scope, spelt out.
+pub(super) const SCOPE: HeaderName = HeaderName::from_static("x-scope");
+const CHEOPS_SCOPE: HeaderName = HeaderName::from_static("x-cheops-scope");
+const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
+/// The scope among what travels with a trace.
+const MEMBER: &str = "cheops-scope";
+
+const OPENSTACK: HeaderName = HeaderName::from_static("x-openstack-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const B3: HeaderName = HeaderName::from_static("b3");
+const B3_TRACE: HeaderName = HeaderName::from_static("x-b3-traceid");
+
+/// What baggage may not hold as it is.
+const IN_BAGGAGE: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\').add(b'%').add(b'=');
+
+/// Two scopes where there can be one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request carries two scopes, `{0}` and `{1}`")]
+pub(super) struct TwoScopes(String, String);
+
+/// The scope that the request itself carries.
+pub(super) fn carried(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, TwoScopes> {
+    let mut found: Option<Cow<'_, str>> = None;
+    let spelt = headers.get_all(SCOPE).iter().chain(headers.get_all(CHEOPS_SCOPE));
+    for value in spelt {
+        let scope = String::from_utf8_lossy(value.as_bytes());
+        match &found {
+            Some(first) if first.trim() != scope.trim() => {
+                return Err(TwoScopes(first.to_string(), scope.into_owned()));
+            }
+            _ => found = Some(scope),
+        }
+    }
+    Ok(found.or_else(|| in_baggage(headers)))
+}
+
+fn in_baggage(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    let lists = headers.get_all(BAGGAGE).iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).find_map(|member| {
+        let (name, value) = member.split_once('=')?;
+        let value = value.split(';').next().unwrap_or_default().trim();
+        let is_ours = name.trim() == MEMBER && !value.is_empty();
+        is_ours.then(|| Cow::Owned(percent_decode_str(value).decode_utf8_lossy().into_owned()))
+    })
+}
+
+/// Names under which a service may speak of the request it works on. They differ in kind, so that
+/// no value of one is taken for that of another.
+pub(super) fn correlations(headers: &HeaderMap) -> Vec<String> {
+    let one = |name: &HeaderName, kind: &str| {
+        let mut values = headers.get_all(name).iter();
+        let (value, more) = (values.next()?, values.next());
+        // Two of them name nobody.
+        let value = value.to_str().ok().filter(|value| more.is_none() && is_name(value))?;
+        Some(format!("{kind}:{value}"))
+    };
+    let trace = |id: Option<&str>| id.filter(|id| is_trace(id)).map(|id| format!("trace:{id}"));
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let parent = text(&TRACEPARENT).and_then(|value| value.split('-').nth(1));
+    let b3 = text(&B3).and_then(|value| value.split('-').next());
+    [
+        one(&OPENSTACK, "openstack"),
+        trace(parent),
+        one(&REQUEST_ID, "request"),
+        trace(b3),
+        trace(text(&B3_TRACE)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn is_name(value: &str) -> bool {
+    (8..=128).contains(&value.len())
+}
+
+fn is_trace(id: &str) -> bool {
+    matches!(id.len(), 16 | 32)
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && id.bytes().any(|byte| byte != b'0')
+}
+
+/// Gives a scoped request every mark by which a service may speak of it, and the scope itself.
+pub(super) fn mark(headers: &mut HeaderMap, scope: &str) {
+    let id = uuid::Uuid::new_v4();
+    // Nova takes an id of exactly this form, and only if it is alone.
+    let openstack: Vec<_> = headers.get_all(OPENSTACK).iter().collect();
+    if !matches!(openstack[..], [one] if is_openstack(one.as_bytes())) {
+        set(headers, OPENSTACK, format!("req-{id}"));
+    }
+    if !headers.contains_key(REQUEST_ID) {
+        set(headers, REQUEST_ID, id.to_string());
+    }
+    if !headers.contains_key(TRACEPARENT) && !headers.contains_key(B3) {
+        let span = id.as_u64_pair().1;
+        set(headers, TRACEPARENT, format!("00-{}-{span:016x}-01", id.simple()));
+    }
+    headers.remove(CHEOPS_SCOPE);
+    set(headers, SCOPE, scope.to_owned());
+    if in_baggage(headers).is_none() {
+        let member = format!("{MEMBER}={}", utf8_percent_encode(scope, IN_BAGGAGE));
+        if let Ok(member) = HeaderValue::try_from(member) {
+            headers.append(BAGGAGE, member);
+        }
+    }
+}
+
+/// `req-` and a UUID in lower case.
+fn is_openstack(value: &[u8]) -> bool {
+    let uuid = value.strip_prefix(b"req-");
+    uuid.is_some_and(|uuid| {
+        !uuid.iter().any(u8::is_ascii_uppercase)
+            && uuid.len() == 36
+            && uuid::Uuid::try_parse_ascii(uuid).is_ok()
+    })
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: String) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn a_scope_is_found_where_it_is_spelt_out_then_in_the_baggage() {
+        type Lines = [(&'static str, &'static str)];
+        let cases: &[(&Lines, Option<&str>)] = &[
+            (&[], None),
+            (&[("x-scope", "{image: lyon}")], Some("{image: lyon}")),
+            (&[("x-cheops-scope", "image: lyon")], Some("image: lyon")),
+            (&[("baggage", "a=b, cheops-scope=%7Bimage%3A%20lyon%7D;p=1")], Some("{image: lyon}")),
+            (
+                &[("baggage", "cheops-scope=image:lyon"), ("x-scope", "image: paris")],
+                Some("image: paris"),
+            ),
+            (&[("x-scope", "image: lyon"), ("x-cheops-scope", "image: lyon")], Some("image: lyon")),
+            (&[("baggage", "cheops-scope=")], None),
+        ];
+        for (lines, expected) in cases {
+            assert_eq!(carried(&headers(lines)).unwrap().as_deref(), *expected, "{lines:?}");
+        }
+        let two = headers(&[("x-scope", "image: lyon"), ("x-scope", "image: paris")]);
+        assert!(carried(&two).is_err());
+    }
+
+    #[test]
+    fn a_scoped_request_can_be_spoken_of_in_every_way() {
+        let mut sent = HeaderMap::new();
+        mark(&mut sent, "{compute: paris, image: lyon}");
+        let names = correlations(&sent);
+        assert_eq!(names.len(), 3, "{names:?}");
+        let openstack = sent[&OPENSTACK].to_str().unwrap();
+        assert!(is_openstack(openstack.as_bytes()), "{openstack}");
+        sent.remove(SCOPE);
+        assert_eq!(carried(&sent).unwrap().unwrap(), "{compute: paris, image: lyon}");
+    }
+
+    #[test]
+    fn ids_that_a_client_chose_are_kept_and_one_that_nova_would_not_take_is_replaced() {
+        let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
+        let mut sent = headers(&[("x-openstack-request-id", own), ("x-request-id", "mine-mine")]);
+        mark(&mut sent, "image: lyon");
+        assert_eq!(sent[&OPENSTACK], own);
+        assert_eq!(sent[&REQUEST_ID], "mine-mine");
+        let upper = own.to_uppercase().replace("REQ", "req");
+        for bad in [vec![upper.as_str()], vec![own, own], vec!["mine"]] {
+            let lines: Vec<_> = bad.iter().map(|id| ("x-openstack-request-id", *id)).collect();
+            let mut sent = headers(&lines);
+            mark(&mut sent, "image: lyon");
+            assert_eq!(sent.get_all(&OPENSTACK).iter().count(), 1);
+            assert!(is_openstack(sent[&OPENSTACK].as_bytes()), "{bad:?}");
+            assert_ne!(sent[&OPENSTACK], own);
+        }
+    }
+
+    #[test]
+    fn a_name_is_of_its_kind_and_alone() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+        let found = correlations(&headers(&[("traceparent", &parent), ("x-request-id", trace)]));
+        assert_eq!(found, [format!("trace:{trace}"), format!("request:{trace}")]);
+        assert_eq!(
+            correlations(&headers(&[("b3", &format!("{trace}-1-1"))])),
+            [format!("trace:{trace}")]
+        );
+        let nothing: [&[(&str, &str)]; 4] = [
+            &[("traceparent", "00-00000000000000000000000000000000-00f067aa0ba902b7-01")],
+            &[("traceparent", "junk")],
+            &[("x-request-id", "first-id"), ("x-request-id", "second-id")],
+            &[("x-request-id", "1")],
+        ];
+        for lines in nothing {
+            assert!(correlations(&headers(lines)).is_empty(), "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Proxies in front of an application that knows nothing of them: where requests run, and what is
+//! left of them on the way.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
+
+mod stage;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::IntoResponse;
+use axum::routing::{any, post};
+use futures_util::future::join_all;
+use http::{HeaderMap, Method, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use stage::{Stage, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+const COMPUTE: usize = 0;
+const IMAGE: usize = 1;
+
+/// One whole instance of the application: a compute service that asks an image service.
+struct Site {
+    name: String,
+    /// Where compute finds image: the proxy, once it is there.
+    image: OnceLock<SocketAddr>,
+    /// Which headers of the request it works on compute passes on.
+    passes_on: Vec<&'static str>,
+    asked: AtomicUsize,
+    down: AtomicUsize,
+    left: Notify,
+}
+
+struct Application {
+    stage: Stage,
+    sites: Vec<Arc<Site>>,
+}
+
+impl Application {
+    async fn of(count: usize, passes_on: &[&'static str]) -> Self {
+        let mut sites = Vec::new();
+        let mut upstreams = Vec::new();
+        for n in 1..=count {
+            let site = Arc::new(Site {
+                name: format!("site{n}"),
+                image: OnceLock::new(),
+                passes_on: passes_on.to_vec(),
+                asked: AtomicUsize::new(0),
+                down: AtomicUsize::new(0),
+                left: Notify::new(),
+            });
+            let compute = Router::new().route("/v1/servers", post(boot)).with_state(site.clone());
+            upstreams.push((listen(compute).await, listen(image_service(&site)).await));
+            sites.push(site);
+        }
+        let services = |site: usize| {
+            let (compute, image) = upstreams[site];
+            format!(
+                "[proxy]\nanswer_limit = \"20s\"\n\
+                 [[services]]\nname = \"compute\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{compute}\"\n\
+                 [[services]]\nname = \"image\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{image}\"\n"
+            )
+        };
+        let stage = Stage::each(count, services).await;
+        for (n, site) in sites.iter().enumerate() {
+            site.image.set(stage.proxy_address(n, IMAGE)).unwrap();
+        }
+        Self { stage, sites }
+    }
+
+    async fn ask(&self, site: usize, service: usize, request: http::request::Builder) -> Answer {
+        self.send(site, service, request, Body::empty()).await
+    }
+
+    async fn send(
+        &self,
+        site: usize,
+        service: usize,
+        request: http::request::Builder,
+        body: impl Into<Body>,
+    ) -> Answer {
+        let address = self.stage.proxy_address(site, service);
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        head.uri = format!("http://{address}{}", head.uri).parse().unwrap();
+        answer(head, body.into()).await
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn said(&self) -> (u16, String, &str) {
+        (self.status.as_u16(), self.text(), self.header("x-cheops-site"))
+    }
+}
+
+async fn answer(head: http::request::Parts, body: Body) -> Answer {
+    let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
+    let response = client.request(Request::from_parts(head, body)).await.unwrap();
+    let (head, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Answer { status: head.status, headers: head.headers, body }
+}
+
+async fn listen(router: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    address
+}
+
+fn get(path: &str, scope: &str) -> http::request::Builder {
+    let request = Request::builder().uri(path);
+    if scope.is_empty() { request } else { request.header("x-scope", scope) }
+}
+
+fn boot_server(scope: &str) -> http::request::Builder {
+    get("/v1/servers", scope).method(Method::POST)
+}
+
+/// Compute: asks image for what it needs, as any traced service does.
+async fn boot(State(site): State<Arc<Site>>, request: Request) -> Response<Body> {
+    let mut call = Request::builder().uri(format!("http://{}/v1/name", site.image.get().unwrap()));
+    for (name, value) in request.headers() {
+        if site.passes_on.contains(&name.as_str()) {
+            call = call.header(name, value);
+        }
+    }
+    let (head, body) = call.body(Body::empty()).unwrap().into_parts();
+    let image = answer(head, body).await;
+    let text = format!("compute of {}, image of {}", site.name, image.text());
+    (image.status, text).into_response()
+}
+
+fn image_service(site: &Arc<Site>) -> Router {
+    Router::new()
+        .route("/v1/name", any(name))
+        .route("/v1/headers", any(headers_seen))
+        .route("/v1/echo", post(echo))
+        .route("/v1/hang", any(hang))
+        .with_state(site.clone())
+}
+
+async fn name(State(site): State<Arc<Site>>, _body: Bytes) -> Response<Body> {
+    site.asked.fetch_add(1, Ordering::SeqCst);
+    match site.down.load(Ordering::SeqCst) {
+        0 => site.name.clone().into_response(),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "closed").into_response(),
+    }
+}
+
+async fn headers_seen(headers: HeaderMap) -> String {
+    let mut lines: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}\n", value.to_str().unwrap()))
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+async fn echo(request: Request) -> Response<Body> {
+    Response::new(request.into_body())
+}
+
+/// Never answers; notes when whoever asked is gone.
+async fn hang(State(site): State<Arc<Site>>) -> String {
+    struct Gone(Arc<Site>);
+    impl Drop for Gone {
+        fn drop(&mut self) {
+            self.0.left.notify_one();
+        }
+    }
+    let _gone = Gone(site.clone());
+    site.asked.fetch_add(1, Ordering::SeqCst);
+    std::future::pending().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_scope_goes_to_the_service_of_its_site_as_it_is() {
+    let application = Application::of(2, &[]).await;
+    let asked = get("/v1/headers", "").header("host", "image.example").header("x-own", "kept");
+    let asked = asked.header("connection", "x-hop").header("x-hop", "1");
+
+    let seen = application.ask(0, IMAGE, asked).await;
+
+    assert_eq!(seen.header("x-cheops-site"), "site1");
+    assert_eq!(
+        seen.text(),
+        "forwarded: for=127.0.0.1;host=\"image.example\";proto=http\n\
+         host: image.example\nvia: 1.1 cheops-site1-image\nx-own: kept\n"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scope_says_at_which_site_a_request_runs() {
+    let application = Application::of(3, &[]).await;
+    for (scope, site) in [
+        ("image: site1", "site1"),
+        ("{compute: site2, image: site3}", "site3"),
+        ("{compute: site2}", "site1"),
+        ("image: site2 ; site1", "site2"),
+        ("image: around(site1, 5s)", "site1"),
+    ] {
+        let answer = application.ask(0, IMAGE, get("/v1/name", scope)).await;
+        assert_eq!(answer.said(), (200, site.to_owned(), site), "{scope}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_a_service_makes_for_a_request_run_under_its_scope() {
+    let scope = "{compute: site1, image: site2}";
+    for passes_on in ["x-openstack-request-id", "x-request-id", "traceparent", "baggage"] {
+        let application = Application::of(3, &[passes_on]).await;
+        let expected = "compute of site1, image of site2".to_owned();
+
+        let near = application.ask(0, COMPUTE, boot_server(scope)).await;
+        assert_eq!(near.said(), (200, expected.clone(), "site1"), "by {passes_on}");
+        // From a site that runs none of it.
+        let far = application.ask(2, COMPUTE, boot_server(scope)).await;
+        assert_eq!(far.said(), (200, expected, "site1"), "by {passes_on}");
+        let plain = application.ask(0, COMPUTE, boot_server("")).await;
+        assert_eq!(plain.text(), "compute of site1, image of site1", "by {passes_on}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_under_different_scopes_at_the_same_time_do_not_cross() {
+    let application = Application::of(2, &["x-openstack-request-id", "x-auth-token"]).await;
+    let asking = (0..40).map(|n| {
+        let image = n % 2 + 1;
+        let asked = boot_server(&format!("{{compute: site1, image: site{image}}}"));
+        let application = &application;
+        async move {
+            let answer = application.ask(0, COMPUTE, asked.header("x-auth-token", "same")).await;
+            assert_eq!(answer.text(), format!("compute of site1, image of site{image}"));
+        }
+    });
+    join_all(asking).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_is_used_under_two_scopes_says_nothing() {
+    let application = Application::of(2, &["x-request-id"]).await;
+    for image in ["site1", "site2"] {
+        let scope = format!("image: {image}");
+        let asked = get("/v1/name", &scope).header("x-request-id", "always-the-same");
+        application.ask(0, IMAGE, asked).await;
+    }
+    let asked = get("/v1/name", "").header("x-request-id", "always-the-same");
+    let answer = application.ask(0, IMAGE, asked).await;
+    assert_eq!((answer.status.as_u16(), answer.header("x-cheops-error")), (409, "ambiguous-scope"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scope_that_cannot_be_followed_runs_nothing_and_says_why() {
+    let application = Application::of(2, &[]).await;
+    for (scope, status, code, said) in [
+        ("{image: site3}", 400, "bad-scope", "unknown site `site3`"),
+        ("{image: ", 400, "bad-scope", "expected"),
+        ("{imag: site1}", 400, "bad-scope", "did you mean `image`"),
+    ] {
+        let answer = application.ask(0, IMAGE, get("/v1/name", scope)).await;
+        assert_eq!(answer.status, status, "{scope}: {answer:?}");
+        assert_eq!(answer.header("x-cheops-error"), code);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert!(problem.to_string().contains(said), "{problem}");
+    }
+    let two = get("/v1/name", "image: site1").header("x-cheops-scope", "image: site2");
+    assert_eq!(application.ask(0, IMAGE, two).await.status, 400);
+    assert_eq!(application.sites[0].asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_site_is_asked_when_one_cannot_be_reached_or_gives_up() {
+    let mut application = Application::of(3, &[]).await;
+    let chain = "image: site2 ; site3";
+    application.sites[1].down.store(1, Ordering::SeqCst);
+
+    let answer = application.ask(0, IMAGE, get("/v1/name", chain)).await;
+    assert_eq!(answer.said(), (200, "site3".to_owned(), "site3"), "what can be repeated is");
+    let post = get("/v1/name", chain).method(Method::POST);
+    let answer = application.send(0, IMAGE, post, "once").await;
+    assert_eq!(answer.said(), (503, "closed".to_owned(), "site2"), "a service has seen it");
+
+    application.stage.stop(1).await;
+    for body in [Body::from("short"), Body::from(vec![0; 1_000_000])] {
+        let post = get("/v1/name", chain).method(Method::POST);
+        let answer = application.send(0, IMAGE, post, body).await;
+        assert_eq!(answer.said(), (200, "site3".to_owned(), "site3"), "nobody has seen it");
+    }
+    let answer = application.ask(0, IMAGE, get("/v1/name", "image: site2")).await;
+    assert_eq!((answer.status.as_u16(), answer.header("x-cheops-error")), (503, "unreachable"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_bodies_pass_both_ways_whole() {
+    let application = Application::of(2, &[]).await;
+    let sent: Vec<u8> = (0..4_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    for scope in ["", "image: site1", "image: site2", "image: site2 ; site1"] {
+        let post = get("/v1/echo", scope).method(Method::POST);
+        let answer = application.send(0, IMAGE, post, sent.clone()).await;
+        assert!(answer.body == sent, "{scope}: {} bytes", answer.body.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_takes_its_request_along() {
+    let application = Application::of(2, &[]).await;
+    for (scope, site) in [("", 0), ("image: site2", 1)] {
+        let address = application.stage.proxy_address(0, IMAGE);
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let scope = format!("GET /v1/hang HTTP/1.1\r\nHost: x\r\nX-Scope: {scope}\r\n\r\n");
+        client.write_all(scope.replace("X-Scope: \r\n", "").as_bytes()).await.unwrap();
+        let site = &application.sites[site];
+        until("the service is asked", async || site.asked.load(Ordering::SeqCst) > 0).await;
+        drop(client);
+        tokio::time::timeout(stage::PATIENCE, site.left.notified()).await.unwrap();
+    }
+}
+
+/// A service that speaks another protocol after the upgrade: everything back in capitals.
+async fn shouting() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        assert!(head.contains("upgrade: shout") && head.contains("connection: upgrade"), "{head}");
+        let answer = "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n";
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        let mut said = [0; 5];
+        stream.read_exact(&mut said).await.unwrap();
+        stream.write_all(&said.to_ascii_uppercase()).await.unwrap();
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn client_and_service_may_go_over_to_another_protocol() {
+    let upstream = shouting().await;
+    let stage = Stage::with(
+        1,
+        &format!("[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"),
+    )
+    .await;
+    let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+    let ask = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\nhello";
+    client.write_all(ask.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nHELLO"), "{answer}");
+}
