@@ -74,6 +74,7 @@ impl Service {
         });
         let sent = self.client.request(Request::from_parts(head, body)).await;
         let mut response = sent.map_err(|error| self.failed(&error))?;
+        *response.version_mut() = Version::HTTP_11;
         let service_side = hyper::upgrade::on(&mut response);
         let protocol = headers::strip(response.headers_mut());
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::model::SiteId;
 use cheops_scope::{Look, Problems};
-use http::header::CONTENT_TYPE;
+use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
@@ -20,6 +20,9 @@ pub(super) struct Refused {
 
 /// The code of an answer which says that no service has seen the request.
 pub(super) const UNREACHABLE: &str = "unreachable";
+
+/// The code of an answer to what is no request to a service.
+const BAD_REQUEST: &str = "bad-request";
 
 impl Refused {
     fn new(status: StatusCode, code: &'static str, title: &str, detail: impl Into<String>) -> Self {
@@ -111,7 +114,7 @@ impl Refused {
     }
 
     pub(super) fn bad_target(detail: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "bad-request", "not a request to a service", detail)
+        Self::new(StatusCode::BAD_REQUEST, BAD_REQUEST, "not a request to a service", detail)
     }
 
     pub(super) fn in_a_circle(service: &str) -> Self {
@@ -134,6 +137,10 @@ impl Refused {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         headers.insert(ERROR, HeaderValue::from_static(self.code));
+        if self.code == BAD_REQUEST {
+            // Whoever sends such a request may mean something else by what follows it.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         response
     }
 }
