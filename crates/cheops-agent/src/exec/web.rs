@@ -11,7 +11,8 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 /// Servers commonly close an idle connection after two seconds or more. Using one that is just
 /// being closed would leave it open whether a request arrived, so ours are closed earlier.
 const IDLE: Duration = Duration::from_secs(1);
-const IDLE_CONNECTIONS: usize = 64;
+/// Enough for the clients of a busy proxy; those that nobody needs are gone after [`IDLE`].
+const IDLE_CONNECTIONS: usize = 1024;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Whose certificates are trusted.

@@ -10,6 +10,7 @@ use cheops_scope::{
     Known, Micros, Placement, Problems, RoundTrips, ServiceName, SiteName, resolve,
 };
 
+use super::scope::Written;
 use crate::peers::Peers;
 
 /// How long distances hold.
@@ -24,18 +25,24 @@ pub(super) struct Atlas {
     drawn: Mutex<Drawn>,
 }
 
+/// A scope and what it comes to.
+pub(super) struct Resolved {
+    pub(super) scope: Arc<str>,
+    pub(super) written: Written,
+    pub(super) placement: Placement,
+}
+
 struct Drawn {
     at: Instant,
     known: Known,
-    placements: HashMap<Box<str>, Arc<Placement>>,
+    resolved: HashMap<Arc<str>, Arc<Resolved>>,
 }
 
 impl Atlas {
     pub(super) fn new(me: &SiteId, services: Vec<ServiceName>, peers: Peers) -> Option<Self> {
         let name = |site: &SiteId| SiteName::new(site.as_str()).ok();
         let sites = peers.sites().filter_map(|site| Some((name(site)?, site.clone()))).collect();
-        let drawn =
-            Drawn { at: Instant::now(), known: Known::default(), placements: HashMap::new() };
+        let drawn = Drawn { at: Instant::now(), known: Known::default(), resolved: HashMap::new() };
         let mut atlas = Self { me: name(me)?, services, sites, peers, drawn: Mutex::new(drawn) };
         let known = atlas.draw();
         atlas.drawn.get_mut().unwrap_or_else(PoisonError::into_inner).known = known;
@@ -55,18 +62,20 @@ impl Atlas {
     }
 
     /// What runs where.
-    pub(super) fn resolve(&self, scope: &str) -> Result<Arc<Placement>, Problems> {
+    pub(super) fn resolve(&self, scope: &str) -> Result<Arc<Resolved>, Problems> {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         if drawn.at.elapsed() >= FRESH {
-            *drawn = Drawn { at: Instant::now(), known: self.draw(), placements: HashMap::new() };
+            *drawn = Drawn { at: Instant::now(), known: self.draw(), resolved: HashMap::new() };
         }
-        if let Some(placement) = drawn.placements.get(scope) {
-            return Ok(placement.clone());
+        if let Some(resolved) = drawn.resolved.get(scope) {
+            return Ok(resolved.clone());
         }
-        let placement = Arc::new(resolve(scope, &drawn.known)?);
-        if drawn.placements.len() < MOST_SCOPES {
-            drawn.placements.insert(scope.into(), placement.clone());
+        let placement = resolve(scope, &drawn.known)?;
+        let (scope, written) = (Arc::<str>::from(scope), Written::new(scope));
+        let resolved = Arc::new(Resolved { scope: scope.clone(), written, placement });
+        if drawn.resolved.len() < MOST_SCOPES {
+            drawn.resolved.insert(scope, resolved.clone());
         }
-        Ok(placement)
+        Ok(resolved)
     }
 }

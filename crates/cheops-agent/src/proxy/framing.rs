@@ -52,6 +52,14 @@ impl Framing {
         while !bytes.is_empty() {
             bytes = match &mut self.0 {
                 State::Opaque => return Ok(()),
+                State::Head(head) if head.is_empty() && whole_head(bytes).is_some() => {
+                    let end = whole_head(bytes).unwrap_or(bytes.len());
+                    match &bytes[..end] {
+                        HTTP2 => self.0 = State::Opaque,
+                        head => self.0 = State::after(follows(head)?),
+                    }
+                    &bytes[end..]
+                }
                 State::Head(head) => {
                     let taken = take_head(head, bytes);
                     if head.starts_with(HTTP2) || head.len() > LONGEST_HEAD {
@@ -124,6 +132,23 @@ fn take_head(head: &mut Vec<u8>, bytes: &[u8]) -> usize {
         }
     }
     bytes.len()
+}
+
+/// Where a head ends that is there whole, as nearly all are.
+fn whole_head(bytes: &[u8]) -> Option<usize> {
+    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
+        return None;
+    }
+    let mut lines = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        lines += line.len();
+        match line {
+            b"\r\n" => return Some(lines),
+            b"\n" => return None,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn is_whole(head: &[u8]) -> bool {

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many names are remembered; beyond it the oldest are forgotten.
-const MOST: usize = 200_000;
+const MOST: usize = 100_000;
+
+/// A name under which a service may speak of a request: an id of 128 bits, or what stands for one.
+pub(super) type Name = u128;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +28,9 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Names {
-    known: HashMap<Arc<str>, (Recalled, Instant)>,
+    known: HashMap<Name, (Recalled, Instant)>,
     /// When each is looked at again, in order.
-    ages: VecDeque<(Instant, Arc<str>)>,
+    ages: VecDeque<(Instant, Name)>,
 }
 
 impl Memory {
@@ -41,12 +44,12 @@ impl Memory {
     }
 
     /// Remembers that these names are of requests under that scope, from now on.
-    pub(super) fn keep(&self, names: &[String], scope: &Arc<str>, now: Instant) {
+    pub(super) fn keep(&self, names: &[Name], scope: &Arc<str>, now: Instant) {
         let until = now + self.lasts;
         let mut kept = self.names();
         kept.forget(now);
         for name in names {
-            match kept.known.get_mut(name.as_str()) {
+            match kept.known.get_mut(name) {
                 Some((recalled, last)) => {
                     *last = until;
                     if *recalled != Recalled::Scope(scope.clone()) {
@@ -54,20 +57,19 @@ impl Memory {
                     }
                 }
                 None => {
-                    let name: Arc<str> = name.as_str().into();
-                    kept.known.insert(name.clone(), (Recalled::Scope(scope.clone()), until));
-                    kept.ages.push_back((until, name));
+                    kept.known.insert(*name, (Recalled::Scope(scope.clone()), until));
+                    kept.ages.push_back((until, *name));
                 }
             }
         }
     }
 
     /// What the first of these names that is known stands for.
-    pub(super) fn recall(&self, names: &[String], now: Instant) -> Option<Recalled> {
+    pub(super) fn recall(&self, names: &[Name], now: Instant) -> Option<Recalled> {
         let mut kept = self.names();
         let until = now + self.lasts;
         names.iter().find_map(|name| {
-            let (recalled, last) = kept.known.get_mut(name.as_str())?;
+            let (recalled, last) = kept.known.get_mut(name)?;
             (*last > now).then(|| {
                 // Whoever still speaks of it may go on to.
                 *last = until;
@@ -90,7 +92,7 @@ impl Names {
             if *looked_at > now && !too_many {
                 return;
             }
-            let name = name.clone();
+            let name = *name;
             self.ages.pop_front();
             match self.known.get(&name) {
                 Some((_, until)) if *until > now && !too_many => {
@@ -106,21 +108,17 @@ impl Names {
 mod tests {
     use super::*;
 
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
     fn a_name_is_known_until_nobody_has_spoken_of_it_for_a_while() {
         let memory = Memory::new(Duration::from_secs(10));
         let (start, scope) = (Instant::now(), Arc::<str>::from("image: lyon"));
         let at = |seconds| start + Duration::from_secs(seconds);
-        memory.keep(&names(&["a", "b"]), &scope, at(0));
+        memory.keep(&[1, 2], &scope, at(0));
         let lyon = Some(Recalled::Scope(scope.clone()));
-        assert_eq!(memory.recall(&names(&["unknown", "a"]), at(9)), lyon);
-        assert_eq!(memory.recall(&names(&["b"]), at(11)), None);
-        assert_eq!(memory.recall(&names(&["a"]), at(18)), lyon, "it was spoken of at 9");
-        memory.keep(&names(&["c"]), &scope, at(60));
+        assert_eq!(memory.recall(&[9, 1], at(9)), lyon);
+        assert_eq!(memory.recall(&[2], at(11)), None);
+        assert_eq!(memory.recall(&[1], at(18)), lyon, "it was spoken of at 9");
+        memory.keep(&[3], &scope, at(60));
         assert_eq!(memory.names().known.len(), 1, "what is too old is gone");
     }
 
@@ -129,9 +127,9 @@ mod tests {
         let memory = Memory::new(Duration::from_secs(10));
         let now = Instant::now();
         for scope in ["image: lyon", "image: paris"] {
-            memory.keep(&names(&["a"]), &scope.into(), now);
+            memory.keep(&[1], &scope.into(), now);
         }
-        assert_eq!(memory.recall(&names(&["a"]), now), Some(Recalled::Several));
+        assert_eq!(memory.recall(&[1], now), Some(Recalled::Several));
     }
 
     #[test]
@@ -139,10 +137,10 @@ mod tests {
         let memory = Memory::new(Duration::from_secs(10));
         let (now, scope) = (Instant::now(), "image: lyon".into());
         for n in 0..MOST + 100 {
-            memory.keep(&[n.to_string()], &scope, now);
+            memory.keep(&[n as Name], &scope, now);
         }
         assert!(memory.names().known.len() <= MOST);
-        assert_eq!(memory.recall(&names(&["0"]), now), None);
-        assert!(memory.recall(&[(MOST + 99).to_string()], now).is_some());
+        assert_eq!(memory.recall(&[0], now), None);
+        assert!(memory.recall(&[MOST as Name + 99], now).is_some());
     }
 }

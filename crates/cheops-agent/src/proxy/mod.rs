@@ -146,10 +146,10 @@ impl Proxies {
             let here = self.here(service, asked, Sent::Once(body)).await;
             return here.map_err(|failed| failed.refused);
         };
-        let placement = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
-        scope::mark(&mut asked.head.headers, &scope);
-        self.remember(&asked.head.headers, &scope);
-        match placement.of(&service.config_name) {
+        let resolved = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
+        scope::mark(&mut asked.head.headers, &resolved.written);
+        self.remember(&asked.head.headers, &resolved.scope);
+        match resolved.placement.of(&service.config_name) {
             None => {
                 let here = self.here(service, asked, Sent::Once(body)).await;
                 here.map_err(|failed| failed.refused)
@@ -159,17 +159,17 @@ impl Proxies {
     }
 
     /// Under which scope a request runs, if under one.
-    fn scope_of(&self, headers: &http::HeaderMap) -> Result<Option<Arc<str>>, Refused> {
+    fn scope_of(&self, headers: &http::HeaderMap) -> Result<Option<String>, Refused> {
         let carried = scope::carried(headers);
         if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
-            return Ok(Some(scope.trim().into()));
+            return Ok(Some(scope.trim().to_owned()));
         }
         if self.0.memory.is_empty() {
             return Ok(None);
         }
         match self.0.memory.recall(&scope::correlations(headers), Instant::now()) {
             None => Ok(None),
-            Some(Recalled::Scope(scope)) => Ok(Some(scope)),
+            Some(Recalled::Scope(scope)) => Ok(Some(scope.to_string())),
             Some(Recalled::Several) => Err(Refused::several_scopes()),
         }
     }

@@ -6,8 +6,10 @@ use std::borrow::Cow;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
+use super::memory::Name;
+
 /// The scope, spelt out.
-pub(super) const SCOPE: HeaderName = HeaderName::from_static("x-scope");
+const SCOPE: HeaderName = HeaderName::from_static("x-scope");
 const CHEOPS_SCOPE: HeaderName = HeaderName::from_static("x-cheops-scope");
 const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 /// The scope among what travels with a trace.
@@ -54,30 +56,47 @@ fn in_baggage(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Names under which a service may speak of the request it works on. They differ in kind, so that
-/// no value of one is taken for that of another.
-pub(super) fn correlations(headers: &HeaderMap) -> Vec<String> {
+/// Names under which a service may speak of the request it works on.
+pub(super) fn correlations(headers: &HeaderMap) -> Vec<Name> {
     let one = |name: &HeaderName, kind: &str| {
         let mut values = headers.get_all(name).iter();
         let (value, more) = (values.next()?, values.next());
         // Two of them name nobody.
         let value = value.to_str().ok().filter(|value| more.is_none() && is_name(value))?;
-        Some(format!("{kind}:{value}"))
+        Some(name_of(kind, value))
     };
-    let trace = |id: Option<&str>| id.filter(|id| is_trace(id)).map(|id| format!("trace:{id}"));
+    let trace = |id: Option<&str>| id.filter(|id| is_trace(id)).map(|id| name_of("trace", id));
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let parent = text(&TRACEPARENT).and_then(|value| value.split('-').nth(1));
     let b3 = text(&B3).and_then(|value| value.split('-').next());
-    [
+    let named = [
         one(&OPENSTACK, "openstack"),
         trace(parent),
         one(&REQUEST_ID, "request"),
         trace(b3),
         trace(text(&B3_TRACE)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    let mut names: Vec<Name> = Vec::with_capacity(named.len());
+    for name in named.into_iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// An id that nobody else draws is the same name in every header. What a client made up is one
+/// only among others of its kind.
+fn name_of(kind: &str, value: &str) -> Name {
+    let id = uuid::Uuid::try_parse_ascii(value.strip_prefix("req-").unwrap_or(value).as_bytes());
+    if let Ok(id) = id {
+        return id.as_u128();
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(kind.as_bytes()).update(b":").update(value.as_bytes());
+    let mut name = [0; 16];
+    hasher.finalize_xof().fill(&mut name);
+    Name::from_le_bytes(name)
 }
 
 fn is_name(value: &str) -> bool {
@@ -90,12 +109,30 @@ fn is_trace(id: &str) -> bool {
         && id.bytes().any(|byte| byte != b'0')
 }
 
+/// A scope as it travels: written once, for all requests that carry it.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    scope: Option<HeaderValue>,
+    baggage: Option<HeaderValue>,
+}
+
+impl Written {
+    pub(super) fn new(scope: &str) -> Self {
+        let member = format!("{MEMBER}={}", utf8_percent_encode(scope, IN_BAGGAGE));
+        Self {
+            scope: HeaderValue::try_from(scope).ok(),
+            baggage: HeaderValue::try_from(member).ok(),
+        }
+    }
+}
+
 /// Gives a scoped request every mark by which a service may speak of it, and the scope itself.
-pub(super) fn mark(headers: &mut HeaderMap, scope: &str) {
+pub(super) fn mark(headers: &mut HeaderMap, written: &Written) {
     let id = uuid::Uuid::new_v4();
     // Nova takes an id of exactly this form, and only if it is alone.
-    let openstack: Vec<_> = headers.get_all(OPENSTACK).iter().collect();
-    if !matches!(openstack[..], [one] if is_openstack(one.as_bytes())) {
+    let mut openstack = headers.get_all(OPENSTACK).iter();
+    let (first, more) = (openstack.next(), openstack.next());
+    if more.is_some() || !first.is_some_and(|one| is_openstack(one.as_bytes())) {
         set(headers, OPENSTACK, format!("req-{id}"));
     }
     if !headers.contains_key(REQUEST_ID) {
@@ -106,12 +143,11 @@ pub(super) fn mark(headers: &mut HeaderMap, scope: &str) {
         set(headers, TRACEPARENT, format!("00-{}-{span:016x}-01", id.simple()));
     }
     headers.remove(CHEOPS_SCOPE);
-    set(headers, SCOPE, scope.to_owned());
-    if in_baggage(headers).is_none() {
-        let member = format!("{MEMBER}={}", utf8_percent_encode(scope, IN_BAGGAGE));
-        if let Ok(member) = HeaderValue::try_from(member) {
-            headers.append(BAGGAGE, member);
-        }
+    if let Some(scope) = &written.scope {
+        headers.insert(SCOPE, scope.clone());
+    }
+    if let Some(member) = written.baggage.clone().filter(|_| in_baggage(headers).is_none()) {
+        headers.append(BAGGAGE, member);
     }
 }
 
@@ -168,9 +204,13 @@ mod tests {
     #[test]
     fn a_scoped_request_can_be_spoken_of_in_every_way() {
         let mut sent = HeaderMap::new();
-        mark(&mut sent, "{compute: paris, image: lyon}");
+        mark(&mut sent, &Written::new("{compute: paris, image: lyon}"));
         let names = correlations(&sent);
-        assert_eq!(names.len(), 3, "{names:?}");
+        assert_eq!(names.len(), 1, "all of them are one: {names:?}");
+        for one in [&OPENSTACK, &REQUEST_ID, &TRACEPARENT] {
+            let alone = headers(&[(one.as_str(), sent[one].to_str().unwrap())]);
+            assert_eq!(correlations(&alone), names, "{one}");
+        }
         let openstack = sent[&OPENSTACK].to_str().unwrap();
         assert!(is_openstack(openstack.as_bytes()), "{openstack}");
         sent.remove(SCOPE);
@@ -181,14 +221,14 @@ mod tests {
     fn ids_that_a_client_chose_are_kept_and_one_that_nova_would_not_take_is_replaced() {
         let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
         let mut sent = headers(&[("x-openstack-request-id", own), ("x-request-id", "mine-mine")]);
-        mark(&mut sent, "image: lyon");
+        mark(&mut sent, &Written::new("image: lyon"));
         assert_eq!(sent[&OPENSTACK], own);
         assert_eq!(sent[&REQUEST_ID], "mine-mine");
         let upper = own.to_uppercase().replace("REQ", "req");
         for bad in [vec![upper.as_str()], vec![own, own], vec!["mine"]] {
             let lines: Vec<_> = bad.iter().map(|id| ("x-openstack-request-id", *id)).collect();
             let mut sent = headers(&lines);
-            mark(&mut sent, "image: lyon");
+            mark(&mut sent, &Written::new("image: lyon"));
             assert_eq!(sent.get_all(&OPENSTACK).iter().count(), 1);
             assert!(is_openstack(sent[&OPENSTACK].as_bytes()), "{bad:?}");
             assert_ne!(sent[&OPENSTACK], own);
@@ -199,12 +239,11 @@ mod tests {
     fn a_name_is_of_its_kind_and_alone() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let parent = format!("00-{trace}-00f067aa0ba902b7-01");
-        let found = correlations(&headers(&[("traceparent", &parent), ("x-request-id", trace)]));
-        assert_eq!(found, [format!("trace:{trace}"), format!("request:{trace}")]);
-        assert_eq!(
-            correlations(&headers(&[("b3", &format!("{trace}-1-1"))])),
-            [format!("trace:{trace}")]
-        );
+        let of = |lines: &[(&str, &str)]| correlations(&headers(lines));
+        assert_eq!(of(&[("traceparent", &parent)]), of(&[("b3", &format!("{trace}-1-1"))]));
+        let made_up = [("x-request-id", "made-up-id")];
+        assert_eq!(of(&made_up).len(), 1);
+        assert_ne!(of(&made_up), of(&[("x-openstack-request-id", "made-up-id")]));
         let nothing: [&[(&str, &str)]; 4] = [
             &[("traceparent", "00-00000000000000000000000000000000-00f067aa0ba902b7-01")],
             &[("traceparent", "junk")],
