@@ -49,7 +49,7 @@ impl From<ClientError> for Failure {
 }
 
 /// Of a long chain of wrappers, the one that says something.
-fn innermost(error: &(dyn Error + 'static)) -> Box<dyn Error> {
+pub(crate) fn innermost(error: &(dyn Error + 'static)) -> Box<dyn Error> {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

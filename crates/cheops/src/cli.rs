@@ -9,7 +9,7 @@ use crate::look;
 use crate::output::{Format, Output};
 use crate::verbs::{
     agent, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource, resources,
-    sample, scope, settle, show, sites, watch,
+    sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -18,6 +18,7 @@ Examples:
   cheops exec --id counter --sites 'paris & lyon' --type set --profile redis -- redis-cli set x 29
   cheops show --id counter -- redis-cli get x
   cheops explain counter
+  cheops with --scope 'image: lyon' -- curl http://127.0.0.1:19292/v2/images
   cheops scope 'image: paris & lyon, compute: around(paris, 10ms)'
   cheops matrix check redis.json
 
@@ -65,6 +66,7 @@ pub(crate) enum Verb {
     Init(init::Arguments),
     Exec(exec::Arguments),
     Http(http::Arguments),
+    With(with::Arguments),
     Show(show::Arguments),
     Resources(resources::Arguments),
     Resource(resource::Arguments),
@@ -90,6 +92,7 @@ impl Verb {
             Self::Sample(arguments) => sample::run(&arguments, output),
             Self::Exec(arguments) => exec::run(&arguments, agent, output),
             Self::Http(arguments) => http::run(&arguments, agent, output),
+            Self::With(arguments) => with::run(&arguments, output),
             Self::Show(arguments) => show::run(&arguments, agent, output),
             Self::Resources(arguments) => resources::run(&arguments, agent, output),
             Self::Resource(arguments) => resource::run(&arguments, agent, output),

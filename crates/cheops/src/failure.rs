@@ -20,6 +20,10 @@ pub(crate) enum Verdict {
     Problems,
     /// A site was not heard in time, and that was printed.
     Missing,
+    /// What was given cannot be used, and that was printed.
+    Refused,
+    /// A program was run in our place, and ended with this code.
+    Ran(u8),
 }
 
 impl Verdict {
@@ -28,6 +32,8 @@ impl Verdict {
             Self::Fine => ExitCode::SUCCESS,
             Self::Problems => ExitCode::from(1),
             Self::Missing => ExitCode::from(3),
+            Self::Refused => ExitCode::from(2),
+            Self::Ran(code) => ExitCode::from(code),
         }
     }
 }
@@ -41,6 +47,8 @@ enum Fault {
     Ours,
     /// Nobody right now: an agent is out of reach, or does not answer.
     Away,
+    /// Who typed the name of a program: told by the code that shells give to that.
+    Program(u8),
 }
 
 impl Fault {
@@ -49,6 +57,7 @@ impl Fault {
             Self::Caller => 2,
             Self::Ours => 1,
             Self::Away => 3,
+            Self::Program(code) => code,
         }
     }
 }
@@ -76,6 +85,16 @@ impl Failure {
     /// Who was asked is out of reach, or does not answer.
     pub(crate) fn away(message: impl Into<String>) -> Self {
         Self { fault: Fault::Away, ..Self::caller(message) }
+    }
+
+    /// There is no such program.
+    pub(crate) fn no_program(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Program(127), ..Self::caller(message) }
+    }
+
+    /// The program is there and cannot be run.
+    pub(crate) fn program_not_run(message: impl Into<String>) -> Self {
+        Self { fault: Fault::Program(126), ..Self::caller(message) }
     }
 
     /// With what it comes from.

@@ -18,3 +18,4 @@ pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod sites;
 pub(crate) mod watch;
+pub(crate) mod with;

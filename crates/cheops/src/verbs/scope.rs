@@ -99,15 +99,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
             output.json(&answer)?;
             Ok(Verdict::Fine)
         }
-        (Err(problems), Format::Table) => {
-            output.aside(problems.render(Look::Coloured));
-            Ok(Verdict::Problems)
-        }
-        (Err(problems), Format::Json) => {
-            output.json(&Refused { ok: false, problems: &problems })?;
+        (Err(problems), _) => {
+            tell(&problems, output)?;
             Ok(Verdict::Problems)
         }
     }
+}
+
+/// All that is wrong with a scope, for whoever reads the output.
+pub(crate) fn tell(problems: &Problems, output: &mut Output) -> Result<(), Failure> {
+    match output.format {
+        Format::Table => output.aside(problems.render(Look::Coloured)),
+        Format::Json => output.json(&Refused { ok: false, problems })?,
+    }
+    Ok(())
 }
 
 /// All that is wrong with a scope, for programs.

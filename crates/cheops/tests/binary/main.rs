@@ -8,3 +8,4 @@ mod mesh;
 mod running;
 mod scope;
 mod usage;
+mod with;

@@ -24,6 +24,7 @@ fn every_verb_has_help_with_examples() {
         &["init"],
         &["exec"],
         &["http"],
+        &["with"],
         &["show"],
         &["resources"],
         &["resource"],
