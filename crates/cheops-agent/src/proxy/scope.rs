@@ -146,8 +146,24 @@ pub(super) fn mark(headers: &mut HeaderMap, written: &Written) {
     if let Some(scope) = &written.scope {
         headers.insert(SCOPE, scope.clone());
     }
-    if let Some(member) = written.baggage.clone().filter(|_| in_baggage(headers).is_none()) {
-        headers.append(BAGGAGE, member);
+    if in_baggage(headers).is_some() {
+        remove_from_baggage(headers);
+    }
+    if let Some(member) = &written.baggage {
+        headers.append(BAGGAGE, member.clone());
+    }
+}
+
+/// A scope that came with it may be another than the one that counts.
+fn remove_from_baggage(headers: &mut HeaderMap) {
+    let is_ours =
+        |member: &&str| member.split('=').next().is_some_and(|name| name.trim() == MEMBER);
+    let lists = headers.get_all(BAGGAGE).iter().filter_map(|value| value.to_str().ok());
+    let others = lists.flat_map(|list| list.split(',')).filter(|member| !is_ours(member));
+    let others = others.collect::<Vec<_>>().join(",");
+    headers.remove(BAGGAGE);
+    if !others.is_empty() {
+        set(headers, BAGGAGE, others);
     }
 }
 
@@ -233,6 +249,16 @@ mod tests {
             assert!(is_openstack(sent[&OPENSTACK].as_bytes()), "{bad:?}");
             assert_ne!(sent[&OPENSTACK], own);
         }
+    }
+
+    #[test]
+    fn the_scope_that_counts_is_the_only_one_that_travels_on() {
+        let mut sent = headers(&[("baggage", "a=b,cheops-scope=image:paris"), ("baggage", "c=d")]);
+        mark(&mut sent, &Written::new("image: lyon"));
+        sent.remove(SCOPE);
+        assert_eq!(carried(&sent).unwrap().unwrap(), "image: lyon");
+        let members: Vec<_> = sent.get_all(BAGGAGE).iter().collect();
+        assert_eq!(members, ["a=b,c=d", "cheops-scope=image:%20lyon"]);
     }
 
     #[test]

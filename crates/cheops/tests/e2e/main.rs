@@ -13,6 +13,7 @@
 
 mod backlog;
 mod big_files;
+mod collaborations;
 mod demo;
 mod experiments;
 mod feed;

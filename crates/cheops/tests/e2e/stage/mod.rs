@@ -42,7 +42,8 @@ pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 pub(crate) struct Setup {
     pub(crate) sites: u8,
     pub(crate) redis: bool,
-    /// More of each site's config, `__HOST__` being where this process can listen for it.
+    /// More of each site's config, `__HOST__` being where this process can listen for it, and
+    /// `__SITE__` where the site's own processes can listen.
     pub(crate) config: String,
 }
 
@@ -176,7 +177,10 @@ impl Stage {
              [shell]\ndirectory = \"files\"\n\n{}\n",
             self.network.api(number, &self.ground),
             self.network.mesh(number, &self.ground),
-            setup.config.replace("__HOST__", &self.host_of(number).to_string()),
+            setup
+                .config
+                .replace("__HOST__", &self.host_of(number).to_string())
+                .replace("__SITE__", &self.address_of(number).to_string()),
         );
         for other in (1..=setup.sites).filter(|other| *other != number) {
             let address = self.network.peer(number, other);
@@ -184,6 +188,16 @@ impl Stage {
             text.write_str(&peer).unwrap();
         }
         text
+    }
+
+    /// Where processes of a site listen, for each other and for this one.
+    pub(crate) fn address_of(&self, number: u8) -> std::net::IpAddr {
+        self.network.api(number, &self.ground).ip()
+    }
+
+    /// What starts a program at a site.
+    pub(crate) fn command(&self, number: u8, program: &str) -> Command {
+        self.network.command(number, program)
     }
 
     fn host_of(&self, number: u8) -> std::net::IpAddr {
