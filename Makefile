@@ -89,6 +89,13 @@ test-examples: ## the sample application alone, without Cheops
 	$(call heading,sample application)
 	cd examples/imagery && node --test
 
+.PHONY: test-openstack
+test-openstack: ## two real OpenStack sites with Cheops in front (as root: installs Debian's packages)
+	$(call heading,build)
+	$(CARGO) build --release --locked -p cheops
+	$(call heading,openstack)
+	examples/openstack/run
+
 .PHONY: simulate
 simulate: ## many sites under every fault, SEEDS=1000 runs
 	$(call heading,simulation: $(SEEDS) seeds)
