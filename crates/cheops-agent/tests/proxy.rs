@@ -339,6 +339,42 @@ async fn a_client_that_leaves_takes_its_request_along() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_has_its_time_from_the_end_of_the_request_on() {
+    let site = listen(Router::new().fallback(any(|body: Bytes| async move { body }))).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent_at = silent.local_addr().unwrap();
+    let service = |name: &str, upstream| {
+        format!(
+            "[[services]]\nname = \"{name}\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
+        )
+    };
+    let more = format!(
+        "[proxy]\nanswer_limit = \"2s\"\n{}{}",
+        service("slow", site),
+        service("silent", silent_at)
+    );
+    let stage = Stage::with(1, &more).await;
+
+    // A body that takes longer than that, but moves on.
+    let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+    let head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    for byte in *b"tick-ing" {
+        tokio::time::sleep(std::time::Duration::from_millis(400)).await;
+        client.write_all(&[byte]).await.unwrap();
+    }
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("tick-ing"), "{answer}");
+
+    let mut client = TcpStream::connect(stage.proxy_address(0, 1)).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 504") && answer.contains("time-limit"), "{answer}");
+}
+
 /// A service that speaks another protocol after the upgrade: everything back in capitals.
 async fn shouting() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

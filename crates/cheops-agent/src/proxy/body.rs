@@ -1,8 +1,10 @@
 //! Bodies on their way through: as they arrive, or so that they can be sent again.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::body::Body as Boxed;
 use bytes::Bytes;
@@ -51,11 +53,27 @@ impl Body for Arriving {
 }
 
 /// A body that goes out.
-pub(super) enum Sent {
+pub(super) struct Sent {
+    from: From,
+    moves: Moves,
+}
+
+enum From {
     Once(Arriving),
     Whole(Full<Bytes>),
     /// It can be had back as long as nobody has read from it.
     Lent(Lent),
+}
+
+impl Sent {
+    pub(super) fn once(body: Arriving) -> Self {
+        Self { from: From::Once(body), moves: Moves::default() }
+    }
+
+    /// When it last moved, for whoever waits for the answer to it.
+    pub(super) fn moves(&self) -> Moves {
+        self.moves.clone()
+    }
 }
 
 impl Body for Sent {
@@ -66,27 +84,75 @@ impl Body for Sent {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match self.get_mut() {
-            Self::Once(body) => Pin::new(body).poll_frame(context),
-            Self::Whole(body) => Pin::new(body).poll_frame(context).map_err(|error| match error {}),
-            Self::Lent(lent) => lent.poll_frame(context),
+        let this = self.get_mut();
+        let polled = match &mut this.from {
+            From::Once(body) => Pin::new(body).poll_frame(context),
+            From::Whole(body) => Pin::new(body).poll_frame(context).map_err(|error| match error {}),
+            From::Lent(lent) => lent.poll_frame(context),
+        };
+        if polled.is_ready() {
+            this.moves.moved();
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Once(body) => body.is_end_stream(),
-            Self::Whole(body) => body.is_end_stream(),
+        match &self.from {
+            From::Once(body) => body.is_end_stream(),
+            From::Whole(body) => body.is_end_stream(),
             // Only a body that is longer than can be kept is lent.
-            Self::Lent(_) => false,
+            From::Lent(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Once(body) => body.size_hint(),
-            Self::Whole(body) => body.size_hint(),
-            Self::Lent(lent) => lent.hint,
+        match &self.from {
+            From::Once(body) => body.size_hint(),
+            From::Whole(body) => body.size_hint(),
+            From::Lent(lent) => lent.hint,
+        }
+    }
+}
+
+/// When a body last moved on: a service cannot answer before it has what it waits for.
+#[derive(Clone)]
+pub(super) struct Moves {
+    began: Instant,
+    /// Milliseconds since then.
+    last: Arc<AtomicU64>,
+}
+
+impl Default for Moves {
+    fn default() -> Self {
+        Self { began: Instant::now(), last: Arc::default() }
+    }
+}
+
+impl Moves {
+    fn moved(&self) {
+        let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(since, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Instant {
+        self.began + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+
+    /// Waits for an answer, at most so long after the body moved on for the last time.
+    pub(super) async fn answered_within<T>(
+        &self,
+        limit: Duration,
+        answer: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut answer = std::pin::pin!(answer);
+        loop {
+            let until = self.last() + limit;
+            if let Ok(answer) = tokio::time::timeout_at(until.into(), &mut answer).await {
+                return Some(answer);
+            }
+            if self.last() + limit <= until {
+                return None;
+            }
         }
     }
 }
@@ -136,11 +202,15 @@ impl Supply {
     /// The body once more; `None` if it is gone.
     pub(super) fn next(&self) -> Option<Sent> {
         match self {
-            Self::Whole(bytes) => Some(Sent::Whole(Full::new(bytes.clone()))),
+            Self::Whole(bytes) => {
+                let from = From::Whole(Full::new(bytes.clone()));
+                Some(Sent { from, moves: Moves::default() })
+            }
             Self::Streamed { body, hint } => {
                 let touched = body.lock().unwrap_or_else(PoisonError::into_inner).touched;
                 let lent = Lent { body: body.clone(), hint: *hint };
-                (!touched).then_some(Sent::Lent(lent))
+                let sent = Sent { from: From::Lent(lent), moves: Moves::default() };
+                (!touched).then_some(sent)
             }
         }
     }

@@ -143,7 +143,7 @@ impl Proxies {
         headers::forwarded_for(&mut head.headers, client);
         let mut asked = Asked { head, upgrade };
         let Some(scope) = scope else {
-            let here = self.here(service, asked, Sent::Once(body)).await;
+            let here = self.here(service, asked, Sent::once(body)).await;
             return here.map_err(|failed| failed.refused);
         };
         let resolved = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
@@ -151,7 +151,7 @@ impl Proxies {
         self.remember(&asked.head.headers, &resolved.scope);
         match resolved.placement.of(&service.config_name) {
             None => {
-                let here = self.here(service, asked, Sent::Once(body)).await;
+                let here = self.here(service, asked, Sent::once(body)).await;
                 here.map_err(|failed| failed.refused)
             }
             Some(placed) => self.follow(service, asked, body, &placed.target).await,
@@ -192,7 +192,7 @@ impl Proxies {
         })?;
         let (last, earlier) = match sites.split_last() {
             Some((last, [])) => {
-                let attempt = self.attempt(service, last, asked, Sent::Once(body)).await;
+                let attempt = self.attempt(service, last, asked, Sent::once(body)).await;
                 return attempt.map_err(|failed| failed.refused);
             }
             Some(split) => split,
@@ -240,19 +240,20 @@ impl Proxies {
         }
         let mut head = asked.head;
         service.pseudonym.sign(&mut head.headers);
+        let moves = body.moves();
         let request = Request::from_parts(head, Body::new(body));
         let passing = self.0.peers.ask_service(site, service.name(), request);
-        match tokio::time::timeout(self.0.answer_limit, passing).await {
-            Ok(Ok(response)) => Ok(response.map(Either::Right)),
-            Ok(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
+        match moves.answered_within(self.0.answer_limit, passing).await {
+            Some(Ok(response)) => Ok(response.map(Either::Right)),
+            Some(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
                 fate: Fate::NeverArrived,
                 refused: Refused::unreachable_site(site, &error.to_string()),
             }),
-            Ok(Err(error)) => Err(Failed {
+            Some(Err(error)) => Err(Failed {
                 fate: Fate::Unknown,
                 refused: Refused::broken_off(service.name(), site, &error.to_string()),
             }),
-            Err(_late) => Err(self.too_late(service, site)),
+            None => Err(self.too_late(service, site)),
         }
     }
 
@@ -262,9 +263,10 @@ impl Proxies {
         asked: Asked,
         body: Sent,
     ) -> Result<Response<Returned>, Failed> {
-        match tokio::time::timeout(self.0.answer_limit, service.ask(asked, body)).await {
-            Ok(answered) => answered.map(|response| response.map(Either::Left)),
-            Err(_late) => Err(self.too_late(service, &self.0.me)),
+        let moves = body.moves();
+        match moves.answered_within(self.0.answer_limit, service.ask(asked, body)).await {
+            Some(answered) => answered.map(|response| response.map(Either::Left)),
+            None => Err(self.too_late(service, &self.0.me)),
         }
     }
 
@@ -287,7 +289,7 @@ impl Proxies {
             self.remember(&head.headers, &scope.trim().into());
         }
         let asked = Asked { head, upgrade: None };
-        let body = Sent::Once(Arriving::FromPeer(body));
+        let body = Sent::once(Arriving::FromPeer(body));
         match self.here(service, asked, body).await {
             Ok(response) => response.map(Body::new),
             Err(failed) => self.refuse(failed.refused),
