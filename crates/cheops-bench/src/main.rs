@@ -11,23 +11,30 @@ mod failure;
 mod latency;
 mod load;
 mod memory;
+mod paced;
 mod process;
+mod proxy;
 mod report;
+mod servers;
 mod service;
 mod stage;
 mod stats;
 mod store;
 mod throughput;
+mod wrk;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, cannot};
 use crate::report::{Format, Report};
+use crate::servers::Tools;
 use crate::service::Service;
 use crate::stage::Stage;
 
@@ -65,6 +72,7 @@ enum What {
     Store,
     Memory,
     Catchup,
+    Proxy,
 }
 
 /// What all measurements need.
@@ -78,7 +86,12 @@ struct Bench {
 impl Bench {
     /// Three new sites.
     async fn stage(&self) -> Result<Stage, Failure> {
-        Stage::start(&self.program, &self.place, self.service.address).await
+        self.stage_before(self.service.address).await
+    }
+
+    /// Three new sites in front of that service.
+    async fn stage_before(&self, service: SocketAddr) -> Result<Stage, Failure> {
+        Stage::start(&self.program, &self.place, service).await
     }
 }
 
@@ -97,8 +110,8 @@ async fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = tokio::select! {
         ended = measure(cli) => ended,
-        // The sites end with what is dropped here.
-        _ = tokio::signal::ctrl_c() => Err(Failure::new("not all was measured", "interrupted")),
+        // The sites and servers end with what is dropped here.
+        why = interrupted() => Err(why),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -107,6 +120,21 @@ async fn main() -> ExitCode {
             let _unheard = writeln!(std::io::stderr(), "error: {failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Waits until somebody wants this to stop.
+async fn interrupted() -> Failure {
+    let stopped = async {
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            pressed = tokio::signal::ctrl_c() => pressed,
+            _ = terminated.recv() => Ok(()),
+        }
+    };
+    match stopped.await {
+        Ok(()) => Failure::new("not all was measured", "interrupted"),
+        Err(error) => Failure::new("cannot wait for signals", error),
     }
 }
 
@@ -130,6 +158,11 @@ async fn measure(cli: Cli) -> Result<(), Failure> {
             What::Store => store::measure(&bench, &report)?,
             What::Memory => memory::measure(&bench, &report).await?,
             What::Catchup => catchup::measure(&bench, &report).await?,
+            What::Proxy => match Tools::find() {
+                Ok(tools) => proxy::measure(&bench, &report, &tools).await?,
+                Err(missing) if cli.only.is_empty() => proxy::skipped(&missing),
+                Err(missing) => return Err(missing),
+            },
         };
         report.section(section).map_err(cannot("print"))?;
     }

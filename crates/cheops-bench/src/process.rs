@@ -9,7 +9,7 @@ use crate::failure::{Failure, cannot};
 /// The memory of this process that is resident, in bytes.
 pub(crate) fn resident(pid: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
-    let status = status.map_err(cannot("read an agent's status"))?;
+    let status = status.map_err(cannot("read a process's status"))?;
     resident_in(&status).ok_or_else(|| Failure::new("no resident memory", "there is no `VmRSS`"))
 }
 
@@ -23,7 +23,7 @@ fn resident_in(status: &str) -> Option<u64> {
 /// children.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    let stat = stat.map_err(cannot("read an agent's processor time"))?;
+    let stat = stat.map_err(cannot("read a process's processor time"))?;
     let ticks = ticks_in(&stat).ok_or_else(|| Failure::new("no processor time", &stat))?;
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }

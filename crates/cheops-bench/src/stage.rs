@@ -33,6 +33,8 @@ pub(crate) struct Stage {
 pub(crate) struct Site {
     pub(crate) name: SiteId,
     pub(crate) api: SocketAddr,
+    /// Where the agent stands in front of the service.
+    pub(crate) proxy: SocketAddr,
     pub(crate) data: PathBuf,
     folder: PathBuf,
     agent: Option<Child>,
@@ -93,17 +95,18 @@ impl Stage {
         mesh::create(&authority).map_err(cannot("make a mesh"))?;
         let names: Vec<SiteId> =
             (1..=SITES).filter_map(|n| SiteId::new(&format!("site{n}")).ok()).collect();
-        let (apis, links) = addresses().map_err(cannot("find free ports"))?;
+        let addresses = addresses().map_err(cannot("find free ports"))?;
         let mut sites = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let folder = dir.path().join(name.as_str());
             fs::create_dir_all(&folder).map_err(cannot("make a folder"))?;
-            let text = config(at, &names, apis[at], &links, service);
+            let text = config(at, &names, &addresses, service);
             fs::write(folder.join("agent.toml"), text).map_err(cannot("write a config"))?;
             let identity = folder.join("identity.pem");
             mesh::issue(&authority, name, &identity).map_err(cannot("issue an identity"))?;
             let data = folder.join("data");
-            sites.push(Site { name: name.clone(), api: apis[at], data, folder, agent: None });
+            let (name, api, proxy) = (name.clone(), addresses.apis[at], addresses.proxies[at]);
+            sites.push(Site { name, api, proxy, data, folder, agent: None });
         }
         let mut stage = Self { sites, program: program.to_owned(), _dir: dir };
         for at in 0..SITES {
@@ -160,19 +163,14 @@ impl Stage {
     }
 }
 
-fn config(
-    at: usize,
-    names: &[SiteId],
-    api: SocketAddr,
-    links: &[SocketAddr],
-    service: SocketAddr,
-) -> String {
+fn config(at: usize, names: &[SiteId], addresses: &Addresses, service: SocketAddr) -> String {
+    let Addresses { apis, proxies, links } = addresses;
     let mut text = format!(
         "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
-         [api]\nlisten = \"{api}\"\n\n\
+         [api]\nlisten = \"{}\"\n\n\
          [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
-         [[services]]\nname = \"{SERVICE}\"\nupstream = \"http://{service}\"\n",
-        names[at], links[at]
+         [[services]]\nname = \"{SERVICE}\"\nlisten = \"{}\"\nupstream = \"http://{service}\"\n",
+        names[at], apis[at], links[at], proxies[at]
     );
     for (other, name) in names.iter().enumerate().filter(|(other, _)| *other != at) {
         let address = links[other];
@@ -182,14 +180,23 @@ fn config(
     text
 }
 
-/// Free addresses for the APIs and for the links. They are held until all are found, so that none
-/// is found twice.
-fn addresses() -> std::io::Result<(Vec<SocketAddr>, Vec<SocketAddr>)> {
-    let apis: Vec<_> = (0..SITES)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect::<Result<_, _>>()?;
+/// Where each site listens: its API, the proxy of its service, its end of the links.
+struct Addresses {
+    apis: Vec<SocketAddr>,
+    proxies: Vec<SocketAddr>,
+    links: Vec<SocketAddr>,
+}
+
+/// Free addresses. They are held until all are found, so that none is found twice.
+fn addresses() -> std::io::Result<Addresses> {
+    let free = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let held: Vec<_> = (0..2 * SITES).map(free).collect::<Result<_, _>>()?;
     let links: Vec<_> =
         (0..SITES).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
-    let apis = apis.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
-    Ok((apis, links.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?))
+    let mut apis: Vec<_> = held.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+    Ok(Addresses {
+        proxies: apis.split_off(SITES),
+        apis,
+        links: links.iter().map(UdpSocket::local_addr).collect::<Result<_, _>>()?,
+    })
 }

@@ -25,6 +25,17 @@ impl Spread {
     }
 }
 
+/// The figure in the middle, which a moment of noise does not move.
+pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    let at = figures.len() / 2;
+    match figures.len() {
+        0 => 0.0,
+        odd if odd % 2 == 1 => figures[at],
+        _ => f64::midpoint(figures[at - 1], figures[at]),
+    }
+}
+
 /// The smallest time that so many percent of the times do not exceed.
 fn quantile(sorted: &[Duration], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
@@ -49,6 +60,13 @@ mod tests {
         let times = (1..=100).rev().map(Duration::from_millis).collect();
         let spread = Spread { count: 100, p50_ms: 50.0, p95_ms: 95.0, p99_ms: 99.0 };
         assert_eq!(Spread::of(times), spread);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), 3.0);
+        assert_eq!(median(Vec::new()), 0.0);
     }
 
     #[test]

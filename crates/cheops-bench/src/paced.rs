@@ -1,0 +1,140 @@
+//! Requests at a fixed rate, whether or not the answers keep up. How long one takes is counted from
+//! when it was due, so that a pause counts for all that it delayed. This has a thread of its own:
+//! the runtime's timers go by whole milliseconds, which is more than what is measured.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// No answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is asked, how often, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) to: SocketAddr,
+    pub(crate) request: &'static [u8],
+    /// How every answer ends, and nothing before its end.
+    pub(crate) answer_end: &'static [u8],
+    pub(crate) connections: usize,
+    pub(crate) per_second: f64,
+    pub(crate) time: Duration,
+}
+
+/// What one connection is at.
+struct Asked {
+    due: Instant,
+    heard: Vec<u8>,
+}
+
+impl Pace {
+    /// How long each request took. Blocks the thread.
+    pub(crate) fn keep(&self) -> io::Result<Vec<Duration>> {
+        let open = |_| {
+            let stream = TcpStream::connect(self.to)?;
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        };
+        let streams: Vec<_> = (0..self.connections).map(open).collect::<io::Result<_>>()?;
+        let mut polled: Vec<_> =
+            streams.iter().map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
+        let count = (self.per_second * self.time.as_secs_f64()) as usize;
+        let (start, gap) = (Instant::now(), Duration::from_secs_f64(1.0 / self.per_second));
+        let due = |n: usize| start + gap.mul_f64(n as f64);
+        let mut asked: Vec<_> =
+            streams.iter().map(|_| Asked { due: start, heard: Vec::new() }).collect();
+        // The one that rested longest is next, so that all are used.
+        let mut free: VecDeque<_> = (0..self.connections).collect();
+        let (mut sent, mut times) = (0, Vec::with_capacity(count));
+        while times.len() < count {
+            let now = Instant::now();
+            if now > due(count) + PATIENCE {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            while sent < count && due(sent) <= now {
+                let Some(at) = free.pop_front() else { break };
+                asked[at].due = due(sent);
+                (&streams[at]).write_all(self.request)?;
+                sent += 1;
+            }
+            let can_send = sent < count && !free.is_empty();
+            let wait = if can_send { due(sent).saturating_duration_since(now) } else { PATIENCE };
+            wait_for(&mut polled, wait)?;
+            for (at, _) in polled.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()) {
+                if self.hear(&streams[at], &mut asked[at].heard)? {
+                    times.push(asked[at].due.elapsed());
+                    free.push_back(at);
+                }
+            }
+        }
+        Ok(times)
+    }
+
+    /// Reads what is there. Is it all of an answer?
+    fn hear(&self, mut stream: &TcpStream, heard: &mut Vec<u8>) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        heard.extend_from_slice(&buffer[..read]);
+        if !heard.ends_with(self.answer_end) {
+            return Ok(false);
+        }
+        if !heard.starts_with(b"HTTP/1.1 200") {
+            return Err(io::Error::other(String::from_utf8_lossy(heard).into_owned()));
+        }
+        heard.clear();
+        Ok(true)
+    }
+}
+
+fn wait_for(polled: &mut [PollFd<'_>], wait: Duration) -> io::Result<()> {
+    let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
+    poll(polled, Some(&wait)).map(|_| ()).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nend\n";
+
+    fn pace(to: SocketAddr) -> Pace {
+        let time = Duration::from_millis(100);
+        let request = b"GET / HTTP/1.1\r\n\r\n";
+        Pace { to, request, answer_end: b"end\n", connections: 1, per_second: 100.0, time }
+    }
+
+    /// A service of one connection that gives these answers, one to each request.
+    fn service(answers: Vec<&'static [u8]>) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for answer in answers {
+                let _read = stream.read(&mut [0; 512]).unwrap();
+                stream.write_all(answer).unwrap();
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn every_request_that_is_due_is_sent_and_answered() {
+        let times = pace(service(vec![ANSWER; 10])).keep().unwrap();
+        assert_eq!(times.len(), 10);
+    }
+
+    #[test]
+    fn an_answer_other_than_200_is_an_error() {
+        let refused = b"HTTP/1.1 502 Bad Gateway\r\n\r\nend\n";
+        assert!(pace(service(vec![ANSWER, refused])).keep().is_err());
+    }
+}

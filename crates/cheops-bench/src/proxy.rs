@@ -1,0 +1,385 @@
+//! What an agent costs as a proxy, beside no proxy and beside those that others use.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::failure::{Failure, cannot};
+use crate::paced::Pace;
+use crate::process::{cpu_seconds, resident};
+use crate::report::{Section, Table, Target, Verdict, megabytes, number};
+use crate::servers::{BODY, Servers, Tools};
+use crate::stage::{SERVICE, Stage};
+use crate::stats::{Spread, median};
+use crate::wrk::wrk;
+use crate::{Bench, Report};
+
+const NAME: &str = "proxy";
+const TITLE: &str = "An agent as a proxy, beside other proxies in front of the same service";
+const CONNECTIONS: [usize; 3] = [1, 32, 256];
+/// The number of connections that most targets speak of.
+const SOME: usize = 32;
+const MANY: usize = 256;
+/// Opens connections to the service, and lets everybody find its memory.
+const WARMING_UP: Duration = Duration::from_secs(1);
+/// The ways take turns in so many blocks, so that all meet the same noise; what is in the middle of
+/// the blocks counts.
+const BLOCKS: u32 = 5;
+/// At half load the first of so many parts of a block is not counted: its connections are new.
+const COUNTED_AFTER: usize = 10;
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+const WANTED_OF_HAPROXY: f64 = 0.8;
+const WANTED_ADDED_MS: f64 = 0.5;
+const WANTED_SCOPE_COST: f64 = 0.15;
+const WANTED_BYTES: u64 = 60_000_000;
+
+/// How a request gets to the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Way {
+    Direct,
+    Nginx,
+    Haproxy,
+    NoScope,
+    LocalScope,
+    RemoteScope,
+}
+
+impl Way {
+    const ALL: [Self; 6] = [
+        Self::Direct,
+        Self::Nginx,
+        Self::Haproxy,
+        Self::NoScope,
+        Self::LocalScope,
+        Self::RemoteScope,
+    ];
+    /// Those that are compared at half load.
+    const PACED: [Self; 3] = [Self::Direct, Self::Haproxy, Self::NoScope];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "HAProxy",
+            Self::NoScope => "Cheops, no scope",
+            Self::LocalScope => "Cheops, this site",
+            Self::RemoteScope => "Cheops, another site",
+        }
+    }
+}
+
+/// Everybody on the way.
+struct Scene {
+    servers: Servers,
+    stage: Stage,
+}
+
+impl Scene {
+    async fn set(bench: &Bench, tools: &Tools) -> Result<Self, Failure> {
+        let servers = Servers::start(tools, &bench.place).await?;
+        let stage = bench.stage_before(servers.service.address).await?;
+        Ok(Self { servers, stage })
+    }
+
+    fn address(&self, way: Way) -> SocketAddr {
+        match way {
+            Way::Direct => self.servers.service.address,
+            Way::Nginx => self.servers.nginx.address,
+            Way::Haproxy => self.servers.haproxy.address,
+            Way::NoScope | Way::LocalScope | Way::RemoteScope => self.stage.sites[0].proxy,
+        }
+    }
+
+    fn header(&self, way: Way) -> Option<String> {
+        let scope = |at: usize| format!("X-Scope: {{{SERVICE}: {}}}", self.stage.sites[at].name);
+        match way {
+            Way::LocalScope => Some(scope(0)),
+            Way::RemoteScope => Some(scope(1)),
+            Way::Direct | Way::Nginx | Way::Haproxy | Way::NoScope => None,
+        }
+    }
+
+    /// Processor time of all proxies on this way so far, if there are any.
+    fn cpu(&self, way: Way) -> Result<Option<f64>, Failure> {
+        let agent = |at: usize| cpu_seconds(self.stage.sites[at].pid()?);
+        Ok(match way {
+            Way::Direct => None,
+            Way::Nginx => Some(cpu_seconds(self.servers.nginx.pid()?)?),
+            Way::Haproxy => Some(cpu_seconds(self.servers.haproxy.pid()?)?),
+            Way::NoScope | Way::LocalScope => Some(agent(0)?),
+            Way::RemoteScope => Some(agent(0)? + agent(1)?),
+        })
+    }
+
+    /// The agent that clients ask.
+    fn resident(&self) -> Result<u64, Failure> {
+        resident(self.stage.sites[0].pid()?)
+    }
+
+    async fn end(self) -> Result<(), Failure> {
+        self.stage.end().await?;
+        self.servers.end().await
+    }
+}
+
+#[derive(Serialize)]
+struct Proxy {
+    runs: Vec<Run>,
+    half_load: HalfLoad,
+    /// Of the agent, after many connections without scope, the most of all blocks. It has had
+    /// requests with scopes by then, as an agent at work has.
+    resident: u64,
+    /// The same before any other work.
+    resident_when_new: u64,
+}
+
+#[derive(Serialize)]
+struct Run {
+    way: Way,
+    connections: usize,
+    per_second: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    /// Of all proxies on the way together.
+    per_cpu_second: Option<f64>,
+}
+
+impl Run {
+    fn in_the_middle(way: Way, connections: usize, blocks: &[Self]) -> Self {
+        let middle = |figure: fn(&Self) -> f64| median(blocks.iter().map(figure).collect());
+        let per_cpu_second: Option<Vec<_>> =
+            blocks.iter().map(|block| block.per_cpu_second).collect();
+        Self {
+            way,
+            connections,
+            per_second: middle(|block| block.per_second),
+            p50_ms: middle(|block| block.p50_ms),
+            p99_ms: middle(|block| block.p99_ms),
+            per_cpu_second: per_cpu_second.map(median),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct HalfLoad {
+    per_second: f64,
+    /// Of each block.
+    spreads: Vec<(Way, Spread)>,
+}
+
+impl Proxy {
+    /// Requests per second of processor time.
+    fn per_cpu_second(&self, way: Way) -> f64 {
+        let run = self.runs.iter().find(|run| run.way == way && run.connections == SOME);
+        run.and_then(|run| run.per_cpu_second).unwrap_or_default()
+    }
+}
+
+impl HalfLoad {
+    fn middle(&self, of: Way, figure: fn(&Spread) -> f64) -> f64 {
+        let of_way = self.spreads.iter().filter(|(way, _)| *way == of);
+        median(of_way.map(|(_, spread)| figure(spread)).collect())
+    }
+
+    /// What the agent adds to the direct way.
+    fn added_p99_ms(&self) -> f64 {
+        let p99 = |way| self.middle(way, |spread| spread.p99_ms);
+        p99(Way::NoScope) - p99(Way::Direct)
+    }
+}
+
+/// In place of the measurement, where the tools are missing.
+pub(crate) fn skipped(because: &Failure) -> Section {
+    Section {
+        name: NAME,
+        title: TITLE,
+        tables: Vec::new(),
+        notes: vec![format!("skipped: {because}")],
+        targets: Vec::new(),
+        data: json!({ "skipped": because.to_string() }),
+    }
+}
+
+pub(crate) async fn measure(
+    bench: &Bench,
+    report: &Report,
+    tools: &Tools,
+) -> Result<Section, Failure> {
+    let scene = Scene::set(bench, tools).await?;
+    report.remark(format_args!("proxy: memory, {MANY} connections"));
+    run(&scene, tools, Way::NoScope, MANY, bench.time).await?;
+    let resident_when_new = scene.resident()?;
+    for way in Way::ALL {
+        run(&scene, tools, way, SOME, WARMING_UP).await?;
+    }
+    let (mut runs, mut resident) = (Vec::new(), 0);
+    for connections in CONNECTIONS {
+        report.remark(format_args!("proxy: {connections} connections"));
+        let (turns, taken) = turns(&scene, tools, connections, bench.time).await?;
+        runs.extend(turns);
+        resident = taken;
+    }
+    let full = runs.iter().find(|run| run.way == Way::NoScope && run.connections == SOME);
+    let per_second = full.map_or(0.0, |run| run.per_second) / 2.0;
+    report.remark(format_args!("proxy: half load, {per_second:.0} requests/s"));
+    let half_load = half_load(&scene, per_second, bench.time).await?;
+    scene.end().await?;
+    section(&Proxy { runs, half_load, resident, resident_when_new })
+}
+
+/// All ways, and what the agent had resident after those without scope.
+async fn turns(
+    scene: &Scene,
+    tools: &Tools,
+    connections: usize,
+    time: Duration,
+) -> Result<(Vec<Run>, u64), Failure> {
+    let mut taken = 0;
+    let mut blocks = Way::ALL.map(|way| (way, Vec::new()));
+    for _ in 0..BLOCKS {
+        for (way, blocks) in &mut blocks {
+            blocks.push(run(scene, tools, *way, connections, time / BLOCKS).await?);
+            if *way == Way::NoScope {
+                taken = scene.resident()?.max(taken);
+            }
+        }
+    }
+    let middle = |(way, blocks): &(Way, Vec<Run>)| Run::in_the_middle(*way, connections, blocks);
+    Ok((blocks.iter().map(middle).collect(), taken))
+}
+
+async fn run(
+    scene: &Scene,
+    tools: &Tools,
+    way: Way,
+    connections: usize,
+    time: Duration,
+) -> Result<Run, Failure> {
+    let header = scene.header(way);
+    let before = scene.cpu(way)?;
+    let heard = wrk(&tools.wrk, scene.address(way), header.as_deref(), connections, time).await?;
+    let used = scene.cpu(way)?.zip(before).map(|(after, before)| after - before);
+    Ok(Run {
+        way,
+        connections,
+        per_second: heard.per_second,
+        p50_ms: heard.p50_ms,
+        p99_ms: heard.p99_ms,
+        per_cpu_second: used.filter(|used| *used > 0.0).map(|used| heard.requests as f64 / used),
+    })
+}
+
+async fn half_load(scene: &Scene, per_second: f64, time: Duration) -> Result<HalfLoad, Failure> {
+    let mut spreads = Vec::new();
+    for _ in 0..BLOCKS {
+        for way in Way::PACED {
+            let pace = Pace {
+                to: scene.address(way),
+                request: REQUEST,
+                answer_end: BODY.as_bytes(),
+                connections: SOME,
+                per_second,
+                time: time / BLOCKS,
+            };
+            let kept = tokio::task::spawn_blocking(move || pace.keep()).await;
+            let kept = kept.map_err(cannot("wait for a client"))?;
+            let mut kept = kept.map_err(cannot("keep up half of the load"))?;
+            spreads.push((way, Spread::of(kept.split_off(kept.len() / COUNTED_AFTER))));
+        }
+    }
+    Ok(HalfLoad { per_second, spreads })
+}
+
+fn section(proxy: &Proxy) -> Result<Section, Failure> {
+    let mut table = Table::new(&[
+        "as fast as answers come",
+        "connections",
+        "requests/s",
+        "p50 ms",
+        "p99 ms",
+        "requests per CPU s",
+    ]);
+    for run in &proxy.runs {
+        table.row(vec![
+            run.way.words().to_owned(),
+            run.connections.to_string(),
+            number(run.per_second),
+            number(run.p50_ms),
+            number(run.p99_ms),
+            run.per_cpu_second.map(number).unwrap_or_default(),
+        ]);
+    }
+    let mut half = Table::new(&["half load, ms", "p50", "p95", "p99", "p99 added"]);
+    let load = &proxy.half_load;
+    for way in Way::PACED {
+        let p99 = load.middle(way, |spread| spread.p99_ms);
+        let figures = [
+            load.middle(way, |spread| spread.p50_ms),
+            load.middle(way, |spread| spread.p95_ms),
+            p99,
+            p99 - load.middle(Way::Direct, |spread| spread.p99_ms),
+        ];
+        let words = way.words().to_owned();
+        half.row(std::iter::once(words).chain(figures.map(number)).collect());
+    }
+    Ok(Section {
+        name: NAME,
+        title: TITLE,
+        tables: vec![table, half],
+        notes: vec![
+            "All figures are medians over blocks in which the ways take turns. Requests per CPU s: of \
+             the proxy; by another site, of both agents."
+                .to_owned(),
+            format!(
+                "Half load: {:.0} requests/s, half of what Cheops without scope reached with {SOME} \
+                 connections; time counts from when a request was due.",
+                proxy.half_load.per_second
+            ),
+            format!(
+                "The agent has {} MB resident after {MANY} connections without scope, {} MB if it did \
+                 nothing before.",
+                megabytes(proxy.resident),
+                megabytes(proxy.resident_when_new)
+            ),
+        ],
+        targets: targets(proxy),
+        data: serde_json::to_value(proxy).map_err(cannot("write JSON"))?,
+    })
+}
+
+fn targets(proxy: &Proxy) -> Vec<Target> {
+    let plain = proxy.per_cpu_second(Way::NoScope);
+    let of_haproxy = plain / proxy.per_cpu_second(Way::Haproxy);
+    let scope_cost = plain / proxy.per_cpu_second(Way::LocalScope) - 1.0;
+    let added = proxy.half_load.added_p99_ms();
+    vec![
+        Target {
+            of: "proxy: requests per CPU s, 32 connections",
+            wanted: format!("≥ {WANTED_OF_HAPROXY} × HAProxy"),
+            measured: format!("{} ×", number(of_haproxy)),
+            verdict: Verdict::of(of_haproxy >= WANTED_OF_HAPROXY),
+        },
+        Target {
+            of: "proxy: p99 added at half load",
+            wanted: format!("≤ {WANTED_ADDED_MS} ms"),
+            measured: format!("{} ms", number(added)),
+            verdict: Verdict::of(added <= WANTED_ADDED_MS),
+        },
+        Target {
+            of: "proxy: CPU that a scope of this site adds",
+            wanted: format!("< {:.0} %", WANTED_SCOPE_COST * 100.0),
+            measured: format!("{:.0} %", scope_cost * 100.0),
+            verdict: Verdict::of(scope_cost < WANTED_SCOPE_COST),
+        },
+        Target {
+            of: "proxy: agent after 256 connections",
+            wanted: format!("< {} MB RSS", megabytes(WANTED_BYTES)),
+            measured: format!("{} MB", megabytes(proxy.resident)),
+            verdict: Verdict::of(proxy.resident < WANTED_BYTES),
+        },
+    ]
+}
