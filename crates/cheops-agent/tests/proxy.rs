@@ -158,6 +158,7 @@ fn image_service(site: &Arc<Site>) -> Router {
         .route("/v1/headers", any(headers_seen))
         .route("/v1/echo", post(echo))
         .route("/v1/hang", any(hang))
+        .route("/v1/lie", any(lie))
         .with_state(site.clone())
 }
 
@@ -180,6 +181,12 @@ async fn headers_seen(headers: HeaderMap) -> String {
 
 async fn echo(request: Request) -> Response<Body> {
     Response::new(request.into_body())
+}
+
+/// Says what only Cheops may say: that nobody has seen the request.
+async fn lie(State(site): State<Arc<Site>>) -> Response<Body> {
+    site.asked.fetch_add(1, Ordering::SeqCst);
+    (StatusCode::BAD_GATEWAY, [("x-cheops-error", "unreachable")], "lies").into_response()
 }
 
 /// Never answers; notes when whoever asked is gone.
@@ -311,6 +318,16 @@ async fn the_next_site_is_asked_when_one_cannot_be_reached_or_gives_up() {
     }
     let answer = application.ask(0, IMAGE, get("/v1/name", "image: site2")).await;
     assert_eq!((answer.status.as_u16(), answer.header("x-cheops-error")), (503, "unreachable"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_cannot_say_that_nobody_has_seen_a_request() {
+    let application = Application::of(3, &[]).await;
+    let post = get("/v1/lie", "image: site2 ; site3").method(Method::POST);
+    let answer = application.send(0, IMAGE, post, "once").await;
+    assert_eq!(answer.said(), (502, "lies".to_owned(), "site2"));
+    assert_eq!(answer.header("x-cheops-error"), "");
+    assert_eq!(application.sites[2].asked.load(Ordering::SeqCst), 0, "it was sent once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

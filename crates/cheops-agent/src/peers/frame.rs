@@ -92,7 +92,14 @@ pub(super) enum Ask {
     /// A request to the other agent's API, passed on by this one. The body follows.
     Http { method: String, path: String, headers: Vec<(String, Vec<u8>)> },
     /// A request to a service of the other site. The body follows.
-    Service { service: String, method: String, path: String, headers: Vec<(String, Vec<u8>)> },
+    Service {
+        service: String,
+        /// Whether no body follows.
+        is_empty: bool,
+        method: String,
+        path: String,
+        headers: Vec<(String, Vec<u8>)>,
+    },
 }
 
 /// What the answer to it begins with. The content follows.

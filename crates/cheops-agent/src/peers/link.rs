@@ -279,11 +279,11 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                 }
                 Ok(frame::Ask::Http { method, path, headers }) => {
                     let head = (method, path, headers);
-                    tunnel::serve(&work.door, &from, None, head, receive, send).await
+                    tunnel::serve(&work.door, &from, None, false, head, receive, send).await
                 }
-                Ok(frame::Ask::Service { service, method, path, headers }) => {
-                    let head = (method, path, headers);
-                    tunnel::serve(&work.door, &from, Some(service), head, receive, send).await
+                Ok(frame::Ask::Service { service, is_empty, method, path, headers }) => {
+                    let (head, service) = ((method, path, headers), Some(service));
+                    tunnel::serve(&work.door, &from, service, is_empty, head, receive, send).await
                 }
                 Err(error) => Err(error),
             };

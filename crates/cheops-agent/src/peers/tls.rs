@@ -52,6 +52,11 @@ pub(super) fn configs(
     Ok((server, client))
 }
 
+/// How many requests and files may be under way at once.
+const STREAMS: u32 = 256;
+/// What may arrive of one before somebody reads it.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+
 fn transport() -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
     transport
@@ -59,10 +64,12 @@ fn transport() -> quinn::TransportConfig {
         .keep_alive_interval(Some(KEEP_ALIVE))
         // Links are long and lossy: loss is no sign of congestion there.
         .congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default()))
-        .max_concurrent_bidi_streams(VarInt::from_u32(128))
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .max_concurrent_uni_streams(VarInt::from_u32(2))
-        .stream_receive_window(VarInt::from_u32(4 * 1024 * 1024))
-        .receive_window(VarInt::from_u32(16 * 1024 * 1024))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        // Room for all of them at once and more: whoever does not read what it asked for must not
+        // keep messages from arriving.
+        .receive_window(VarInt::from_u32((STREAMS + 16) * STREAM_WINDOW))
         .send_window(16 * 1024 * 1024)
         .datagram_receive_buffer_size(None);
     transport

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -11,6 +12,7 @@ use cheops_core::model::SiteId;
 use futures_util::{Stream, StreamExt};
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http_body::Body as _;
 use tower::ServiceExt;
 
 use super::Peers;
@@ -18,6 +20,10 @@ use super::frame::{self, Ask, LinkError, Told};
 use crate::proxy::Proxies;
 
 const CHUNK: usize = 64 * 1024;
+/// How long to wait for room for one more request.
+const OPENING_LASTS: Duration = Duration::from_secs(5);
+/// No answer has more headers.
+const MOST_HEADERS: usize = 512;
 
 /// Marks a request that another agent passed on: it is not passed on again.
 #[derive(Debug, Clone)]
@@ -62,7 +68,13 @@ impl Door {
                 let Ok(response) = router.clone().oneshot(request).await;
                 response
             }
-            (None, _) => status(503),
+            (None, _) => {
+                let mut response = status(503);
+                // Nobody has seen it.
+                let unreachable = HeaderValue::from_static("unreachable");
+                response.headers_mut().insert("x-cheops-error", unreachable);
+                response
+            }
         }
     }
 }
@@ -74,6 +86,7 @@ pub(super) async fn serve(
     door: &Door,
     from: &SiteId,
     service: Option<String>,
+    is_empty: bool,
     (method, path, headers): Head,
     receive: quinn::RecvStream,
     mut send: quinn::SendStream,
@@ -82,14 +95,15 @@ pub(super) async fn serve(
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    let stopped = send.stopped();
-    let response = match request.body(Body::from_stream(Incoming(receive))) {
+    let mut stopped = std::pin::pin!(send.stopped());
+    let body = if is_empty { Body::empty() } else { Body::from_stream(Incoming(receive)) };
+    let response = match request.body(body) {
         Ok(mut request) => {
             request.extensions_mut().insert(PassedOn { by: from.clone() });
             tokio::select! {
                 response = door.answer(service.as_deref(), request) => response,
                 // Whoever asked is gone: so is the reason to go on.
-                _ = stopped => return Err(LinkError::Broken),
+                _ = &mut stopped => return Err(LinkError::Broken),
             }
         }
         Err(_) => status(400),
@@ -100,12 +114,19 @@ pub(super) async fn serve(
     frame::encode(&told, &mut bytes)?;
     send.write_all(&bytes).await?;
     let mut body = body.into_data_stream();
-    while let Some(chunk) = body.next().await {
-        let Ok(chunk) = chunk else {
-            let _gone = send.reset(0u32.into());
-            return Err(LinkError::Broken);
+    loop {
+        let chunk = tokio::select! {
+            chunk = body.next() => chunk,
+            _ = &mut stopped => return Err(LinkError::Broken),
         };
-        send.write_chunk(chunk).await?;
+        match chunk {
+            Some(Ok(chunk)) => send.write_chunk(chunk).await?,
+            Some(Err(_)) => {
+                let _gone = send.reset(0u32.into());
+                return Err(LinkError::Broken);
+            }
+            None => break,
+        }
     }
     let _gone = send.finish();
     Ok(())
@@ -148,8 +169,10 @@ impl Peers {
         service: &str,
         request: Request<Body>,
     ) -> Result<Response<Body>, TunnelError> {
+        let is_empty = request.body().is_end_stream();
         let ask = |method, path, headers: &HeaderMap| Ask::Service {
             service: service.to_owned(),
+            is_empty,
             method,
             path,
             headers: listed(headers.iter()),
@@ -171,16 +194,19 @@ impl Peers {
         let ask = ask(head.method.to_string(), path, &head.headers);
         let mut bytes = Vec::new();
         frame::encode(&ask, &mut bytes).map_err(broke)?;
-        let opened = link.connection().open_bi().await;
-        let (mut send, mut receive) = opened.map_err(|_| TunnelError::NoLink(to.clone()))?;
+        // Too much may be under way: then nothing of this was said.
+        let opened = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
+        let opened = opened.ok().and_then(Result::ok);
+        let (mut send, mut receive) = opened.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         send.write_all(&bytes).await.map_err(|error| broke(error.into()))?;
         tokio::spawn(send_body(body, send));
         let told =
             frame::read(&mut receive, &mut bytes, frame::LONGEST_HEAD).await.map_err(broke)?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
         let mut response = Response::new(Body::from_stream(Incoming(receive)));
-        *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
-        for (name, value) in headers {
+        let status = http::StatusCode::from_u16(status);
+        *response.status_mut() = status.map_err(|_| broke(LinkError::Stranger))?;
+        for (name, value) in headers.into_iter().take(MOST_HEADERS) {
             if let (Ok(name), Ok(value)) =
                 (HeaderName::try_from(name), HeaderValue::try_from(value))
             {

@@ -161,11 +161,14 @@ impl Moves {
 pub(super) struct Lent {
     body: Arc<Mutex<Owned>>,
     hint: SizeHint,
+    turn: u64,
 }
 
 pub(super) struct Owned {
-    body: Option<Arriving>,
+    body: Arriving,
     touched: bool,
+    /// Who has it now: whoever had it before gets no more of it.
+    turn: u64,
 }
 
 impl Lent {
@@ -174,11 +177,11 @@ impl Lent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let mut owned = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        owned.touched = true;
-        match &mut owned.body {
-            Some(body) => Pin::new(body).poll_frame(context),
-            None => Poll::Ready(Some(Err("the body was taken back".into()))),
+        if owned.turn != self.turn {
+            return Poll::Ready(Some(Err("the body was taken back".into())));
         }
+        owned.touched = true;
+        Pin::new(&mut owned.body).poll_frame(context)
     }
 }
 
@@ -195,7 +198,7 @@ impl Supply {
         if hint.upper().is_some_and(|upper| upper <= KEPT) {
             return Ok(Self::Whole(body.collect().await?.to_bytes()));
         }
-        let owned = Owned { body: Some(body), touched: false };
+        let owned = Owned { body, touched: false, turn: 0 };
         Ok(Self::Streamed { body: Arc::new(Mutex::new(owned)), hint })
     }
 
@@ -207,8 +210,10 @@ impl Supply {
                 Some(Sent { from, moves: Moves::default() })
             }
             Self::Streamed { body, hint } => {
-                let touched = body.lock().unwrap_or_else(PoisonError::into_inner).touched;
-                let lent = Lent { body: body.clone(), hint: *hint };
+                let mut owned = body.lock().unwrap_or_else(PoisonError::into_inner);
+                owned.turn += 1;
+                let touched = owned.touched;
+                let lent = Lent { body: body.clone(), hint: *hint, turn: owned.turn };
                 let sent = Sent { from: From::Lent(lent), moves: Moves::default() };
                 (!touched).then_some(sent)
             }
@@ -218,3 +223,43 @@ impl Supply {
 
 /// A body that goes back to the client.
 pub(super) type Returned = http_body_util::Either<Incoming, Boxed>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than can be kept, and of a length that nobody knows.
+    fn long() -> Arriving {
+        let pieces = ["one", "two"].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)));
+        Arriving::FromPeer(Boxed::from_stream(futures_util::stream::iter(pieces)))
+    }
+
+    async fn read(body: Sent) -> Result<Bytes, BodyError> {
+        Ok(body.collect().await?.to_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_long_body_is_lent_again_until_somebody_reads_it() {
+        let supply = Supply::of(long()).await.unwrap();
+        drop(supply.next().unwrap());
+        let second = supply.next().unwrap();
+        assert_eq!(read(second).await.unwrap(), "onetwo");
+        assert!(supply.next().is_none());
+    }
+
+    #[tokio::test]
+    async fn whoever_had_a_body_before_gets_nothing_more_of_it() {
+        let supply = Supply::of(long()).await.unwrap();
+        let (first, second) = (supply.next().unwrap(), supply.next().unwrap());
+        assert!(read(first).await.is_err());
+        assert_eq!(read(second).await.unwrap(), "onetwo", "all of it is there");
+    }
+
+    #[tokio::test]
+    async fn a_short_body_can_be_sent_as_often_as_needed() {
+        let supply = Supply::of(Arriving::FromPeer(Boxed::from("short"))).await.unwrap();
+        for _ in 0..3 {
+            assert_eq!(read(supply.next().unwrap()).await.unwrap(), "short");
+        }
+    }
+}

@@ -156,7 +156,8 @@ fn is_whole(head: &[u8]) -> bool {
 }
 
 fn follows(head: &[u8]) -> Result<Follows, &'static str> {
-    let (mut lengths, mut encodings, mut goes_over) = (Vec::new(), Vec::new(), false);
+    let (mut lengths, mut encodings) = (Vec::new(), Vec::new());
+    let (mut tunnels, mut upgrades, mut goes_over) = (false, false, false);
     for (n, line) in head.split(|byte| *byte == b'\n').enumerate() {
         let Some((b'\r', line)) = line.split_last() else {
             match line {
@@ -168,7 +169,7 @@ fn follows(head: &[u8]) -> Result<Follows, &'static str> {
             return Err("a line of the head holds what lines cannot hold");
         }
         if n == 0 {
-            goes_over = line.starts_with(b"CONNECT ");
+            tunnels = line.starts_with(b"CONNECT ");
             continue;
         }
         if matches!(line.first(), Some(b' ' | b'\t')) {
@@ -182,12 +183,16 @@ fn follows(head: &[u8]) -> Result<Follows, &'static str> {
         match name {
             name if name.eq_ignore_ascii_case(b"content-length") => lengths.push(value),
             name if name.eq_ignore_ascii_case(b"transfer-encoding") => encodings.push(value),
-            name if name.eq_ignore_ascii_case(b"upgrade") => goes_over = true,
+            name if name.eq_ignore_ascii_case(b"upgrade") => upgrades = true,
+            name if name.eq_ignore_ascii_case(b"connection") => {
+                let mut options = value.split(|byte| *byte == b',');
+                goes_over |= options.any(|one| one.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
+            }
             _ => {}
         }
     }
     match (&lengths[..], &encodings[..]) {
-        _ if goes_over => Ok(Follows::AnotherProtocol),
+        ([], []) if tunnels || (goes_over && upgrades) => Ok(Follows::AnotherProtocol),
         ([], []) => Ok(Follows::Nothing),
         ([length], []) => {
             let digits = !length.is_empty() && length.iter().all(u8::is_ascii_digit);
@@ -364,6 +369,7 @@ mod tests {
             "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
+            "POST / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nX: y\r\n Transfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\nContent-Length: 5\n\n",
             "POST / HTTP/1.1\r\nX: a\rContent-Length: 5\r\n\r\n",

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 
 use super::attempts::Fate;
 use super::body::Sent;
-use super::headers::{self, Pseudonym, SITE};
+use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
 use super::{Asked, Failed, is_for_services};
 use crate::config::ServiceConfig;
@@ -87,6 +87,8 @@ impl Service {
             tokio::spawn(join(client_side, service_side));
         }
         self.pseudonym.sign(response.headers_mut());
+        // Only this proxy says what kept a request from its service.
+        response.headers_mut().remove(ERROR);
         response.headers_mut().insert(SITE, self.site_header.clone());
         Ok(response)
     }

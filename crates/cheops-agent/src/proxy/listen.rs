@@ -9,7 +9,7 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
@@ -49,16 +49,20 @@ impl Listening {
         let graceful = GracefulShutdown::new();
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
-            let accepted = tokio::select! {
-                accepted = self.listener.accept() => accepted,
+            let next = async {
+                let place = Arc::clone(&places).acquire_owned().await;
+                (place, self.listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                next = next => next,
                 _ = stopping.wait_for(|stop| *stop) => break,
             };
             match accepted {
                 Ok((stream, client)) => {
-                    let connection = connection(stream, client, &proxies, &service, &graceful);
+                    let (proxies, service) = (proxies.clone(), service.clone());
+                    let watcher = graceful.watcher();
                     tokio::spawn(async move {
-                        connection.await;
+                        serve(stream, client, proxies, service, watcher).await;
                         drop(place);
                     });
                 }
@@ -73,28 +77,33 @@ impl Listening {
     }
 }
 
-fn connection(
+/// Serves one client to its end.
+async fn serve(
     stream: TcpStream,
     client: SocketAddr,
-    proxies: &Proxies,
-    service: &Arc<Service>,
-    graceful: &GracefulShutdown,
-) -> impl Future<Output = ()> + Send + use<> {
+    proxies: Proxies,
+    service: Arc<Service>,
+    watcher: Watcher,
+) {
     let _best_effort = stream.set_nodelay(true);
-    let (proxies, service) = (proxies.clone(), service.clone());
+    // Who connects and says nothing holds a place for nothing, too.
+    if !matches!(tokio::time::timeout(HEAD_LIMIT, stream.readable()).await, Ok(Ok(()))) {
+        return;
+    }
     let answer = service_fn(move |request| {
         let (proxies, service) = (proxies.clone(), service.clone());
         async move { Ok::<_, Infallible>(proxies.answer(&service, request, client.ip()).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MOST_STREAMS);
-    let serving =
-        builder.serve_connection_with_upgrades(TokioIo::new(Guarded::new(stream)), answer);
-    let watched = graceful.watch(serving.into_owned());
-    async move {
-        if let Err(error) = watched.await {
-            tracing::debug!(%client, %error, "a client's connection ended early");
-        }
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS)
+        .keep_alive_interval(HEAD_LIMIT);
+    let io = TokioIo::new(Guarded::new(stream));
+    let serving = builder.serve_connection_with_upgrades(io, answer).into_owned();
+    if let Err(error) = watcher.watch(serving).await {
+        tracing::debug!(%client, %error, "a client's connection ended early");
     }
 }

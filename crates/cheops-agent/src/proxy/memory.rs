@@ -1,11 +1,16 @@
 //! Which scope was seen with which request id, for as long as a service may go on working on it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many names are remembered; beyond it the oldest are forgotten.
 const MOST: usize = 100_000;
+
+/// So many different scopes are remembered, each of a few kilobytes at most.
+const MOST_SCOPES: usize = 4_096;
+/// How many names that were spoken of of late are passed over to find one that was not.
+const PASSED_OVER: usize = 64;
 
 /// A name under which a service may speak of a request: an id of 128 bits, or what stands for one.
 pub(super) type Name = u128;
@@ -28,6 +33,8 @@ pub(super) struct Memory {
 
 #[derive(Debug, Default)]
 struct Names {
+    /// Each scope once, however many names stand for it.
+    scopes: HashSet<Arc<str>>,
     known: HashMap<Name, (Recalled, Instant)>,
     /// When each is looked at again, in order.
     ages: VecDeque<(Instant, Name)>,
@@ -48,11 +55,13 @@ impl Memory {
         let until = now + self.lasts;
         let mut kept = self.names();
         kept.forget(now);
+        let Some(scope) = kept.the_one(scope) else { return };
         for name in names {
             match kept.known.get_mut(name) {
                 Some((recalled, last)) => {
                     *last = until;
-                    if *recalled != Recalled::Scope(scope.clone()) {
+                    if *recalled != Recalled::Scope(scope.clone()) && *recalled != Recalled::Several
+                    {
                         *recalled = Recalled::Several;
                     }
                 }
@@ -71,8 +80,10 @@ impl Memory {
         names.iter().find_map(|name| {
             let (recalled, last) = kept.known.get_mut(name)?;
             (*last > now).then(|| {
-                // Whoever still speaks of it may go on to.
-                *last = until;
+                // Whoever still speaks of it may go on to; what says nothing is to be forgotten.
+                if *recalled != Recalled::Several {
+                    *last = until;
+                }
                 recalled.clone()
             })
         })
@@ -85,20 +96,46 @@ impl Memory {
 }
 
 impl Names {
+    /// The same scope as it is kept already, or from now on; `None` if there are too many.
+    fn the_one(&mut self, scope: &Arc<str>) -> Option<Arc<str>> {
+        if let Some(kept) = self.scopes.get(scope) {
+            return Some(kept.clone());
+        }
+        if self.scopes.len() >= MOST_SCOPES {
+            self.scopes.retain(|scope| Arc::strong_count(scope) > 1);
+        }
+        if self.scopes.len() >= MOST_SCOPES {
+            metrics::counter!("cheops_proxy_scopes_not_remembered_total").increment(1);
+            return None;
+        }
+        self.scopes.insert(scope.clone());
+        Some(scope.clone())
+    }
+
     /// What was not spoken of for long enough, and the oldest if there are too many.
     fn forget(&mut self, now: Instant) {
+        let mut passed_over = 0;
         while let Some((looked_at, name)) = self.ages.front() {
             let too_many = self.known.len() >= MOST;
             if *looked_at > now && !too_many {
                 return;
             }
-            let name = *name;
+            let (looked_at, name) = (*looked_at, *name);
             self.ages.pop_front();
-            match self.known.get(&name) {
-                Some((_, until)) if *until > now && !too_many => {
-                    self.ages.push_back((*until, name));
+            let until = self.known.get(&name).map_or(now, |(_, until)| *until);
+            let stays = match too_many {
+                false => until > now,
+                // Of those in use, the ones that were spoken of since they came.
+                true => until > looked_at && passed_over < PASSED_OVER,
+            };
+            if stays {
+                passed_over += 1;
+                self.ages.push_back((until, name));
+            } else {
+                if until > now {
+                    metrics::counter!("cheops_proxy_ids_forgotten_early_total").increment(1);
                 }
-                _ => drop(self.known.remove(&name)),
+                self.known.remove(&name);
             }
         }
     }

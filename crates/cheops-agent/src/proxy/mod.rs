@@ -32,9 +32,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use cheops_core::model::SiteId;
-use cheops_scope::Target;
+use cheops_scope::{MAX_SCOPE_BYTES, Target};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -190,6 +190,15 @@ impl Proxies {
             Collaboration::Replication => Refused::not_here("replication", "&"),
             Collaboration::Cross => Refused::not_here("spreading over sites", "%"),
         })?;
+        if let Some((protocol, _)) = &asked.upgrade {
+            // Only the service beside this proxy can be gone over to another protocol with.
+            if sites.contains(&self.0.me) {
+                let here = self.here(service, asked, Sent::once(body)).await;
+                return here.map_err(|failed| failed.refused);
+            }
+            let protocol = String::from_utf8_lossy(protocol.as_bytes()).into_owned();
+            return Err(Refused::no_upgrade(&protocol));
+        }
         let (last, earlier) = match sites.split_last() {
             Some((last, [])) => {
                 let attempt = self.attempt(service, last, asked, Sent::once(body)).await;
@@ -200,7 +209,8 @@ impl Proxies {
             None => return Err(Refused::nobody_near(service.name())),
         };
         let method = asked.head.method.clone();
-        let supply = Supply::of(body).await;
+        let supply = tokio::time::timeout(self.0.answer_limit, Supply::of(body)).await;
+        let supply = supply.map_err(|_late| Refused::broken_request("it did not come in time"))?;
         let supply = supply.map_err(|error| Refused::broken_request(&error.to_string()))?;
         let mut untried = None;
         for site in earlier {
@@ -232,11 +242,6 @@ impl Proxies {
     ) -> Result<Response<Returned>, Failed> {
         if *site == self.0.me {
             return self.here(service, asked, body).await;
-        }
-        if let Some((protocol, _)) = &asked.upgrade {
-            let protocol = String::from_utf8_lossy(protocol.as_bytes()).into_owned();
-            let refused = Refused::no_upgrade(&protocol, site);
-            return Err(Failed { fate: Fate::Answered(StatusCode::NOT_IMPLEMENTED), refused });
         }
         let mut head = asked.head;
         service.pseudonym.sign(&mut head.headers);
@@ -284,8 +289,13 @@ impl Proxies {
         let Some(service) = self.0.services.get(service) else {
             return self.refuse(Refused::no_such_service(service, &self.0.me));
         };
-        let (head, body) = request.into_parts();
-        if let Ok(Some(scope)) = scope::carried(&head.headers) {
+        let (mut head, body) = request.into_parts();
+        if let Err(refused) = here::normalise(&mut head) {
+            return self.refuse(refused);
+        }
+        headers::strip(&mut head.headers);
+        let scope = scope::carried(&head.headers).ok().flatten();
+        if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
             self.remember(&head.headers, &scope.trim().into());
         }
         let asked = Asked { head, upgrade: None };
@@ -303,7 +313,6 @@ fn again(asked: &Asked) -> Asked {
     head.method = asked.head.method.clone();
     head.uri = asked.head.uri.clone();
     head.headers = asked.head.headers.clone();
-    // Whoever goes over to another protocol does so with the last site that is asked.
     Asked { head, upgrade: None }
 }
 

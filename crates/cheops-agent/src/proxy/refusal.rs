@@ -123,8 +123,8 @@ impl Refused {
             .hint("does `upstream` name the service itself, and not a proxy?")
     }
 
-    pub(super) fn no_upgrade(protocol: &str, site: &SiteId) -> Self {
-        let detail = format!("an upgrade to `{protocol}` is not passed on to site `{site}`");
+    pub(super) fn no_upgrade(protocol: &str) -> Self {
+        let detail = format!("an upgrade to `{protocol}` is not passed on to another site");
         Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
             .hint("connect to that site's own proxy")
     }

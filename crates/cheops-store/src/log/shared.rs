@@ -1,6 +1,7 @@
 //! What all handles of one open data directory hold on to: the lock and the connections.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -61,6 +62,18 @@ impl Shared {
         let done = what(&transaction)?;
         transaction.commit().map_err(Fault::Commit)?;
         Ok(done)
+    }
+
+    /// Copies the write-ahead log into the database, durably, all of it.
+    pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
+        let writer = self.writer();
+        let busy: i64 =
+            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
+        if busy == 0 {
+            return Ok(());
+        }
+        let error = io::Error::other("somebody reads it for too long");
+        Err(Fault::Io("checkpoint", self.path.clone(), error))
     }
 
     /// Reads one state of the log, while others go on writing.

@@ -151,6 +151,9 @@ impl Store {
             return Ok(());
         }
         self.shared.write(Durable::AtOnce, |db| self.head.save(db))?;
+        // A sync that failed may have lost what earlier steps wrote, and the next one would not
+        // say so: before the journal may be used again, the database has to have all of it.
+        self.shared.checkpoint()?;
         self.buried = Buried::Yes;
         Ok(())
     }
