@@ -11,7 +11,7 @@
 //! tables hold: what an earlier round left behind matches nothing.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -157,8 +157,12 @@ pub(crate) struct Journal {
 impl Journal {
     /// Makes the file, empty and as long as it will ever be.
     pub(crate) fn create(path: &Path, drafts: &Path, size: u64) -> io::Result<()> {
-        let zeros = vec![0; usize::try_from(size).map_err(io::Error::other)?];
-        files::write_whole(path, drafts, &zeros)
+        let mut draft = files::Draft::create(drafts)?;
+        // In small pieces: a large buffer would stay with this process.
+        io::copy(&mut io::repeat(0).take(size), draft.file())?;
+        draft.sync()?;
+        draft.rename_to(path)?;
+        path.parent().map_or(Ok(()), files::sync_dir)
     }
 
     /// Reads the batches from that place on: those that the tables do not have. What is behind
