@@ -43,7 +43,7 @@ impl Fate {
     pub(super) fn allows_another(self, method: &Method) -> bool {
         match self {
             Self::NeverArrived => true,
-            Self::Unknown => is_repeatable(method),
+            Self::Unknown => method.is_idempotent(),
             Self::Answered(status) => {
                 let gives_up = matches!(
                     status,
@@ -51,14 +51,10 @@ impl Fate {
                         | StatusCode::SERVICE_UNAVAILABLE
                         | StatusCode::GATEWAY_TIMEOUT
                 );
-                gives_up && is_repeatable(method)
+                gives_up && method.is_idempotent()
             }
         }
     }
-}
-
-fn is_repeatable(method: &Method) -> bool {
-    method.is_idempotent()
 }
 
 #[cfg(test)]

@@ -114,10 +114,10 @@ pub(super) fn forwarded_for(headers: &mut HeaderMap, client: IpAddr) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    pub(in super::super) fn headers(lines: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());

@@ -5,7 +5,7 @@ use cheops_scope::ServiceName;
 use http::header::{COOKIE, HOST};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
@@ -15,7 +15,7 @@ use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
-use super::{Asked, Failed, is_for_services};
+use super::{Asked, Failed};
 use crate::config::ServiceConfig;
 use crate::exec::web::{self, Roots};
 
@@ -131,7 +131,7 @@ async fn join(client: hyper::upgrade::OnUpgrade, service: hyper::upgrade::OnUpgr
 /// Brings what the versions of HTTP say in different ways into one form, and refuses what is not
 /// meant for a service.
 pub(super) fn normalise(head: &mut Parts) -> Result<(), Refused> {
-    if !is_for_services(&head.method) {
+    if head.method == Method::CONNECT {
         return Err(Refused::bad_target("`CONNECT` asks for a tunnel; this is a service's proxy"));
     }
     if !head.uri.path().starts_with('/') {

@@ -34,7 +34,7 @@ use axum::body::Body;
 use cheops_core::model::SiteId;
 use cheops_scope::{MAX_SCOPE_BYTES, Target};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -323,9 +323,4 @@ fn fate_of(response: &Response<Returned>) -> Fate {
         Some(code) if code == UNREACHABLE => Fate::NeverArrived,
         Some(_) => Fate::Unknown,
     }
-}
-
-/// Whether a method has a meaning here: a proxy of a service opens no tunnels.
-fn is_for_services(method: &Method) -> bool {
-    *method != Method::CONNECT
 }

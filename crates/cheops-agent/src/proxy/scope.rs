@@ -185,15 +185,8 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: String) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::headers::tests::headers;
     use super::*;
-
-    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in lines {
-            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
-        }
-        headers
-    }
 
     #[test]
     fn a_scope_is_found_where_it_is_spelt_out_then_in_the_baggage() {
