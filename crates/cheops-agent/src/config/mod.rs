@@ -11,18 +11,24 @@
 //! | `reader` | settings one by one, from the environment or the file |
 //! | `sections` | which settings there are, and what must hold between them |
 //! | `hooks` | `[[hooks]]` and `[webhooks]` |
-//! | `values`, `pattern` | what texts mean |
+//! | `lists` | settings that hold several values |
+//! | `cross` | how the resources of a service are named and divided |
+//! | `values`, `pattern`, `pointer` | what texts mean |
 //! | `problem` | what is reported |
 //! | `template` | the commented file to start from |
 
+mod cross;
 mod hooks;
+mod lists;
 mod pattern;
+mod pointer;
 mod problem;
 mod reader;
 mod sections;
 mod template;
 mod values;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +41,7 @@ use http::Uri;
 use toml::de::DeTable;
 
 pub use self::pattern::Pattern;
+pub use self::pointer::Pointer;
 pub use self::problem::{ConfigProblem, ConfigProblems, Place};
 pub use self::values::{HostPort, Secret};
 
@@ -110,6 +117,21 @@ pub struct ServiceConfig {
     pub listen: Option<SocketAddr>,
     /// Where it listens itself.
     pub upstream: Uri,
+    /// Where the id of a new resource is in the answer; empty for where it usually is.
+    pub id: Vec<Pointer>,
+    /// How its resources span sites.
+    pub cross: CrossConfig,
+}
+
+/// `[services.cross]`: resources that span sites (`%`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CrossConfig {
+    /// Numbers that are divided over the sites, and summed again.
+    pub divide: Vec<Pointer>,
+    /// Numbers that are only summed.
+    pub sum: Vec<Pointer>,
+    /// Who gets how much; a site that is not listed counts as 1.
+    pub weights: BTreeMap<SiteId, u64>,
 }
 
 /// `[proxy]`.

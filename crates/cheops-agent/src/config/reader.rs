@@ -31,10 +31,10 @@ pub(super) struct Table<'a> {
 pub(super) struct Found<'a> {
     pub(super) place: Place,
     pub(super) path: String,
-    value: Raw<'a>,
+    pub(super) value: Raw<'a>,
 }
 
-enum Raw<'a> {
+pub(super) enum Raw<'a> {
     Said(String),
     Value(&'a DeValue<'a>),
 }
@@ -77,19 +77,8 @@ impl<'a> Reader<'a> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<(T, Place)> {
         let found = self.take(table, key)?;
-        let text = self.text_of(&found, expected)?;
-        match parse(&text) {
-            Ok(value) => Some((value, found.place)),
-            Err(why) => {
-                let text = shortened(&text);
-                self.report(
-                    &found.place,
-                    &found.path,
-                    format!("`{text}` {why}; expected {expected}"),
-                );
-                None
-            }
-        }
+        let value = self.meaning(&found, expected, &parse)?;
+        Some((value, found.place))
     }
 
     /// One that must be there.
@@ -139,41 +128,6 @@ impl<'a> Reader<'a> {
             (Place::At { .. }, Some(folder)) => folder.join(path),
             _ => path,
         })
-    }
-
-    /// A list of texts with a meaning.
-    pub(super) fn list<T>(
-        &mut self,
-        table: &mut Table<'a>,
-        key: &'static str,
-        expected: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<(Vec<T>, Place)> {
-        let found = self.take(table, key)?;
-        let Raw::Value(DeValue::Array(items)) = &found.value else {
-            let message = format!("found {}; expected a list of texts", found.describe());
-            self.report(&found.place, &found.path, message);
-            return None;
-        };
-        if items.is_empty() {
-            let message = format!("the list is empty; expected {expected}, or leave the key out");
-            self.report(&found.place, &found.path, message);
-        }
-        let mut values = Vec::new();
-        for (i, item) in items.iter().enumerate() {
-            let place = self.place(item.span().start);
-            let path = format!("{}[{i}]", found.path);
-            let item = Found { place, path, value: Raw::Value(item.get_ref()) };
-            let Some(text) = self.text_of(&item, expected) else { continue };
-            match parse(&text) {
-                Ok(value) => values.push(value),
-                Err(why) => {
-                    let message = format!("`{}` {why}; expected {expected}", shortened(&text));
-                    self.report(&item.place, &item.path, message);
-                }
-            }
-        }
-        Some((values, found.place))
     }
 
     /// A table, which need not be there.
@@ -236,6 +190,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What a text means, unless that cannot be told.
+    pub(super) fn meaning<T>(
+        &mut self,
+        found: &Found<'a>,
+        expected: &str,
+        parse: &impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text_of(found, expected)?;
+        let parsed = parse(&text).map_err(|why| {
+            let message = format!("`{}` {why}; expected {expected}", shortened(&text));
+            self.report(&found.place, &found.path, message);
+        });
+        parsed.ok()
+    }
+
     fn text_of(&mut self, found: &Found<'a>, expected: &str) -> Option<String> {
         match &found.value {
             Raw::Said(said) => Some(said.clone()),
@@ -275,7 +244,7 @@ impl Table<'_> {
 }
 
 impl Found<'_> {
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match &self.value {
             Raw::Said(said) => format!("`{}`", shortened(said)),
             Raw::Value(value) => named(value),
@@ -296,7 +265,7 @@ fn named(value: &DeValue<'_>) -> String {
 }
 
 /// The start of a text, for messages.
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -160,6 +160,7 @@ fn services<'a>(
         let name = reader.required(&mut table, "name", A_NAME, parsed::<ServiceName>);
         let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed::<SocketAddr>);
         let upstream = reader.required(&mut table, "upstream", AN_UPSTREAM, values::upstream);
+        let (id, cross) = super::cross::read(reader, &mut table);
         reader.end(&table);
         if let Some((name, place)) = &name {
             let key = table.path_of("name");
@@ -174,7 +175,7 @@ fn services<'a>(
         });
         if let (Some((name, _)), Some((upstream, place))) = (name, upstream) {
             upstreams.push((upstream.clone(), table.path_of("upstream"), place));
-            services.push(ServiceConfig { name, listen, upstream });
+            services.push(ServiceConfig { name, listen, upstream, id, cross });
         }
     }
     for (upstream, key, place) in upstreams {

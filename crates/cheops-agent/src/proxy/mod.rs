@@ -11,6 +11,7 @@
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
+//! | `naming` | the ids of resources, in answers, links and paths |
 //! | `headers`, `body` | what passes through, and how |
 //! | `refusal` | answers of this proxy itself |
 
@@ -22,6 +23,7 @@ mod headers;
 mod here;
 mod listen;
 mod memory;
+mod naming;
 mod refusal;
 mod scope;
 
