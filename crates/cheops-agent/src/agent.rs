@@ -18,12 +18,13 @@ use tokio::sync::watch;
 use crate::config::{AgentConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
-use crate::exec::{ExecError, ExecSettings, Executor, RunToken, end_leftovers};
+use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
-use crate::proxy::{Listening, Proxies};
+use crate::proxy::{Listening, Means, Proxies, Remembered};
+use crate::replicas::{Naming, Replicas};
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -171,7 +172,9 @@ impl Agent {
         let peers = Peers::bind(&me, random(), mesh, others)?;
         let mesh_address = peers.local_address();
 
-        let executor = executor(&config, &opened)?;
+        let replicas = Replicas::new(config.site.clone());
+        let memory = Remembered::new(config.proxy.remember);
+        let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
         let start = driver::Start {
             settings: engine_settings(&config, me.clone()),
             records: opened.records,
@@ -181,6 +184,7 @@ impl Agent {
                 executor: executor.clone(),
                 peers: peers.clone(),
                 snapshots: opened.snapshots,
+                replicas: replicas.clone(),
             },
             data_dir: config.data_dir.clone(),
             keep_free: KEEP_FREE,
@@ -201,7 +205,14 @@ impl Agent {
         });
         let door = Door::default();
         let router = router(api.clone());
-        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, peers.clone())
+        let means = Means {
+            peers: peers.clone(),
+            driver: driver.clone(),
+            blobs: opened.blobs.clone(),
+            replicas,
+            memory,
+        };
+        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)
             .map_err(StartError::Proxy)?;
         door.open(router_for_peers(api.clone()), proxies.clone());
         peers.start(&driver, &opened.blobs, &door);
@@ -307,14 +318,36 @@ async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
 }
 
 /// What runs commands, once nothing runs any more that an earlier life started.
-fn executor(config: &AgentConfig, opened: &Opened) -> Result<Executor, StartError> {
+fn executor(
+    config: &AgentConfig,
+    opened: &Opened,
+    requests: Requests,
+) -> Result<Executor, StartError> {
     let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
     let ended = end_leftovers(&run).map_err(system("a look at its processes"))?;
     if ended > 0 {
         tracing::warn!(ended, "commands of an earlier life of this agent were ended");
     }
     let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
-    Ok(Executor::new(exec_settings(config, run), stored)?)
+    Ok(Executor::new(ExecSettings { requests, ..exec_settings(config, run) }, stored)?)
+}
+
+/// What requests that are operations need to know of the services and of those that pass.
+fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> Requests {
+    let rules = |service: &crate::config::ServiceConfig| {
+        let rules = Rules {
+            naming: Naming::new(&service.id),
+            already_done: service.replication.already_done.clone(),
+            already_gone: service.replication.already_gone.clone(),
+        };
+        (service.name.to_string(), rules)
+    };
+    let memory = memory.clone();
+    Requests {
+        rules: config.services.iter().map(rules).collect(),
+        replicas: replicas.clone(),
+        seen: Arc::new(move |headers| memory.see(headers)),
+    }
 }
 
 fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {

@@ -17,6 +17,7 @@ mod http;
 pub mod mesh;
 mod peers;
 mod proxy;
+mod replicas;
 pub mod telemetry;
 
 pub mod config;

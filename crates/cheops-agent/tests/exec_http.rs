@@ -86,7 +86,7 @@ fn site(upstream: &str) -> Site {
 }
 
 fn answered(status: u16, text: &str) -> Outcome {
-    Outcome::Answered { status, output: Output::whole(text) }
+    Outcome::answered(status, Output::whole(text))
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn large_bodies_are_streamed_and_large_answers_cut() {
     assert!(outcome.text().starts_with("0 "), "{outcome:?}");
     let outcome = site.exec.run(&request("GET", "/large", &[], None)).await;
     let output = Output { text: "x".repeat(64 * 1024), truncated: true };
-    assert_eq!(outcome, Outcome::Answered { status: 200, output });
+    assert_eq!(outcome, Outcome::answered(200, output));
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn a_service_that_breaks_off_may_have_done_it() {
     let site = site(&format!("http://{}", rude(b"").await));
     let outcome = site.exec.run(&request("POST", "/", &[], None)).await;
     assert!(
-        matches!(&outcome, Outcome::Answered { status: 502, output }
+        matches!(&outcome, Outcome::Answered { status: 502, output, .. }
         if output.text.contains("may or may not have been carried out")),
         "{outcome:?}"
     );
@@ -215,5 +215,5 @@ async fn an_answer_that_breaks_off_after_its_status_is_an_answer() {
     let site = site(&format!("http://{}", rude(bytes).await));
     let outcome = site.exec.run(&request("POST", "/", &[], None)).await;
     let output = Output { text: "half".to_owned(), truncated: true };
-    assert_eq!(outcome, Outcome::Answered { status: 201, output });
+    assert_eq!(outcome, Outcome::answered(201, output));
 }

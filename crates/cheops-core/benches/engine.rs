@@ -129,7 +129,7 @@ impl Three {
                     let event = Event::Ended { job: job.id, outcome: Outcome::success("") };
                     self.under_way.push_back((from, event));
                 }
-                Effect::Answer { .. } | Effect::Notify(_) => {}
+                Effect::Answer { .. } | Effect::Notify(_) | Effect::Publish(..) => {}
             }
         }
     }

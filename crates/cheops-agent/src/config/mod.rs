@@ -12,7 +12,7 @@
 //! | `sections` | which settings there are, and what must hold between them |
 //! | `hooks` | `[[hooks]]` and `[webhooks]` |
 //! | `lists` | settings that hold several values |
-//! | `cross` | how the resources of a service are named and divided |
+//! | `cross`, `replication` | how the resources of a service are named, divided and kept alike |
 //! | `values`, `pattern`, `pointer` | what texts mean |
 //! | `problem` | what is reported |
 //! | `template` | the commented file to start from |
@@ -24,6 +24,7 @@ mod pattern;
 mod pointer;
 mod problem;
 mod reader;
+mod replication;
 mod sections;
 mod template;
 mod values;
@@ -43,6 +44,7 @@ use toml::de::DeTable;
 pub use self::pattern::Pattern;
 pub use self::pointer::Pointer;
 pub use self::problem::{ConfigProblem, ConfigProblems, Place};
+pub use self::replication::PathPattern;
 pub use self::values::{HostPort, Secret};
 
 use self::reader::{Environment, Reader};
@@ -119,8 +121,34 @@ pub struct ServiceConfig {
     pub upstream: Uri,
     /// Where the id of a new resource is in the answer; empty for where it usually is.
     pub id: Vec<Pointer>,
+    /// How its resources are kept at several sites.
+    pub replication: ReplicationConfig,
     /// How its resources span sites.
     pub cross: CrossConfig,
+}
+
+/// What replication (`&`) has to know of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationConfig {
+    /// Where the service takes an id in a request that makes something, if it does.
+    pub client_chosen_id: Option<Pointer>,
+    /// Paths below a resource under which there are resources of their own, with `*` for any id.
+    pub collections: Vec<PathPattern>,
+    /// Answers to a request that is made again, which say that it was carried out before.
+    pub already_done: Vec<u16>,
+    /// Answers to a deletion which say that there is nothing to delete.
+    pub already_gone: Vec<u16>,
+}
+
+impl Default for ReplicationConfig {
+    fn default() -> Self {
+        Self {
+            client_chosen_id: None,
+            collections: Vec::new(),
+            already_done: vec![409],
+            already_gone: vec![404, 410],
+        }
+    }
 }
 
 /// `[services.cross]`: resources that span sites (`%`).

@@ -23,6 +23,19 @@ impl Pointer {
         body.pointer(&self.0)
     }
 
+    /// Puts a value there, if there is an object to hold it; whether there was.
+    pub fn insert(&self, body: &mut Value, value: Value) -> bool {
+        let Some((parent, name)) = self.0.rsplit_once('/') else { return false };
+        let name = name.replace("~1", "/").replace("~0", "~");
+        match body.pointer_mut(parent) {
+            Some(Value::Object(members)) => {
+                members.insert(name, value);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The same, to be changed.
     pub fn find_mut<'v>(&self, body: &'v mut Value) -> Option<&'v mut Value> {
         body.pointer_mut(&self.0)

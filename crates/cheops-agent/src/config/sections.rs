@@ -161,6 +161,7 @@ fn services<'a>(
         let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed::<SocketAddr>);
         let upstream = reader.required(&mut table, "upstream", AN_UPSTREAM, values::upstream);
         let (id, cross) = super::cross::read(reader, &mut table);
+        let replication = super::replication::read(reader, &mut table);
         reader.end(&table);
         if let Some((name, place)) = &name {
             let key = table.path_of("name");
@@ -175,7 +176,7 @@ fn services<'a>(
         });
         if let (Some((name, _)), Some((upstream, place))) = (name, upstream) {
             upstreams.push((upstream.clone(), table.path_of("upstream"), place));
-            services.push(ServiceConfig { name, listen, upstream, id, cross });
+            services.push(ServiceConfig { name, listen, upstream, id, replication, cross });
         }
     }
     for (upstream, key, place) in upstreams {

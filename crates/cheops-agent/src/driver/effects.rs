@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use super::Driver;
 use crate::exec::Executor;
 use crate::peers::Peers;
+use crate::replicas::Replicas;
 use crate::telemetry;
 
 /// What the driver acts with.
@@ -17,6 +18,7 @@ pub(crate) struct Hands {
     pub(crate) executor: Executor,
     pub(crate) peers: Peers,
     pub(crate) snapshots: Snapshots,
+    pub(crate) replicas: Replicas,
 }
 
 impl Hands {

@@ -516,6 +516,9 @@ impl Running {
                     self.hands.run(job, self.driver.clone());
                 }
                 Effect::Tell { to, message } => self.hands.tell(&to, message),
+                Effect::Publish(resource, replicant) => {
+                    self.hands.replicas.publish(&resource, replicant);
+                }
                 Effect::Notify(notice) => {
                     if let Notice::Pruned(resource, _) = &notice {
                         self.forget_snapshots(resource);

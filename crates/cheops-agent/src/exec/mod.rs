@@ -46,6 +46,7 @@ use cheops_core::model::{Outcome, Payload, ResourceId};
 pub use self::content::{Content, Saving};
 pub use self::processes::end_leftovers;
 pub use self::settings::{ExecError, ExecSettings};
+pub(crate) use self::settings::{Requests, Rules};
 pub use self::token::RunToken;
 
 use self::ask::Ask;
@@ -94,7 +95,7 @@ impl Executor {
         } else {
             None
         };
-        let services = Services::new(settings.services, settings.output_limit);
+        let services = Services::new(settings.services, settings.requests, settings.output_limit);
         let shell = Shell {
             environment: settings::inherited(),
             dir: settings.shell_dir,
@@ -183,15 +184,18 @@ impl Executor {
     async fn carry_out(&self, job: &Job, mut under_way: UnderWay) -> Option<Outcome> {
         let inner = &self.inner;
         if let Task::Run(operation) = &job.task
-            && let Payload::Http { service, method, path, headers, body } = &operation.payload
+            && let Payload::Http { service, method, path, headers, body, replica } =
+                &operation.payload
         {
             let asked = Asked {
                 operation: &operation.id,
+                again: job.again,
                 service,
                 method,
                 path,
                 headers,
                 body: body.as_ref(),
+                replica: replica.as_ref(),
             };
             let answer = inner.services.ask(asked, &inner.content, inner.time_limit);
             return tokio::select! {

@@ -7,16 +7,19 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cheops_core::model::{FileRef, Header, OperationId, Outcome};
+use cheops_core::model::{Act, FileRef, Header, LocalId, OperationId, Outcome, Output, Replica};
+use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use tokio::sync::mpsc;
 
 use super::capture::Capture;
 use super::content::{Content, pieces};
+use super::settings::Requests;
 use super::web::{self, Roots};
+use crate::replicas::{Naming, Towards, is_json};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-cheops-operation");
 
@@ -34,9 +37,30 @@ const NOT_PASSED_ON: [HeaderName; 9] = [
 ];
 const NOT_PASSED_ON_EITHER: [&str; 2] = ["keep-alive", "proxy-connection"];
 
+/// Headers of an answer that say something of the resource, and are kept with it.
+const KEPT: [HeaderName; 8] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_LOCATION,
+    header::ETAG,
+    header::LAST_MODIFIED,
+    header::LINK,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    header::WWW_AUTHENTICATE,
+];
+/// The longest value of one.
+const LONGEST_KEPT: usize = 4 * 1024;
+
+/// A body may take a second more for so many bytes.
+const A_SECONDS: u64 = 1024 * 1024;
+
+/// The longest body that is looked into for ids.
+const LONGEST_READ: u64 = 1024 * 1024;
+
 /// The services of the site.
 pub(super) struct Services {
     upstreams: BTreeMap<String, Uri>,
+    requests: Requests,
     client: legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, FileBody>,
     output_limit: usize,
 }
@@ -44,21 +68,25 @@ pub(super) struct Services {
 /// A request as an operation holds it.
 pub(super) struct Asked<'o> {
     pub(super) operation: &'o OperationId,
+    /// Whether it was begun before, and may have been carried out.
+    pub(super) again: bool,
     pub(super) service: &'o str,
     pub(super) method: &'o str,
     pub(super) path: &'o str,
     pub(super) headers: &'o [Header],
     pub(super) body: Option<&'o FileRef>,
+    pub(super) replica: Option<&'o Replica>,
 }
 
 impl Services {
     pub(super) fn new(
         upstreams: BTreeMap<String, Uri>,
+        requests: Requests,
         output_limit: usize,
     ) -> Result<Self, String> {
         let secure = upstreams.values().any(|uri| uri.scheme_str() == Some("https"));
         let roots = if secure { Roots::Native } else { Roots::None };
-        Ok(Self { upstreams, client: web::client(roots)?, output_limit })
+        Ok(Self { upstreams, requests, client: web::client(roots)?, output_limit })
     }
 
     /// Sends the request and takes the answer in.
@@ -68,10 +96,12 @@ impl Services {
         content: &Arc<dyn Content>,
         limit: Duration,
     ) -> Outcome {
-        let (request, upstream) = match self.request(&asked, content) {
+        let (request, upstream) = match self.request(&asked, content).await {
             Ok(request) => request,
             Err(reason) => return Outcome::NotStarted { reason },
         };
+        (self.requests.seen)(request.headers());
+        let limit = limit + Duration::from_secs(asked.body.map_or(0, |file| file.size / A_SECONDS));
         let deadline = tokio::time::Instant::now() + limit;
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
         let answer = match answer {
@@ -79,8 +109,7 @@ impl Services {
             Ok(Err(error)) => return broken(asked.service, upstream, &error),
             Ok(Ok(answer)) => answer,
         };
-        let status = answer.status().as_u16();
-        let mut body = answer.into_body();
+        let (head, mut body) = answer.into_parts();
         let mut output = Capture::new(self.output_limit);
         let reading = async {
             while let Some(frame) = body.frame().await {
@@ -96,10 +125,34 @@ impl Services {
         if !matches!(tokio::time::timeout_at(deadline, reading).await, Ok(true)) {
             output.cut_off();
         }
-        Outcome::Answered { status, output: output.into_output() }
+        self.outcome(&asked, &head, output.into_output())
     }
 
-    fn request(
+    /// What an answer comes to.
+    fn outcome(&self, asked: &Asked<'_>, head: &Parts, output: Output) -> Outcome {
+        let status = head.status.as_u16();
+        let rules = self.requests.rules.get(asked.service);
+        let (Some(replica), Some(rules)) = (asked.replica, rules) else {
+            return Outcome::answered(status, output);
+        };
+        let already = match replica.act {
+            Act::Deletes => rules.already_gone.contains(&status),
+            _ => asked.again && rules.already_done.contains(&status),
+        };
+        let succeeded = (200..400).contains(&status);
+        let (mut done, mut local_id, mut output) = (succeeded || already, None, output);
+        if replica.act == Act::Creates && succeeded {
+            let body = serde_json::from_str(&output.text).ok();
+            let id = rules.naming.local_id(head.status, &head.headers, body.as_ref());
+            local_id = id.and_then(|id| LocalId::new(&id).ok());
+            if local_id.is_none() {
+                (done, output) = (false, nameless(asked.service, &output));
+            }
+        }
+        Outcome::Answered { status, headers: kept(&head.headers), output, done, local_id }
+    }
+
+    async fn request(
         &self,
         asked: &Asked<'_>,
         content: &Arc<dyn Content>,
@@ -108,19 +161,43 @@ impl Services {
             self.upstreams.get(asked.service).ok_or_else(|| self.unknown(asked.service))?;
         let method = Method::from_bytes(asked.method.as_bytes())
             .map_err(|_| format!("`{}` is no HTTP method", asked.method))?;
-        let uri = address(upstream, asked.path)?;
+        let replicas = &self.requests.replicas;
+        let renamed = asked
+            .replica
+            .and_then(|_| replicas.rename_path(asked.service, asked.path, Towards::Service));
+        let uri = address(upstream, renamed.as_deref().unwrap_or(asked.path))?;
         let mut headers = passed_on(asked.headers)?;
         let operation = HeaderValue::try_from(asked.operation.to_string())
             .map_err(|error| error.to_string())?;
         headers.insert(OPERATION, operation);
-        let mut request = Request::new(asked.body.map_or(FileBody::Empty, |file| {
+        let body = asked.body.map_or(FileBody::Empty, |file| {
             let (content, blob) = (Arc::clone(content), file.blob);
             FileBody::File { pieces: pieces(move || content.open(&blob)), left: file.size }
-        }));
+        });
+        let speaks_of_ids = asked.replica.is_some()
+            && asked.body.is_some_and(|file| file.size <= LONGEST_READ)
+            && is_json(&headers)
+            && replicas.renames(asked.service);
+        let body = if speaks_of_ids { self.renamed(asked, body).await? } else { body };
+        let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         Ok((request, upstream))
+    }
+
+    /// A body with the ids by which the service of this site knows its resources.
+    async fn renamed(&self, asked: &Asked<'_>, body: FileBody) -> Result<FileBody, String> {
+        let bytes = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+        let naming = self.requests.rules.get(asked.service).map(|rules| &rules.naming);
+        let renamed = self.requests.replicas.rename_body(
+            asked.service,
+            naming.unwrap_or(&Naming::default()),
+            asked.path,
+            &bytes,
+            Towards::Service,
+        );
+        Ok(FileBody::Whole(Full::new(renamed.map_or(bytes, Bytes::from))))
     }
 
     fn unknown(&self, service: &str) -> String {
@@ -144,8 +221,25 @@ fn broken(service: &str, upstream: &Uri, error: &legacy::Error) -> Outcome {
         "service `{service}` at `{upstream}` broke off before it answered: {why}; the request may \
          or may not have been carried out"
     );
-    let output = cheops_core::model::Output::whole(text);
-    Outcome::Answered { status: http::StatusCode::BAD_GATEWAY.as_u16(), output }
+    Outcome::answered(http::StatusCode::BAD_GATEWAY.as_u16(), Output::whole(text))
+}
+
+/// What is said where a service made something and did not say what it calls it.
+fn nameless(service: &str, answer: &Output) -> Output {
+    Output::whole(format!(
+        "service `{service}` answered the creation, but its answer holds no id; `id` in the \
+         agent's config says where it is. It answered: {}",
+        answer.text
+    ))
+}
+
+fn kept(headers: &HeaderMap) -> Vec<Header> {
+    let line = |name: &HeaderName| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let fitting = values.filter(|value| value.len() <= LONGEST_KEPT).map(str::to_owned);
+        fitting.map(|value| Header { name: name.to_string(), value }).collect::<Vec<_>>()
+    };
+    KEPT.iter().flat_map(line).collect()
 }
 
 /// The service's own address, then the path.
@@ -183,6 +277,7 @@ fn passed_on(given: &[Header]) -> Result<HeaderMap, String> {
 /// A body that comes from the store, a piece at a time.
 pub(super) enum FileBody {
     Empty,
+    Whole(Full<Bytes>),
     File { pieces: mpsc::Receiver<std::io::Result<Bytes>>, left: u64 },
 }
 
@@ -194,7 +289,13 @@ impl Body for FileBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let Self::File { pieces, left } = self.get_mut() else { return Poll::Ready(None) };
+        let (pieces, left) = match self.get_mut() {
+            Self::Empty => return Poll::Ready(None),
+            Self::Whole(body) => {
+                return Pin::new(body).poll_frame(context).map_err(|error| match error {});
+            }
+            Self::File { pieces, left } => (pieces, left),
+        };
         pieces.poll_recv(context).map(|piece| {
             let piece = piece?;
             if let Ok(piece) = &piece {
@@ -205,12 +306,17 @@ impl Body for FileBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Empty | Self::File { left: 0, .. })
+        match self {
+            Self::Empty | Self::File { left: 0, .. } => true,
+            Self::File { .. } => false,
+            Self::Whole(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Empty => SizeHint::with_exact(0),
+            Self::Whole(body) => body.size_hint(),
             Self::File { left, .. } => SizeHint::with_exact(*left),
         }
     }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use cheops_core::model::SiteId;
-use http::Uri;
+use http::{HeaderMap, Uri};
 
 use super::files;
 use super::token::RunToken;
+use crate::replicas::{Naming, Replicas};
 
 /// How commands and requests are run at this site.
 #[derive(Debug, Clone)]
@@ -31,13 +33,42 @@ pub struct ExecSettings {
     pub grace: Duration,
     /// The local services, by name, and where they listen.
     pub services: BTreeMap<String, Uri>,
+    /// What else is known of the services.
+    pub(crate) requests: Requests,
     /// Where commands are run; the agent's own working directory if nothing is said.
     pub shell_dir: Option<PathBuf>,
+}
+
+/// What requests to services need to know beside where these are.
+#[derive(Clone)]
+pub(crate) struct Requests {
+    pub(crate) rules: BTreeMap<String, Rules>,
+    pub(crate) replicas: Replicas,
+    pub(crate) seen: Seen,
+}
+
+/// Told the headers of each request before it is sent, for the calls that the service makes.
+pub(crate) type Seen = std::sync::Arc<dyn Fn(&HeaderMap) + Send + Sync>;
+
+/// What a service's answers mean.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    pub(crate) naming: Naming,
+    pub(crate) already_done: Vec<u16>,
+    pub(crate) already_gone: Vec<u16>,
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests").field("rules", &self.rules).finish_non_exhaustive()
+    }
 }
 
 impl ExecSettings {
     /// The defaults, without services.
     pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
+        let replicas = Replicas::new(site.clone());
+        let seen: Seen = std::sync::Arc::new(|_| {});
         Self {
             site,
             run,
@@ -47,6 +78,7 @@ impl ExecSettings {
             snapshot_limit: 4 * 1024 * 1024 * 1024,
             grace: Duration::from_secs(2),
             services: BTreeMap::new(),
+            requests: Requests { rules: BTreeMap::new(), replicas, seen },
             shell_dir: None,
         }
     }

@@ -316,6 +316,7 @@ async fn http_payload(
         path: http.path,
         headers: http.headers.into_iter().map(header).collect(),
         body,
+        replica: None,
     })
 }
 

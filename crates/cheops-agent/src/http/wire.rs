@@ -86,16 +86,30 @@ fn file(file: &FileRef) -> wire::File {
     wire::File { name: file.name.clone(), size: file.size, blob: file.blob.to_string() }
 }
 
+/// What is shown of a header. Whoever may look at operations need not be the one who made them.
+fn shown(header: &cheops_core::model::Header) -> &str {
+    const SECRET: [&str; 6] = [
+        "authorization",
+        "proxy-authorization",
+        "cookie",
+        "x-auth-token",
+        "x-service-token",
+        "x-subject-token",
+    ];
+    let is_secret = SECRET.iter().any(|secret| header.name.eq_ignore_ascii_case(secret));
+    if is_secret { "(not shown)" } else { &header.value }
+}
+
 fn payload(payload: &Payload) -> wire::Payload {
     match payload {
         Payload::Shell { command, files } => wire::Payload::Shell(wire::ShellCommand {
             command: command.clone(),
             files: files.iter().map(file).collect(),
         }),
-        Payload::Http { service, method, path, headers, body } => {
-            let header = |header: &cheops_core::model::Header| wire::Header {
-                name: header.name.clone(),
-                value: header.value.clone(),
+        Payload::Http { service, method, path, headers, body, replica: _ } => {
+            let header = |header: &cheops_core::model::Header| {
+                let (name, value) = (header.name.clone(), shown(header).to_owned());
+                wire::Header { name, value }
             };
             wire::Payload::Http(wire::HttpRequest {
                 service: service.clone(),
@@ -209,6 +223,15 @@ pub(super) fn resource(
             Progress::AwaitsOperator(operation) => Some(operation.to_string()),
             _ => None,
         },
+        replicant: view.replicant.as_ref().map(|replicant| {
+            let at = |site: &SiteId| Some((site.to_string(), replicant.at(site)?.to_owned()));
+            wire::Replicant {
+                service: replicant.service.clone(),
+                meta_id: replicant.meta_id.to_string(),
+                collection: replicant.collection.clone(),
+                local_ids: view.sites.iter().filter_map(at).collect(),
+            }
+        }),
     }
 }
 

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::link::CLOSED_AS_SPARE;
 
 /// The protocol spoken here.
-pub(super) const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 /// The oldest one understood.
-pub(super) const OLDEST: u16 = 1;
+pub(super) const OLDEST: u16 = 2;
 const MAGIC: [u8; 6] = *b"CHEOPS";
 /// The longest frame taken in. Messages are kept far below it by the engine's byte budget.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;

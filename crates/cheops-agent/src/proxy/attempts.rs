@@ -1,27 +1,56 @@
 //! Where to try a request, in which order, and when to try the next one.
 
+use std::collections::BTreeSet;
+
 use cheops_core::model::SiteId;
 use cheops_scope::Target;
 use http::{Method, StatusCode};
 
-/// What this proxy does not do with a single request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Collaboration {
-    /// `&`.
-    Replication,
-    /// `%`.
+/// What a target asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// The first of these that works.
+    FirstOf(Vec<SiteId>),
+    /// All of these (`&`).
+    All(BTreeSet<SiteId>),
+    /// Something spread over sites (`%`).
     Cross,
+    /// Something that this proxy does not do.
+    TooMuch,
 }
 
-/// The sites of a target, first to last.
-pub(super) fn sites(target: &Target) -> Result<Vec<SiteId>, Collaboration> {
+/// What a target asks for, of the sites that can be reached. Of several that would do, the first
+/// one that can be reached counts; if none can, the first.
+pub(super) fn aim(target: &Target, is_reached: &dyn Fn(&SiteId) -> bool) -> Aim {
     match target {
-        Target::Site(site) => Ok(SiteId::new(site.as_str()).into_iter().collect()),
-        Target::All(_) => Err(Collaboration::Replication),
-        Target::Cross(_) => Err(Collaboration::Cross),
+        Target::Site(site) => Aim::FirstOf(SiteId::new(site.as_str()).into_iter().collect()),
+        Target::Cross(_) => Aim::Cross,
+        Target::All(parts) => {
+            let one = |part: &Target| match aim(part, is_reached) {
+                Aim::FirstOf(sites) => {
+                    sites.iter().find(|site| is_reached(site)).or(sites.first()).cloned()
+                }
+                _ => None,
+            };
+            let sites: Option<BTreeSet<SiteId>> = parts.iter().map(one).collect();
+            sites.map_or(Aim::TooMuch, Aim::All)
+        }
         Target::FirstOf(parts) => {
-            let sites: Result<Vec<_>, _> = parts.iter().map(sites).collect();
-            Ok(sites?.concat())
+            let aims: Vec<Aim> = parts.iter().map(|part| aim(part, is_reached)).collect();
+            let in_turn = |sites: Vec<SiteId>, aim: &Aim| match aim {
+                Aim::FirstOf(more) => Some([sites, more.clone()].concat()),
+                _ => None,
+            };
+            if let Some(sites) = aims.iter().try_fold(Vec::new(), in_turn) {
+                return Aim::FirstOf(sites);
+            }
+            let works = |aim: &&Aim| match aim {
+                Aim::FirstOf(sites) => sites.iter().any(is_reached),
+                Aim::All(sites) => sites.iter().any(is_reached),
+                Aim::Cross | Aim::TooMuch => true,
+            };
+            let first = aims.iter().find(works).or(aims.first());
+            first.cloned().unwrap_or(Aim::FirstOf(Vec::new()))
         }
     }
 }
@@ -68,15 +97,36 @@ mod tests {
     }
 
     #[test]
-    fn sites_are_tried_in_the_order_written() {
-        let names = |text| {
-            let sites = sites(&target(text))?;
-            Ok(sites.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+    fn a_target_comes_to_the_sites_that_can_be_reached() {
+        let in_words = |text: &str, reached: &str| {
+            let is_reached = |site: &SiteId| reached.contains(site.as_str());
+            let names = |sites: Vec<&SiteId>, between: &str| {
+                sites.iter().map(ToString::to_string).collect::<Vec<_>>().join(between)
+            };
+            match aim(&target(text), &is_reached) {
+                Aim::FirstOf(sites) => names(sites.iter().collect(), " "),
+                Aim::All(sites) => names(sites.iter().collect(), "&"),
+                Aim::Cross => "%".to_owned(),
+                Aim::TooMuch => "too much".to_owned(),
+            }
         };
-        assert_eq!(names("b"), Ok("b".to_owned()));
-        assert_eq!(names("c ; a ; c ; b"), Ok("c a b".to_owned()));
-        assert_eq!(names("a & b"), Err(Collaboration::Replication));
-        assert_eq!(names("a ; b % c"), Err(Collaboration::Cross));
+        let cases = [
+            ("b", "", "b"),
+            ("c ; a ; c ; b", "a", "c a b"),
+            ("a & b", "", "a&b"),
+            ("(a ; b) & c", "b", "b&c"),
+            ("(a ; b) & c", "", "a&c"),
+            ("a & b ; c", "c", "c"),
+            ("a & b ; c", "bc", "a&b"),
+            ("a & b ; c", "", "a&b"),
+            ("a % b", "", "%"),
+            ("a ; b % c", "a", "a"),
+            ("a ; b % c", "b", "%"),
+            ("(a % b) & c", "", "too much"),
+        ];
+        for (text, reached, expected) in cases {
+            assert_eq!(in_words(text, reached), expected, "{text} with {reached} reached");
+        }
     }
 
     #[test]

@@ -16,8 +16,9 @@ use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
 use super::{Asked, Failed};
-use crate::config::ServiceConfig;
+use crate::config::{PathPattern, Pointer, ServiceConfig};
 use crate::exec::web::{self, Roots};
+use crate::replicas::Naming;
 
 pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, Sent>;
 
@@ -31,6 +32,9 @@ pub(super) fn client(services: &[ServiceConfig]) -> Result<Client, String> {
 pub(super) struct Service {
     pub(super) config_name: ServiceName,
     pub(super) pseudonym: Pseudonym,
+    pub(super) naming: Naming,
+    pub(super) client_chosen_id: Option<Pointer>,
+    pub(super) collections: Vec<PathPattern>,
     site: SiteId,
     site_header: HeaderValue,
     scheme: Scheme,
@@ -45,6 +49,9 @@ impl Service {
         Self {
             pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
             config_name: config.name.clone(),
+            naming: Naming::new(&config.id),
+            client_chosen_id: config.replication.client_chosen_id.clone(),
+            collections: config.replication.collections.clone(),
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
             scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
@@ -56,6 +63,11 @@ impl Service {
 
     pub(super) fn name(&self) -> &str {
         self.config_name.as_str()
+    }
+
+    /// What answers of this site are marked with.
+    pub(super) fn site_header(&self) -> HeaderValue {
+        self.site_header.clone()
     }
 
     /// Sends the request. The answer is as the service gave it, but for what belongs to its

@@ -11,8 +11,8 @@
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
-//! | `naming` | the ids of resources, in answers, links and paths |
 //! | `headers`, `body` | what passes through, and how |
+//! | `replicate` | requests for several sites, and what they changed there |
 //! | `refusal` | answers of this proxy itself |
 
 mod atlas;
@@ -23,11 +23,11 @@ mod headers;
 mod here;
 mod listen;
 mod memory;
-mod naming;
 mod refusal;
+mod replicate;
 mod scope;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use cheops_core::model::SiteId;
 use cheops_scope::{MAX_SCOPE_BYTES, Target};
+use cheops_store::Blobs;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Either;
@@ -42,14 +43,17 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
 use self::atlas::Atlas;
-use self::attempts::{Collaboration, Fate};
+use self::attempts::{Aim, Fate};
 use self::body::{Arriving, Returned, Sent, Supply};
 use self::headers::{ERROR, SITE};
 use self::here::Service;
 use self::memory::{Memory, Recalled};
 use self::refusal::{Refused, UNREACHABLE};
+use self::replicate::passing;
 use crate::config::{ProxyConfig, ServiceConfig};
+use crate::driver::Driver;
 use crate::peers::{Peers, TunnelError};
+use crate::replicas::Replicas;
 
 pub(crate) use self::listen::Listening;
 
@@ -61,9 +65,43 @@ struct Inner {
     me: SiteId,
     services: BTreeMap<String, Arc<Service>>,
     peers: Peers,
+    driver: Driver,
+    blobs: Blobs,
+    replicas: Replicas,
     atlas: Atlas,
-    memory: Memory,
+    memory: Remembered,
     answer_limit: Duration,
+}
+
+/// What proxies are made of, beside their config.
+pub(crate) struct Means {
+    pub(crate) peers: Peers,
+    pub(crate) driver: Driver,
+    pub(crate) blobs: Blobs,
+    pub(crate) replicas: Replicas,
+    pub(crate) memory: Remembered,
+}
+
+/// The scopes of requests that were seen at this site, for the calls that are made for them.
+#[derive(Clone)]
+pub(crate) struct Remembered(Arc<Memory>);
+
+impl Remembered {
+    pub(crate) fn new(lasts: Duration) -> Self {
+        Self(Arc::new(Memory::new(lasts)))
+    }
+
+    /// Remembers the scope that a request carries, which the agent itself sends to a service.
+    pub(crate) fn see(&self, headers: &http::HeaderMap) {
+        let scope = scope::carried(headers).ok().flatten();
+        if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
+            self.keep(headers, &scope.trim().into());
+        }
+    }
+
+    fn keep(&self, headers: &http::HeaderMap, scope: &Arc<str>) {
+        self.0.keep(&scope::correlations(headers), scope, Instant::now());
+    }
 }
 
 /// A request on its way, without its body.
@@ -85,8 +123,9 @@ impl Proxies {
         me: &SiteId,
         services: &[ServiceConfig],
         config: &ProxyConfig,
-        peers: Peers,
+        means: Means,
     ) -> Result<Self, String> {
+        let Means { peers, driver, blobs, replicas, memory } = means;
         let names = services.iter().map(|service| service.name.clone()).collect();
         let atlas = Atlas::new(me, names, peers.clone())
             .ok_or_else(|| format!("`{me}` cannot be named in a scope"))?;
@@ -99,8 +138,11 @@ impl Proxies {
             me: me.clone(),
             services: services.iter().map(service).collect(),
             peers,
+            driver,
+            blobs,
+            replicas,
             atlas,
-            memory: Memory::new(config.remember),
+            memory,
             answer_limit: config.answer_limit,
         })))
     }
@@ -144,19 +186,31 @@ impl Proxies {
         let upgrade = headers::strip(&mut head.headers).map(|protocol| (protocol, on_upgrade));
         headers::forwarded_for(&mut head.headers, client);
         let mut asked = Asked { head, upgrade };
-        let Some(scope) = scope else {
-            let here = self.here(service, asked, Sent::once(body)).await;
-            return here.map_err(|failed| failed.refused);
+        let resolved = match scope {
+            None => None,
+            Some(scope) => {
+                let resolved = self.0.atlas.resolve(&scope);
+                let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
+                scope::mark(&mut asked.head.headers, &resolved.written);
+                self.0.memory.keep(&asked.head.headers, &resolved.scope);
+                Some(resolved)
+            }
         };
-        let resolved = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
-        scope::mark(&mut asked.head.headers, &resolved.written);
-        self.remember(&asked.head.headers, &resolved.scope);
-        match resolved.placement.of(&service.config_name) {
+        let target = resolved
+            .as_ref()
+            .and_then(|resolved| resolved.placement.of(&service.config_name))
+            .map(|placed| &placed.target);
+        if asked.upgrade.is_none()
+            && let Some(known) = self.replica(service, asked.head.uri.path())
+        {
+            return self.on_replica(service, asked, body, &known).await;
+        }
+        match target {
             None => {
                 let here = self.here(service, asked, Sent::once(body)).await;
                 here.map_err(|failed| failed.refused)
             }
-            Some(placed) => self.follow(service, asked, body, &placed.target).await,
+            Some(target) => self.follow(service, asked, body, target).await,
         }
     }
 
@@ -166,21 +220,17 @@ impl Proxies {
         if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
             return Ok(Some(scope.trim().to_owned()));
         }
-        if self.0.memory.is_empty() {
+        if self.0.memory.0.is_empty() {
             return Ok(None);
         }
-        match self.0.memory.recall(&scope::correlations(headers), Instant::now()) {
+        match self.0.memory.0.recall(&scope::correlations(headers), Instant::now()) {
             None => Ok(None),
             Some(Recalled::Scope(scope)) => Ok(Some(scope.to_string())),
             Some(Recalled::Several) => Err(Refused::several_scopes()),
         }
     }
 
-    fn remember(&self, headers: &http::HeaderMap, scope: &Arc<str>) {
-        self.0.memory.keep(&scope::correlations(headers), scope, Instant::now());
-    }
-
-    /// Tries the sites of a target until one answers.
+    /// Does what a target asks for.
     async fn follow(
         &self,
         service: &Service,
@@ -188,10 +238,39 @@ impl Proxies {
         body: Arriving,
         target: &Target,
     ) -> Result<Response<Returned>, Refused> {
-        let sites = attempts::sites(target).map_err(|collaboration| match collaboration {
-            Collaboration::Replication => Refused::not_here("replication", "&"),
-            Collaboration::Cross => Refused::not_here("spreading over sites", "%"),
-        })?;
+        let is_reached =
+            |site: &SiteId| *site == self.0.me || self.0.peers.round_trip(site).is_some();
+        let sites = match attempts::aim(target, &is_reached) {
+            Aim::FirstOf(sites) => sites,
+            Aim::All(sites) if asked.head.method.is_safe() || !sites.contains(&self.0.me) => {
+                self.nearest_first(&sites)
+            }
+            Aim::All(sites) => return self.replicate(service, asked, body, sites).await,
+            Aim::Cross => return Err(Refused::not_here("spreading over sites", "%")),
+            Aim::TooMuch => return Err(Refused::not_here("mixing `&` with it", "%")),
+        };
+        self.in_turn(service, asked, body, &sites).await
+    }
+
+    /// This site, if it is one of them, then the others that can be reached, by distance; and then
+    /// those that cannot, of which it is said so.
+    fn nearest_first(&self, sites: &BTreeSet<SiteId>) -> Vec<SiteId> {
+        let mut order: Vec<SiteId> = sites.get(&self.0.me).into_iter().cloned().collect();
+        order.extend(self.0.peers.nearest(sites));
+        let unreached: Vec<_> =
+            sites.iter().filter(|site| !order.contains(site)).cloned().collect();
+        order.extend(unreached);
+        order
+    }
+
+    /// Tries these sites until one answers.
+    async fn in_turn(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Arriving,
+        sites: &[SiteId],
+    ) -> Result<Response<Returned>, Refused> {
         if let Some((protocol, _)) = &asked.upgrade {
             // Only the service beside this proxy can be gone over to another protocol with.
             if sites.contains(&self.0.me) {
@@ -264,7 +343,32 @@ impl Proxies {
         }
     }
 
+    /// Asks the service of this site, which may know resources by other ids than users do.
     async fn here(
+        &self,
+        service: &Service,
+        mut asked: Asked,
+        body: Sent,
+    ) -> Result<Response<Returned>, Failed> {
+        let replicas = &self.0.replicas;
+        if asked.upgrade.is_some() || !replicas.renames(service.name()) {
+            return self.ask(service, asked, body).await;
+        }
+        let (method, path) = (asked.head.method.clone(), asked.head.uri.path().to_owned());
+        let body = passing::towards_service(replicas, service, &mut asked.head, body).await;
+        let body = body.map_err(|error| Failed {
+            fate: Fate::NeverArrived,
+            refused: Refused::broken_request(&error.to_string()),
+        })?;
+        let response = self.ask(service, asked, body).await?;
+        let response = passing::towards_user(replicas, service, (&method, &path), response).await;
+        response.map_err(|error| Failed {
+            fate: Fate::Unknown,
+            refused: Refused::broken_off(service.name(), &self.0.me, &error.to_string()),
+        })
+    }
+
+    async fn ask(
         &self,
         service: &Service,
         asked: Asked,
@@ -296,15 +400,42 @@ impl Proxies {
             return self.refuse(refused);
         }
         headers::strip(&mut head.headers);
-        let scope = scope::carried(&head.headers).ok().flatten();
-        if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
-            self.remember(&head.headers, &scope.trim().into());
-        }
+        self.0.memory.see(&head.headers);
         let asked = Asked { head, upgrade: None };
-        let body = Sent::once(Arriving::FromPeer(body));
-        match self.here(service, asked, body).await {
+        match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
             Ok(response) => response.map(Body::new),
-            Err(failed) => self.refuse(failed.refused),
+            Err(refused) => self.refuse(refused),
+        }
+    }
+
+    async fn for_peer(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Arriving,
+    ) -> Result<Response<Returned>, Refused> {
+        if let Some(known) = self.replica(service, asked.head.uri.path()) {
+            return self.on_replica(service, asked, body, &known).await;
+        }
+        if !asked.head.method.is_safe()
+            && let Some(sites) = self.all_of(service, &asked.head.headers)
+        {
+            return self.replicate(service, asked, body, sites).await;
+        }
+        let here = self.here(service, asked, Sent::once(body)).await;
+        here.map_err(|failed| failed.refused)
+    }
+
+    /// The sites among which this one is to keep what a request of another site's user makes.
+    fn all_of(&self, service: &Service, headers: &http::HeaderMap) -> Option<BTreeSet<SiteId>> {
+        let scope = scope::carried(headers).ok().flatten()?;
+        let resolved = self.0.atlas.resolve(scope.trim()).ok()?;
+        let target = &resolved.placement.of(&service.config_name)?.target;
+        let is_reached =
+            |site: &SiteId| *site == self.0.me || self.0.peers.round_trip(site).is_some();
+        match attempts::aim(target, &is_reached) {
+            Aim::All(sites) if sites.contains(&self.0.me) => Some(sites),
+            _ => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use bytes::Bytes;
 use cheops_api::{PROBLEM_JSON, Problem};
-use cheops_core::model::SiteId;
+use cheops_core::model::{ResourceId, SiteId};
 use cheops_scope::{Look, Problems};
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
@@ -65,6 +65,46 @@ impl Refused {
         let detail = format!("{what} (`{symbol}`) of requests to services is not supported yet");
         Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
             .hint("`cheops http` hands in a request as an operation on several sites")
+    }
+
+    pub(super) fn not_made_yet(service: &str, meta_id: &str) -> Self {
+        let detail = format!(
+            "`{meta_id}` of service `{service}` is to be made here and at other sites, and none \
+             that can be reached has made it"
+        );
+        Self::new(StatusCode::NOT_FOUND, "not-made-yet", "nothing is there yet", detail)
+            .hint(format!("`cheops resource {meta_id}` shows how far it is"))
+    }
+
+    pub(super) fn not_durable(why: &str) -> Self {
+        let detail = format!("the request cannot be kept: {why}");
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "not-durable", "nothing was run", detail)
+    }
+
+    pub(super) fn not_accepted(why: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, "not-accepted", "nothing was run", why)
+    }
+
+    pub(super) fn still_under_way(service: &str, resource: &ResourceId) -> Self {
+        let detail = format!(
+            "the request is kept and will be carried out at every site; service `{service}` of \
+             this one has not answered yet"
+        );
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "no answer in time", detail)
+            .hint(format!("`cheops resource {resource}` shows how far it is"))
+    }
+
+    pub(super) fn superseded(resource: &ResourceId, by: &str) -> Self {
+        let detail = format!("operation `{by}`, made at the same time, took its place");
+        Self::new(StatusCode::CONFLICT, "superseded", "another change won", detail)
+            .hint(format!("`cheops explain {resource}` says why"))
+    }
+
+    pub(super) fn failed_here(resource: &ResourceId, why: &str) -> Self {
+        let detail = format!("it could not be carried out at this site: {why}");
+        Self::new(StatusCode::BAD_GATEWAY, "failed-here", "it failed at this site", detail).hint(
+            format!("the other sites go on; `cheops resource {resource}` shows what they did"),
+        )
     }
 
     pub(super) fn nobody_near(service: &str) -> Self {

@@ -124,7 +124,7 @@ pub(crate) fn operation(payload: Payload) -> Arc<Operation> {
 }
 
 pub(crate) fn job(resource: &str, task: Task) -> Job {
-    Job { id: JobId(1), resource: ResourceId::new(resource).unwrap(), task }
+    Job { id: JobId(1), resource: ResourceId::new(resource).unwrap(), again: false, task }
 }
 
 pub(crate) fn request(
@@ -143,6 +143,7 @@ pub(crate) fn request(
         path: path.to_owned(),
         headers: headers.iter().map(header).collect(),
         body,
+        replica: None,
     };
     job("thing", Task::Run(operation(payload)))
 }

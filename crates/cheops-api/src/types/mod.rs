@@ -24,7 +24,7 @@ pub use original::{
 pub use page::{Cursor, Page};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
-pub use resource::{Progress, Resource, ResourceFilter, ResourceState, ResourceSummary};
+pub use resource::{Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary};
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};
 pub use submit::{

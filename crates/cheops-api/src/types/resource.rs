@@ -119,6 +119,22 @@ pub struct Resource {
     pub behind: BTreeMap<String, u64>,
     /// The operation in doubt that waits for the operator, if one does.
     pub awaits: Option<String>,
+    /// What the sites call it, if it is a resource of a service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicant: Option<Replicant>,
+}
+
+/// What each site's instance of a service calls one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Replicant {
+    /// The service.
+    pub service: String,
+    /// What users call it, at every site.
+    pub meta_id: String,
+    /// The path under which it is one of many.
+    pub collection: String,
+    /// What each site's service calls it; sites that have not made it are missing.
+    pub local_ids: BTreeMap<String, String>,
 }
 
 /// Where a site stands with running the list.

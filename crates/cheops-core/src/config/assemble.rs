@@ -182,6 +182,7 @@ fn describe(config: &mut Config, said: TypeEntry) {
     let handling = config.types.entry(said.kind).or_default();
     handling.undo = said.undo.over(handling.undo.take());
     handling.idempotent = said.idempotent.over(Some(handling.idempotent)).unwrap_or_default();
+    handling.assigns = said.assigns.over(Some(handling.assigns)).unwrap_or_default();
     handling.check = said.check.over(handling.check.take());
     handling.decompose = said.decompose.over(handling.decompose.take());
 }

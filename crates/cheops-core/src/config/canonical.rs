@@ -75,6 +75,8 @@ struct Type<'c> {
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<&'c str>,
     idempotent: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    assigns: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,6 +110,7 @@ impl<'c> From<&'c Handling> for Type<'c> {
         Self {
             undo: handling.undo.as_deref(),
             idempotent: handling.idempotent,
+            assigns: handling.assigns,
             check: handling.check.as_deref(),
             decompose: handling.decompose.as_deref(),
         }

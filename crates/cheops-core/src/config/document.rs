@@ -49,6 +49,7 @@ pub(super) struct TypeEntry {
     pub(super) kind: OperationType,
     pub(super) undo: Setting<String>,
     pub(super) idempotent: Setting<bool>,
+    pub(super) assigns: Setting<bool>,
     pub(super) check: Setting<String>,
     pub(super) decompose: Setting<String>,
     pub(super) decompose_at: Option<Place>,
@@ -175,12 +176,13 @@ impl Reader {
     }
 
     fn handling(&mut self, kind: Option<OperationType>, field: &Field<'_>) -> Option<TypeEntry> {
-        let keys = ["Undo", "Idempotent", "Check", "Decompose"];
-        let [undo, idempotent, check, decompose] = self.fields(field, keys)?;
+        let keys = ["Undo", "Idempotent", "Assigns", "Check", "Decompose"];
+        let [undo, idempotent, assigns, check, decompose] = self.fields(field, keys)?;
         let decompose_at = decompose.as_ref().map(|field| field.place.clone());
-        let (undo, idempotent) = (self.command(undo), self.flag(idempotent));
+        let undo = self.command(undo);
+        let (idempotent, assigns) = (self.flag(idempotent), self.flag(assigns));
         let (check, decompose) = (self.command(check), self.command(decompose));
-        Some(TypeEntry { kind: kind?, undo, idempotent, check, decompose, decompose_at })
+        Some(TypeEntry { kind: kind?, undo, idempotent, assigns, check, decompose, decompose_at })
     }
 
     /// Reads one of a few words.

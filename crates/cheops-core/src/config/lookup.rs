@@ -20,7 +20,8 @@ static BOTH_DELETED: Resolution =
     Resolution { rule: Rule::TakeOne, concurrent: Concurrent::ReplaceWins };
 
 /// What holds for a type that the config does not describe.
-static UNKNOWN: Handling = Handling { undo: None, idempotent: false, check: None, decompose: None };
+static UNKNOWN: Handling =
+    Handling { undo: None, idempotent: false, assigns: false, check: None, decompose: None };
 
 impl Config {
     /// The matrix entry for two operations, taken in order. A pair that is not listed is

@@ -126,6 +126,9 @@ pub struct Handling {
     pub undo: Option<String>,
     /// Whether running it twice is as good as once.
     pub idempotent: bool,
+    /// Whether it sets things to values that do not depend on what was there: then, where another
+    /// has to come before it, it is simply run again after that one.
+    pub assigns: bool,
     /// Command that tells whether it happened: exit 0 if it did.
     pub check: Option<String>,
     /// Command that answers with smaller steps when the operation failed.

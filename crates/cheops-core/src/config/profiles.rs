@@ -48,11 +48,13 @@ struct Outline {
 /// Whether a type's operations can be run twice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repeat {
+    /// And also after others that should have come first.
+    Assigns,
     Idempotent,
     Once,
 }
 
-use Repeat::{Idempotent, Once};
+use Repeat::{Assigns, Idempotent, Once};
 use Rule::{KeepOrder, Ordered, TakeBoth, TakeOne};
 
 const OUTLINES: [Outline; 4] = [
@@ -68,21 +70,41 @@ const OUTLINES: [Outline; 4] = [
         name: "http",
         why: "`put` gives the whole resource, so the last one wins and a concurrent `patch` \
               yields; `delete` wins over everything concurrent, since what a user removed must not \
-              come back by accident, while a `put` made after it creates anew; `patch` and `post` \
-              may depend on what was there, so they run in the total order.",
+              come back by accident, while a `put` made after it creates anew; `patch` sets some \
+              of it and `part` something below it (a file, a tag), so these run in the total \
+              order, again where one comes late; `create` makes it under an id that it gives, so \
+              it can be repeated; `post` may depend on what was there and cannot be.",
         pairs: &[
             ("put", "put", TakeOne),
             ("put", "patch", KeepOrder),
             ("put", "post", Ordered),
+            ("put", "part", Ordered),
             ("delete", "delete", TakeOne),
             ("delete", "put", KeepOrder),
             ("delete", "patch", KeepOrder),
             ("delete", "post", KeepOrder),
+            ("delete", "part", KeepOrder),
+            ("delete", "create", KeepOrder),
+            ("create", "create", Ordered),
+            ("create", "part", Ordered),
+            ("create", "patch", Ordered),
+            ("create", "post", Ordered),
+            ("create", "put", Ordered),
             ("patch", "patch", Ordered),
             ("patch", "post", Ordered),
+            ("patch", "part", Ordered),
+            ("part", "part", Ordered),
+            ("part", "post", Ordered),
             ("post", "post", Ordered),
         ],
-        types: &[("put", Idempotent), ("delete", Idempotent), ("patch", Once), ("post", Once)],
+        types: &[
+            ("put", Assigns),
+            ("delete", Idempotent),
+            ("patch", Assigns),
+            ("part", Assigns),
+            ("create", Idempotent),
+            ("post", Once),
+        ],
     },
     Outline {
         name: "kubernetes",
@@ -147,8 +169,8 @@ impl Outline {
             matrix.insert((kind(before), kind(after)), said);
         }
         let described = |(name, repeat): &(&str, Repeat)| {
-            let idempotent = *repeat == Idempotent;
-            (kind(name), Handling { idempotent, ..Handling::default() })
+            let (idempotent, assigns) = (*repeat != Once, *repeat == Assigns);
+            (kind(name), Handling { idempotent, assigns, ..Handling::default() })
         };
         let types = self.types.iter().map(described).collect();
         let config = Config { matrix, types, ..Config::default() };

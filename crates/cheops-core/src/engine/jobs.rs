@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::context::Turn;
 use super::durable::Record;
-use super::ports::{JobId, Notice, Task};
+use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::run::{Current, Phase};
 use crate::model::{Outcome, Status};
@@ -82,7 +82,8 @@ impl Resource {
     fn run_next(&mut self, item: Item, phase: Phase, task: Task, turn: &mut Turn<'_>) {
         let job = turn.context.next_job(&self.id);
         self.runs.current = Some(Current { job, step: Step::Run(item), phase });
-        self.run(job, task, turn);
+        let resource = self.id.clone();
+        turn.effect(Effect::Run(Job { id: job, resource, again: false, task }));
     }
 
     fn end_run(&mut self, item: Item, status: Status, outcome: Outcome, turn: &mut Turn<'_>) {
@@ -94,6 +95,9 @@ impl Resource {
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
         self.write_reply(&operation, status, Some(outcome), turn);
+        if self.is_retired() {
+            self.publish_replicant(turn);
+        }
     }
 
     fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {

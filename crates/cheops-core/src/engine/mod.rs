@@ -18,6 +18,7 @@ mod links;
 mod peer;
 mod ports;
 mod recover;
+mod replicant;
 mod replies;
 mod resource;
 mod run;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::model::{
-    Entry, Incarnation, OperationId, OperationType, Outcome, Payload, Position, Reply, ResourceId,
-    SiteId, Vector,
+    Entry, Incarnation, OperationId, OperationType, Outcome, Payload, Position, Replicant, Reply,
+    ResourceId, SiteId, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -115,6 +115,9 @@ pub enum Effect {
     },
     /// Tell whoever cares: hooks, logs, metrics.
     Notify(Notice),
+    /// From now on, requests that speak of this resource of a service are to be known; or, with
+    /// `None`, no more.
+    Publish(ResourceId, Option<Arc<Replicant>>),
 }
 
 /// The name of a run. Counted from 1 in each engine: when an engine is recovered, jobs of the one
@@ -129,6 +132,8 @@ pub struct Job {
     pub id: JobId,
     /// The resource.
     pub resource: ResourceId,
+    /// Whether the same was begun here before, and may have happened.
+    pub again: bool,
     /// What to run.
     pub task: Task,
 }
@@ -384,11 +389,18 @@ pub struct Declared {
     pub sites: BTreeSet<SiteId>,
     /// The last config given, and where in the total order that was.
     pub config: Option<(Position, Arc<Config>)>,
+    /// What the sites call it, if it is a resource of a service.
+    pub replicant: Option<Replicant>,
 }
 
 impl Declared {
     /// Takes in another declaration; whether it changed the sites or the config.
     pub fn join(&mut self, other: &Self) -> bool {
+        match (&mut self.replicant, &other.replicant) {
+            (Some(ours), Some(theirs)) => ours.join(theirs),
+            (None, Some(theirs)) => self.replicant = Some(theirs.clone()),
+            (_, None) => {}
+        }
         let sites = self.sites.len();
         self.sites.extend(other.sites.iter().cloned());
         let later = match (&self.config, &other.config) {

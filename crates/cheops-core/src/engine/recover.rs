@@ -36,6 +36,10 @@ impl Engine {
         for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
+        // All of them before anything runs: a request may speak of several.
+        for resource in resources.values() {
+            resource.publish_replicant(&mut turn);
+        }
         for resource in resources.values_mut() {
             resource.runs.recovered();
             follow_up(resource, &mut turn);

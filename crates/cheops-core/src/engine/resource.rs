@@ -236,7 +236,9 @@ impl Resource {
         if let Some(declaration) = &operation.declares {
             self.declare(operation, declaration, turn);
         }
+        let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
+        self.see_replica(operation, was_retired, turn);
         let overwrites = self.config().overwrites(&operation.kind);
         if change == Change::Inserted && self.may_run_last(operation) {
             self.runs.list_grew(operation, overwrites);
@@ -273,7 +275,8 @@ impl Resource {
 
     fn declare(&mut self, operation: &Operation, said: &Declaration, turn: &mut Turn<'_>) {
         let config = said.config.clone().map(|config| (operation.position(), config));
-        self.join_declared(&Declared { sites: said.sites.clone(), config }, turn);
+        let sites = said.sites.clone();
+        self.join_declared(&Declared { sites, config, replicant: None }, turn);
     }
 
     pub(super) fn join_declared(&mut self, said: &Declared, turn: &mut Turn<'_>) {
@@ -310,6 +313,7 @@ impl Resource {
     }
 
     fn take_reply(&mut self, reply: &Reply, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
+        self.see_local_id(reply, turn);
         if self.base.includes(&reply.operation.0) {
             return;
         }

@@ -336,17 +336,16 @@ impl Resource {
             return self.report_health(Health::Diverged { why }, turn);
         };
         let Some(job) = turn.context.start_job(&self.id) else { return };
+        let mut again = false;
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
+            again = self.runs.log.may_have_happened(&item.id);
         }
         self.runs.log.begin(&step);
         turn.record(Record::Begun(self.id.clone(), step.clone()));
         self.runs.current = Some(Current { job, step, phase: Phase::Whole });
-        self.run(job, task, turn);
-    }
-
-    pub(super) fn run(&self, id: JobId, task: Task, turn: &mut Turn<'_>) {
-        turn.effect(Effect::Run(Job { id, resource: self.id.clone(), task }));
+        let resource = self.id.clone();
+        turn.effect(Effect::Run(Job { id: job, resource, again, task }));
     }
 
     fn task(&self, step: &Step) -> Option<Task> {

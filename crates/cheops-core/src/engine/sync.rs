@@ -346,6 +346,7 @@ impl Resource {
     fn adopt(&mut self, base: &Base, turn: &mut Turn<'_>) {
         if let Some(declared) = &base.declared {
             self.join_declared(declared, turn);
+            self.publish_replicant(turn);
         }
         if !self.base.covers(&base.upto) {
             self.prune(&base.upto, turn);

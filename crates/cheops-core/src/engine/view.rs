@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::resource::Resource;
 use crate::config::Config;
-use crate::model::{Operation, OperationId, Reply, ResourceId, SiteId, Status, Vector};
+use crate::model::{Operation, OperationId, Replicant, Reply, ResourceId, SiteId, Status, Vector};
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Explanation, LeftOut, explain};
 
@@ -68,6 +68,8 @@ pub struct ResourceView {
     pub converged: bool,
     /// Whether it was ended.
     pub deleted: bool,
+    /// What the sites call it, if it is a resource of a service.
+    pub replicant: Option<Replicant>,
 }
 
 /// A resource in a line: as much as can be told without a look at all its operations' content.
@@ -245,7 +247,8 @@ fn view(resource: &Resource) -> ResourceView {
         health: resource.runs.health.clone(),
         progress: progress(resource),
         converged: converged(resource),
-        deleted: resource.is_deleted(),
+        deleted: resource.is_deleted() || resource.is_retired(),
+        replicant: resource.declared.replicant.clone(),
     }
 }
 
@@ -264,7 +267,7 @@ fn summary(resource: &Resource) -> ResourceSummary {
         health: resource.runs.health.clone(),
         progress: progress(resource),
         converged: converged(resource),
-        deleted: resource.is_deleted(),
+        deleted: resource.is_deleted() || resource.is_retired(),
         changed_ms: resource.changed_ms(),
     }
 }

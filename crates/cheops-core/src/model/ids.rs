@@ -103,6 +103,14 @@ name!(
     ResourceId, "resource id", is_resource, RESOURCE_RULE
 );
 name!(
+    /// What stands for a replicated resource of a service in requests and answers, at every site.
+    MetaId, "meta-id", is_resource, RESOURCE_RULE
+);
+name!(
+    /// What one site's own instance of a service calls a resource.
+    LocalId, "local id", is_resource, RESOURCE_RULE
+);
+name!(
     /// The tag an operator gives to operations that behave alike, such as `set` or `inc`.
     OperationType, "operation type", is_label, LABEL_RULE
 );

@@ -4,14 +4,17 @@ mod clock;
 mod entry;
 mod ids;
 mod operation;
+mod replicant;
 mod reply;
 mod vector;
 
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Body, Entry};
 pub use ids::{
-    Author, BlobId, EntryId, IdError, Incarnation, OperationId, OperationType, ResourceId, SiteId,
+    Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
+    ResourceId, SiteId,
 };
 pub use operation::{Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use replicant::{Act, Replica, Replicant};
 pub use reply::{Outcome, Output, Reply, Status};
 pub use vector::Vector;

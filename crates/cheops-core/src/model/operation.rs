@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlobId, OperationId, OperationType, ResourceId, SiteId, Stamp};
+use super::{BlobId, OperationId, OperationType, Replica, ResourceId, SiteId, Stamp};
 use crate::config::Config;
 
 /// One change to one resource, as its receiving site recorded it.
@@ -49,6 +49,14 @@ impl Operation {
         match &self.payload {
             Payload::Shell { files, .. } => files,
             Payload::Http { body, .. } => body.as_slice(),
+        }
+    }
+
+    /// How it speaks of the resource, if that is one of a service.
+    pub fn replica(&self) -> Option<(&str, &Replica)> {
+        match &self.payload {
+            Payload::Http { service, replica, .. } => Some((service, replica.as_ref()?)),
+            Payload::Shell { .. } => None,
         }
     }
 
@@ -122,6 +130,8 @@ pub enum Payload {
         headers: Vec<Header>,
         /// The body's content, where there is one.
         body: Option<FileRef>,
+        /// How it speaks of the resource, if each site's service may have its own id for it.
+        replica: Option<Replica>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EntryId, OperationId, SiteId, Stamp};
+use super::{EntryId, Header, LocalId, OperationId, SiteId, Stamp};
 
 /// What one site says of one operation. A later reply of the same site takes the place of an
 /// earlier one in what is shown; the stamp tells which is later.
@@ -77,8 +77,14 @@ pub enum Outcome {
     Answered {
         /// The HTTP status.
         status: u16,
+        /// Those of its headers that speak of the resource.
+        headers: Vec<Header>,
         /// The body.
         output: Output,
+        /// Whether that is what was asked for.
+        done: bool,
+        /// What the service calls what it made, if it was asked to make something.
+        local_id: Option<LocalId>,
     },
     /// It ran into its time limit and was ended.
     TimedOut {
@@ -103,11 +109,25 @@ impl Outcome {
         Self::Exited { code: 1, output: Output::whole(text) }
     }
 
+    /// A service that answered so, with nothing to add.
+    pub fn answered(status: u16, output: Output) -> Self {
+        let done = (200..400).contains(&status);
+        Self::Answered { status, headers: Vec::new(), output, done, local_id: None }
+    }
+
+    /// What the service calls what it made.
+    pub fn local_id(&self) -> Option<&LocalId> {
+        match self {
+            Self::Answered { local_id, .. } => local_id.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether what was asked for happened.
     pub fn succeeded(&self) -> bool {
         match self {
             Self::Exited { code, .. } => *code == 0,
-            Self::Answered { status, .. } => (200..400).contains(status),
+            Self::Answered { done, .. } => *done,
             Self::TimedOut { .. } | Self::NotStarted { .. } => false,
         }
     }

@@ -72,6 +72,16 @@ impl<'a> Classes<'a> {
         self.wipes[a][b]
     }
 
+    /// Whether operations of this class set things to values that depend on nothing, and leave
+    /// the rest. Types that the matrix does not name share a class, and nothing is said of them all.
+    /// What can be undone is undone instead: how often, if it ran twice, nobody could tell.
+    pub(super) fn assigns(&self, class: Class) -> bool {
+        let Members { kind, sovereign } = self.members[class];
+        let handling = self.config.handling(kind);
+        let is_said = self.named.contains(kind) && handling.assigns && handling.undo.is_none();
+        is_said && !sovereign && !self.overwrites(class)
+    }
+
     /// Whether operations of this class overwrite: whatever else they leave, not one another.
     pub(super) fn overwrites(&self, class: Class) -> bool {
         self.wipes[class][class]

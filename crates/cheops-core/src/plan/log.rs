@@ -178,6 +178,12 @@ impl RunLog {
         self.ended.contains_key(id)
     }
 
+    /// Whether it ended here before, or was begun and may have happened.
+    pub fn may_have_happened(&self, id: &OperationId) -> bool {
+        let pending = matches!(&self.pending, Some(Step::Run(item)) if item.id == *id);
+        pending || self.has_run(id) || self.suspects.iter().any(|suspect| suspect.id == *id)
+    }
+
     /// How the operation's last run ended here.
     pub fn outcome(&self, id: &OperationId) -> Option<Effect> {
         self.ended.get(id).map(|ending| ending.last)

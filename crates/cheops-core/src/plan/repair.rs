@@ -35,6 +35,7 @@ pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
         .rebuild(&ran)
         .map(|place| Next::Do(view.run(place)))
         .or_else(|| view.settle_doubt(&ran))
+        .or_else(|| view.again(&ran).map(|place| Next::Do(view.run(place))))
         .or_else(|| view.undo(&ran, &now).map(|item| Next::Do(Step::Undo(item))))
         .or_else(|| view.restore().map(|id| Next::Do(Step::Restore(id))));
     repair.map_or_else(|| view.diverged(&ran, &now), in_step)
@@ -183,6 +184,35 @@ impl View<'_> {
         };
         let (before, after) = (&ran[..at], &ran[at + 1..]);
         !before.iter().chain(after).any(is_same) && !after.iter().any(may_wipe)
+    }
+
+    /// The operation to run now so that those which stand in the way, and only assign, can simply
+    /// be run again after it.
+    fn again(&self, ran: &[Ran]) -> Option<Place> {
+        let (mut left, mut repeated) = (ran.to_vec(), Vec::new());
+        loop {
+            let now = self.assess(&left, Refusals::Believe);
+            if now.is_good() {
+                // Nor may what runs before it is repeated make use of it.
+                let is_read = |one: &Ran| {
+                    let earlier = now.todo.iter().filter(|place| Some(**place) < one.place);
+                    earlier.into_iter().any(|place| self.may_read(self.class_at(*place), one.class))
+                };
+                return now.todo.first().copied().filter(|_| !repeated.iter().any(is_read));
+            }
+            let forgotten = self.forgotten();
+            let can_be = |at: usize| {
+                !forgotten.concerns(&left[at]) && self.can_be_repeated(&left, at, left.len())
+            };
+            let offenders = (0..left.len()).filter(|at| now.offends[*at]);
+            if !offenders.into_iter().all(can_be) {
+                return None;
+            }
+            let offends = now.offends.iter().zip(&left).filter(|(offends, _)| **offends);
+            repeated.extend(offends.map(|(_, one)| *one));
+            let mut offends = now.offends.into_iter();
+            left.retain(|_| offends.next() != Some(true));
+        }
     }
 
     /// The operation to take back now, so that with the others that must go the rest is right.

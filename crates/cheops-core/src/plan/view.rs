@@ -111,6 +111,7 @@ impl<'a> View<'a> {
         for ran in &mut left {
             ran.place = self.places.get(&runs[ran.run].item.id).copied();
         }
+        self.drop_repeated(&mut left);
         left
     }
 
@@ -120,6 +121,40 @@ impl<'a> View<'a> {
         let (run, class) = (self.log.runs.len(), self.class_at(place));
         ran.push(Ran { run, class, place: Some(place), trace: Trace::Took, recalled: false });
         unwiped(&self.classes, ran.into_iter())
+    }
+
+    /// Whether the effect of this run can be set anew by a second one, after those that ran up to
+    /// there: it only assigns, and none of them made use of it.
+    pub(super) fn can_be_repeated(&self, ran: &[Ran], at: usize, until: usize) -> bool {
+        let one = ran[at];
+        let is_unmoved = |later: &Ran| match later.trace {
+            // It was refused where it should have been: nothing takes the first effect away.
+            Trace::Refused => later.place.is_none() || later.place != one.place,
+            _ => !self.may_read(later.class, one.class),
+        };
+        one.trace == Trace::Took
+            && one.place.is_some()
+            && self.classes.assigns(one.class)
+            && ran[at + 1..until].iter().all(is_unmoved)
+    }
+
+    /// Whether what an operation does may depend on what an earlier one of the other class did.
+    pub(super) fn may_read(&self, later: Class, earlier: Class) -> bool {
+        let is_blind = self.classes.assigns(later) || self.classes.overwrites(later);
+        !is_blind && !self.classes.commute(later, earlier)
+    }
+
+    /// Leaves out runs of which a later one of the same operation sets all anew.
+    fn drop_repeated(&self, left: &mut Vec<Ran>) {
+        let mut again = BTreeMap::new();
+        let mut is_repeated = vec![false; left.len()];
+        for (at, one) in left.iter().enumerate().rev() {
+            let Some(place) = one.place.filter(|_| one.trace == Trace::Took) else { continue };
+            let next = again.insert(place, at);
+            is_repeated[at] = next.is_some_and(|next| self.can_be_repeated(left, at, next));
+        }
+        let mut repeated = is_repeated.into_iter();
+        left.retain(|_| repeated.next() != Some(true));
     }
 
     /// Where twice is as good as once, a run in doubt is settled by the next one that ended.

@@ -236,16 +236,25 @@ impl Resolution {
     }
 
     /// What the receiving site stamps on a new operation, by the entry against the last of the
-    /// list.
+    /// list. Where the matrix says `ordered` of it and any other of the list, both are to be kept,
+    /// so it does not replace: a `put` after a `put` leaves the `post` that created the thing.
     pub fn replaces(&self, kind: &OperationType, force: bool) -> Replaces {
         if force {
             return Replaces::PastByForce;
         }
-        let rule = self.last().map(|last| &self.config().resolution(&last.kind, kind).rule);
-        match rule {
-            Some(Rule::TakeOne | Rule::ReverseOrder) => Replaces::Past,
-            _ => Replaces::Nothing,
+        let entry = |before: &OperationType| &self.config().resolution(before, kind).rule;
+        match self.last().map(|last| entry(&last.kind)) {
+            Some(Rule::TakeOne | Rule::ReverseOrder) => {}
+            _ => return Replaces::Nothing,
         }
+        let is_kept = |listed: &Arc<Operation>| *entry(&listed.kind) == Rule::Ordered;
+        let may_keep = self
+            .config()
+            .matrix
+            .iter()
+            .any(|((_, after), resolution)| after == kind && resolution.rule == Rule::Ordered);
+        let listed = || self.list().filter_map(|id| self.operations.operation(id));
+        if may_keep && listed().any(is_kept) { Replaces::Nothing } else { Replaces::Past }
     }
 
     /// The last operation that replaces its past, counts, and to which no known operation is

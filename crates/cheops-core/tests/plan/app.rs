@@ -151,10 +151,21 @@ impl App {
             return Ok(false);
         }
         match self.last(id) {
-            Some(at) if !really_overwrites(command.kind()) => self.run_twice(at)?,
-            _ => self.history.push((id.clone(), command)),
+            Some(at) if !really_idempotent(command.kind()) => {
+                Err(format!("{} takes effect twice", self.history[at].0))
+            }
+            // What came in between may have changed what it writes.
+            Some(at)
+                if !really_overwrites(command.kind())
+                    && self.must_commute_after(at, "second run").is_ok() =>
+            {
+                Ok(true)
+            }
+            _ => {
+                self.history.push((id.clone(), command));
+                Ok(true)
+            }
         }
-        Ok(true)
     }
 
     /// Takes an operation back.
@@ -172,15 +183,6 @@ impl App {
         let mut later = self.history[at + 1..].iter();
         let is_wiped = later.any(|(_, later)| really_wipes(later.kind(), kind));
         (!is_wiped).then_some(at)
-    }
-
-    /// The effect is there already: fine only if twice is as good as once.
-    fn run_twice(&self, at: usize) -> Result<(), String> {
-        let (id, command) = &self.history[at];
-        if !really_idempotent(command.kind()) {
-            return Err(format!("{id} takes effect twice"));
-        }
-        self.must_commute_after(at, "second run")
     }
 
     fn must_commute_after(&self, at: usize, what: &str) -> Result<(), String> {

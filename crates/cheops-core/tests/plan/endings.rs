@@ -22,9 +22,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         Some(Rule::Ordered),
     ];
     let entries = proptest::collection::vec(select(rules), KINDS.len() * KINDS.len());
-    let handling = any::<(bool, bool, bool)>().prop_map(|(undo, idempotent, check)| Handling {
+    let handling = any::<(bool, bool, bool, bool)>();
+    let handling = handling.prop_map(|(undo, idempotent, assigns, check)| Handling {
         undo: undo.then(String::new),
         idempotent,
+        assigns,
         check: check.then(String::new),
         decompose: None,
     });

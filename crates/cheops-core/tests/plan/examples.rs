@@ -69,7 +69,7 @@ fn with(kinds: &[&str], powers: Powers) -> Config {
     config(kinds, &powers, &[], false)
 }
 
-use Command::{Add, Append, Assign, Clear, Deposit, Inc, Remove, Reset, Set, Withdraw};
+use Command::{Add, Append, Assign, Bill, Clear, Deposit, Inc, Remove, Reset, Set, Withdraw};
 
 #[test]
 fn only_the_new_ones_at_the_end_are_run_where_that_is_right() {
@@ -219,6 +219,28 @@ fn in_doubt_a_replacing_operation_is_the_place_to_start_again() {
         told.crashes(&[1, 2], crash);
         assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
     }
+}
+
+#[test]
+fn where_one_comes_late_those_that_only_assign_are_run_again_after_it() {
+    let assigns = Powers { assigns: true, ..Powers::default() };
+    let mut told = told(&with(&["add", "remove"], assigns), &[Add(1), Remove(1), Add(1)]);
+    assert_eq!(told.follows(&[2]), "run 2");
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(told.follows(&[1, 2, 3]), "run 3");
+    assert_eq!(told.follows(&[1, 3, 2]), "run 2", "the others are where they should be");
+}
+
+#[test]
+fn an_assignment_that_others_made_use_of_is_not_simply_repeated() {
+    // The bill adds up what is in stock: what was there when it ran cannot be set anew.
+    let assigns = Powers { assigns: true, ..Powers::default() };
+    let mut config = with(&["reset", "bill"], assigns);
+    let ordered = Resolution { rule: Rule::Ordered, concurrent: Concurrent::KeepBoth };
+    config.matrix.insert((kind("reset"), kind("reset")), ordered);
+    let mut told = told(&config, &[Reset(1), Bill, Reset(5)]);
+    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    assert!(told.follows(&[3, 1, 2]).contains("Diverged"));
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn rule(first: &str, second: &str, cautious: bool) -> Option<Rule> {
 pub(crate) struct Powers {
     pub(crate) undo: bool,
     pub(crate) idempotent: bool,
+    pub(crate) assigns: bool,
     pub(crate) check: bool,
 }
 
@@ -76,6 +77,8 @@ pub(crate) fn config(
         let handling = Handling {
             undo: powers.undo.then(|| "undo".to_owned()),
             idempotent: powers.idempotent && really_idempotent(name),
+            // Whatever can be repeated here writes what depends on nothing.
+            assigns: powers.assigns && really_idempotent(name),
             check: powers.check.then(|| "check".to_owned()),
             decompose: None,
         };
@@ -101,9 +104,10 @@ fn some_kinds() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 fn some_powers() -> impl Strategy<Value = Powers> {
-    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(undo, idempotent, check)| Powers {
+    any::<(bool, bool, bool, bool)>().prop_map(|(undo, idempotent, assigns, check)| Powers {
         undo,
         idempotent,
+        assigns,
         check,
     })
 }
@@ -111,11 +115,12 @@ fn some_powers() -> impl Strategy<Value = Powers> {
 /// Powers for every type: none, all, or a mixture.
 fn all_powers() -> impl Strategy<Value = BTreeMap<&'static str, Powers>> {
     let same = |powers| KINDS.iter().map(move |name| (*name, powers)).collect();
-    let every = Powers { undo: true, idempotent: true, check: true };
+    let every = Powers { undo: true, idempotent: true, assigns: true, check: true };
     prop_oneof![
         Just(BTreeMap::new()),
         Just(same(every)),
         Just(same(Powers { undo: true, ..Powers::default() })),
+        Just(same(Powers { assigns: true, ..Powers::default() })),
         proptest::collection::vec(some_powers(), KINDS.len())
             .prop_map(|powers| KINDS.into_iter().zip(powers).collect()),
     ]
@@ -158,8 +163,8 @@ impl fmt::Debug for Setup {
             write!(f, "\n  {first} {second} {:?}", resolution.rule)?;
         }
         for (kind, handling) in &self.config.types {
-            let Handling { undo, idempotent, check, .. } = handling;
-            write!(f, "\n  {kind}: {undo:?} {idempotent:?} {check:?}")?;
+            let Handling { undo, idempotent, assigns, check, .. } = handling;
+            write!(f, "\n  {kind}: {undo:?} {idempotent:?} {assigns:?} {check:?}")?;
         }
         write!(f, "\n  {:?}", self.config.snapshots)
     }

@@ -19,6 +19,8 @@ impl World {
             Effect::Run(job) => self.run(site, job),
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
+            // There are no requests to services here.
+            Effect::Publish(..) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::fault::Fault;
 
 /// The format of the data directory that this version reads and writes.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 /// `CHEO`: what `file` and other tools may know the database by.
 const APPLICATION: i32 = 0x4348_454f;
 

@@ -79,7 +79,7 @@ fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
     let blob = stored.id;
     let body = Some(FileRef { name: "body".into(), blob, size: 6 });
     let (service, method, path) = ("kv".into(), "PUT".into(), "/".into());
-    let http = Payload::Http { service, method, path, headers: vec![], body };
+    let http = Payload::Http { service, method, path, headers: vec![], body, replica: None };
     let (first, second) =
         (operation("a", id("paris", 1), &[blob]), with_payload("b", id("paris", 2), http));
     disk.keep(&[first, second], &[]).unwrap();

@@ -89,7 +89,7 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
     let opened = open_paris(dir.path(), Options::default()).unwrap();
     assert_eq!(opened.incarnation, Incarnation(7));
     expect![[r#"
-        cheops data directory, format 2
+        cheops data directory, format 3
         site paris
         incarnation 7
     "#]]

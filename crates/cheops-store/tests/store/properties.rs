@@ -48,7 +48,7 @@ fn any_entry() -> impl Strategy<Value = Record> {
             body.map(|byte| FileRef { name: "body".into(), blob: BlobId([byte; 32]), size: 3 });
         let headers = vec![Header { name: "x".into(), value: "y".into() }];
         let (service, method, path) = ("kv".into(), "PUT".into(), "/é?x=1".into());
-        with_payload(of, id, Payload::Http { service, method, path, headers, body })
+        with_payload(of, id, Payload::Http { service, method, path, headers, body, replica: None })
     };
     prop_oneof![
         (any_resource(), any_id(), blobs).prop_map(|(of, id, blobs)| operation(of, id, &blobs)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cheops_api::{Client, Cursor, Operation, Reply, ReplyStatus, Resource};
+use cheops_api::{Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resource};
 use clap::Args;
 use serde::Serialize;
 
@@ -116,6 +116,18 @@ fn told(
     lines
 }
 
+/// What the sites' services call it.
+fn called(replicant: &Replicant) -> String {
+    let ids: Vec<String> = replicant
+        .local_ids
+        .iter()
+        .filter(|(_, id)| **id != replicant.meta_id)
+        .map(|(site, id)| format!("{} at {site}", printable(id)))
+        .collect();
+    let path = printable(&format!("{}/{}", replicant.collection, replicant.meta_id));
+    if ids.is_empty() { path } else { format!("{path}: {}", ids.join(", ")) }
+}
+
 fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     let summary = &resource.summary;
     let state = styled(resources::style_of(summary.state), summary.state.word());
@@ -128,6 +140,9 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
         hanging("on ", &summary.sites.join(", "), width),
         format!("{counts}{}", changed.unwrap_or_default()),
     ];
+    if let Some(replicant) = &resource.replicant {
+        lines.push(hanging(&format!("{} ", replicant.service), &called(replicant), width));
+    }
     let behind = resource.behind.iter().filter(|(_, entries)| **entries > 0);
     let behind: Vec<String> = behind.map(|(site, n)| format!("{site} by {n}")).collect();
     if !behind.is_empty() {
@@ -312,6 +327,7 @@ mod tests {
             progress: Progress::AwaitsOperator,
             behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),
             awaits: Some("lyon-2.2".to_owned()),
+            replicant: None,
         }
     }
 

@@ -33,18 +33,27 @@ fn file_in_plain_words() {
 fn http_in_plain_words() {
     expect![[r#"
         `delete` made on `delete` replaces all before it; concurrent: only the later stays
+        `part` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `patch` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `post` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `put` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
+        `delete` made on `part` replaces all before it; concurrent, `part` earlier: only `delete` stays
+        `part` made on `part` is added after it; concurrent: both stay, the earlier first
+        `patch` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
+        `post` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
+        `put` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
         `delete` made on `patch` replaces all before it; concurrent, `patch` earlier: only `delete` stays
+        `part` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `patch` made on `patch` is added after it; concurrent: both stay, the earlier first
         `post` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `put` made on `patch` replaces all before it; concurrent, `patch` earlier: only `put` stays
         `delete` made on `post` replaces all before it; concurrent, `post` earlier: only `delete` stays
+        `part` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `patch` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `post` made on `post` is added after it; concurrent: both stay, the earlier first
         `put` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `delete` made on `put` replaces all before it; concurrent, `put` earlier: only `delete` stays
+        `part` made on `put` is added after it; concurrent, `put` earlier: both stay, `put` first
         `patch` made on `put` is added after it; concurrent, `put` earlier: only `put` stays
         `post` made on `put` is added after it; concurrent, `put` earlier: both stay, `put` first
         `put` made on `put` replaces all before it; concurrent: only the later stays

@@ -63,8 +63,14 @@ fn matrices() -> impl Strategy<Value = Matrix> {
 
 fn handlings() -> impl Strategy<Value = Handling> {
     let command = || option::of(commands());
-    (command(), any::<bool>(), command(), command()).prop_map(
-        |(undo, idempotent, check, decompose)| Handling { undo, idempotent, check, decompose },
+    (command(), any::<(bool, bool)>(), command(), command()).prop_map(
+        |(undo, (idempotent, assigns), check, decompose)| Handling {
+            undo,
+            idempotent,
+            assigns,
+            check,
+            decompose,
+        },
     )
 }
 
@@ -111,6 +117,7 @@ fn near_documents() -> impl Strategy<Value = String> {
         "Concurrent",
         "Undo",
         "Idempotent",
+        "Assigns",
         "Hooks",
         "On",
         "Url",

@@ -54,6 +54,7 @@ fn the_same_document_in_json_and_yaml_is_the_same_config() {
                 Handling {
                     undo: command("redis-cli decrby __ID__ 1"),
                     idempotent: false,
+                    assigns: false,
                     check: command("true"),
                     decompose: command("split"),
                 },

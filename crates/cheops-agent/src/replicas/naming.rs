@@ -18,7 +18,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const USUAL: [&str; 2] = ["/id", "/uuid"];
 
 /// A text of that length is an id if it equals one; a shorter one may be so by chance.
-const TELLING: usize = 8;
+pub(super) const TELLING: usize = 8;
 
 /// No id is longer.
 const LONGEST: usize = 1024;
@@ -70,7 +70,7 @@ impl Naming {
 
     /// Where the id of this body may be. One that wraps the resource, as in `{"server": {…}}`, is
     /// looked into.
-    fn places(&self, body: &Value) -> Vec<String> {
+    pub(super) fn places(&self, body: &Value) -> Vec<String> {
         if !self.id.is_empty() {
             return self.id.iter().map(ToString::to_string).collect();
         }
@@ -89,7 +89,7 @@ fn only_member(body: &Value) -> Option<(&String, &Value)> {
 }
 
 /// An id as it stands in paths; some services count theirs.
-fn id_text(value: &Value) -> Option<Cow<'_, str>> {
+pub(super) fn id_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Number(number) if !number.is_f64() => Some(Cow::Owned(number.to_string())),
@@ -154,29 +154,59 @@ impl Renaming<'_> {
 
     /// In a link; `None` if it does not speak of that id.
     fn in_link(&self, link: &str) -> Option<String> {
-        let (before, path, query, fragment) = parts_of(link)?;
-        let mut found = false;
-        let mut renamed = |text: &str| {
-            let same = text == self.from
-                || (text.contains('%') && percent_decode_str(text).eq(self.from.bytes()));
-            found |= same;
-            if same { utf8_percent_encode(self.to, ENCODED).to_string() } else { text.to_owned() }
-        };
-        let path: Vec<String> = path.split('/').map(&mut renamed).collect();
-        let query: Option<Vec<String>> = query.map(|query| {
-            let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-                Some((name, value)) => format!("{name}={}", renamed(value)),
-                None => pair.to_owned(),
-            });
-            pairs.collect()
-        });
-        let query = query.map(|query| format!("?{}", query.join("&"))).unwrap_or_default();
-        found.then(|| format!("{before}{}{query}{fragment}", path.join("/")))
+        rename_link(link, |_, id| (id == self.from).then_some(self.to))
     }
 }
 
+/// Puts other ids into a link: `None` if none of it was an id. What is asked for each segment is
+/// the path before it, and the segment; for the values of its query, which have no place, the
+/// value alone.
+pub(crate) fn rename_link<'n>(
+    link: &str,
+    new_name: impl Fn(Option<&str>, &str) -> Option<&'n str>,
+) -> Option<String> {
+    let (before, path, query, fragment) = parts_of(link)?;
+    let mut renamed = String::with_capacity(link.len() + 32);
+    renamed.push_str(before);
+    let mut found = false;
+    let mut add = |renamed: &mut String, place: Option<&str>, text: &str| {
+        let decoded = match text.contains('%') {
+            true => percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text)),
+            false => Cow::Borrowed(text),
+        };
+        match new_name(place, &decoded) {
+            Some(name) => {
+                found = true;
+                renamed.extend(utf8_percent_encode(name, ENCODED));
+            }
+            None => renamed.push_str(text),
+        }
+    };
+    let mut place = 0;
+    for (n, segment) in path.split('/').enumerate() {
+        if n > 0 {
+            renamed.push('/');
+        }
+        add(&mut renamed, path.get(..place.max(1) - 1), segment);
+        place += segment.len() + 1;
+    }
+    for (n, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        renamed.push(if n == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((name, value)) => {
+                renamed.push_str(name);
+                renamed.push('=');
+                add(&mut renamed, None, value);
+            }
+            None => renamed.push_str(pair),
+        }
+    }
+    renamed.push_str(fragment);
+    found.then_some(renamed)
+}
+
 /// Whether a text in a body is a link, and not something else with a slash in it.
-fn is_link(text: &str) -> bool {
+pub(super) fn is_link(text: &str) -> bool {
     (text.starts_with('/') || text.contains("://"))
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
 }
@@ -199,9 +229,16 @@ fn parts_of(link: &str) -> Option<(&str, &str, Option<&str>, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::headers::tests::headers;
     use super::*;
     use serde_json::json;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
+        }
+        headers
+    }
 
     const LONG: &str = "0f8e1a52-7c51";
 

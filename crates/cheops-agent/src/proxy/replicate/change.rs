@@ -1,0 +1,147 @@
+//! What a request that changes something becomes: an operation of some type, on some resource.
+
+use cheops_core::model::{Act, IdError, MetaId, Replica, ResourceId};
+use http::Method;
+
+use super::super::refusal::Refused;
+
+/// A change to a resource of a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) resource: ResourceId,
+    /// The type of the operation, in the words of the `http` profile.
+    pub(super) kind: &'static str,
+    pub(super) replica: Replica,
+}
+
+/// Who chooses what a new resource is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NewName {
+    /// The service of each site; users call it by this one.
+    Services(String),
+    /// The request says it, for all sites.
+    Request(String),
+}
+
+/// A request to make something in the collection of that path.
+pub(super) fn creation(service: &str, path: &str, name: NewName) -> Result<Change, Refused> {
+    let collection = bare(path);
+    let (kind, act, meta_id) = match &name {
+        NewName::Services(meta_id) => ("post", Act::Creates, meta_id),
+        NewName::Request(id) => ("create", Act::CreatesAs, id),
+    };
+    change(service, collection, meta_id, kind, act)
+}
+
+/// A request about something that is not known yet, and is called what the path says.
+pub(super) fn of_unknown(service: &str, method: &Method, path: &str) -> Result<Change, Refused> {
+    let path = bare(path);
+    let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
+    let (kind, act) = match *method {
+        Method::PUT => ("put", Act::CreatesAs),
+        _ => kind_of(method, Below::Itself),
+    };
+    change(service, collection, &name, kind, act)
+}
+
+/// Whether a path is that of a resource, or of something that belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    Itself,
+    Part,
+}
+
+/// Where a path leads that speaks of a resource by one of these names.
+pub(super) fn below(path: &str, names: &[&str]) -> Below {
+    let last = bare(path).rsplit('/').next().unwrap_or_default();
+    let last = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
+    if names.contains(&last.as_ref()) { Below::Itself } else { Below::Part }
+}
+
+/// What a request does to a resource that is known.
+pub(super) fn kind_of(method: &Method, below: Below) -> (&'static str, Act) {
+    match (method, below) {
+        (&Method::PUT, Below::Itself) => ("put", Act::Changes),
+        (&Method::PATCH, Below::Itself) => ("patch", Act::Changes),
+        (&Method::DELETE, Below::Itself) => ("delete", Act::Deletes),
+        (&Method::PUT | &Method::PATCH | &Method::DELETE, Below::Part) => ("part", Act::Changes),
+        _ => ("post", Act::Changes),
+    }
+}
+
+fn change(
+    service: &str,
+    collection: &str,
+    meta_id: &str,
+    kind: &'static str,
+    act: Act,
+) -> Result<Change, Refused> {
+    let wrong = |error: IdError| Refused::bad_target(&error.to_string());
+    // An id that nobody else draws needs no more to be told from others.
+    let resource = match uuid::Uuid::try_parse(meta_id) {
+        Ok(_) => ResourceId::new(meta_id),
+        Err(_) => ResourceId::new(&format!("{service}{collection}/{meta_id}")),
+    };
+    Ok(Change {
+        resource: resource.map_err(wrong)?,
+        kind,
+        replica: Replica {
+            meta_id: MetaId::new(meta_id).map_err(wrong)?,
+            collection: collection.to_owned(),
+            act,
+        },
+    })
+}
+
+fn bare(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default().trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
+
+    #[test]
+    fn what_is_made_is_known_by_the_id_that_nobody_else_has() {
+        let by_services = NewName::Services(UUID.to_owned());
+        let change = creation("image", "/v1/images/?x=1", by_services).unwrap();
+        assert_eq!((change.kind, change.replica.act), ("post", Act::Creates));
+        assert_eq!(change.resource.as_str(), UUID);
+        assert_eq!(change.replica.collection, "/v1/images");
+        let by_request = NewName::Request("web".to_owned());
+        let change = creation("image", "/v1/images", by_request).unwrap();
+        assert_eq!((change.kind, change.replica.act), ("create", Act::CreatesAs));
+        assert_eq!(change.resource.as_str(), "image/v1/images/web");
+    }
+
+    #[test]
+    fn a_path_that_nobody_knows_names_the_resource() {
+        let put = of_unknown("kv", &Method::PUT, "/keys/a%20b?ttl=1").unwrap();
+        assert_eq!((put.kind, put.replica.act), ("put", Act::CreatesAs));
+        assert_eq!(put.resource.as_str(), "kv/keys/a b");
+        let delete = of_unknown("kv", &Method::DELETE, "/x").unwrap();
+        assert_eq!((delete.kind, delete.replica.act), ("delete", Act::Deletes));
+        assert_eq!((delete.resource.as_str(), delete.replica.collection.as_str()), ("kv/x", ""));
+        assert!(of_unknown("kv", &Method::PUT, "/").is_err());
+    }
+
+    #[test]
+    fn what_is_below_a_resource_is_a_part_of_it() {
+        let cases = [
+            (Method::PUT, "/v1/images/7", "put"),
+            (Method::PATCH, "/v1/images/7/", "patch"),
+            (Method::DELETE, "/v1/images/7?force", "delete"),
+            (Method::POST, "/v1/images/7", "post"),
+            (Method::PUT, "/v1/images/7/file", "part"),
+            (Method::DELETE, "/v1/images/7/tags/x", "part"),
+            (Method::POST, "/v1/images/7/actions", "post"),
+        ];
+        for (method, path, expected) in cases {
+            let (kind, _) = kind_of(&method, below(path, &["7", UUID]));
+            assert_eq!(kind, expected, "{method} {path}");
+        }
+    }
+}

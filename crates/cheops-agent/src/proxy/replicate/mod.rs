@@ -1,0 +1,230 @@
+//! Replication: a request that changes something becomes an operation, which every site of the
+//! resource runs at its own service; the user is answered as soon as the service of this site was.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `change` | what a request becomes |
+//! | `keep` | bodies on their way to the disk |
+//! | `passing` | other ids in requests and answers that pass |
+//! | `reply` | the answer, from what the service of this site said |
+
+mod change;
+mod keep;
+pub(super) mod passing;
+mod reply;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Body;
+use cheops_core::config;
+use cheops_core::engine::{Answer, Submission, Ticket, Wait};
+use cheops_core::model::{Header, OperationType, Payload, Reply, SiteId};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response};
+use http_body::Body as _;
+use http_body_util::{BodyExt, Either};
+use serde_json::Value;
+
+use self::change::{Change, NewName};
+use self::keep::NotKept;
+use super::body::{Arriving, Returned, Sent};
+use super::here::Service;
+use super::refusal::Refused;
+use super::{Asked, Proxies};
+use crate::config::Pointer;
+use crate::driver::Said;
+use crate::replicas::{Known, Towards, is_json};
+
+/// The longest body in which an id is looked for.
+const LONGEST_READ: u64 = 1024 * 1024;
+
+impl Proxies {
+    /// The replica that a request speaks of. Where the config says that there are resources of
+    /// their own below it, it does not speak of those.
+    pub(super) fn replica(&self, service: &Service, path: &str) -> Option<Arc<Known>> {
+        let known = self.0.replicas.find(service.name(), path)?;
+        let names = [Some(known.meta_id()), known.here.as_deref()];
+        let segments: Vec<&str> = path.trim_start_matches('/').split(['/', '?']).collect();
+        let at = segments.iter().rposition(|segment| {
+            let name = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
+            names.contains(&Some(name.as_ref()))
+        })?;
+        let mut own = service.collections.iter().filter_map(|own| own.length_in(path));
+        own.all(|length| at >= length).then_some(known)
+    }
+
+    /// Answers a request about a replica, whatever its scope says: who reads is answered by the
+    /// one of this site, and what changes it changes all of them.
+    pub(super) async fn on_replica(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Arriving,
+        known: &Known,
+    ) -> Result<Response<Returned>, Refused> {
+        if !asked.head.method.is_safe() {
+            let names = [known.here.as_deref(), Some(known.meta_id())];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            let path = asked.head.uri.path();
+            let (kind, act) = change::kind_of(&asked.head.method, change::below(path, &names));
+            let replica = cheops_core::model::Replica {
+                meta_id: known.replicant.meta_id.clone(),
+                collection: known.replicant.collection.clone(),
+                act,
+            };
+            let change = Change { resource: known.resource.clone(), kind, replica };
+            return self.hand_in(service, asked.head, body, change, None).await;
+        }
+        if known.here.is_some() {
+            let here = self.here(service, asked, Sent::once(body)).await;
+            return here.map_err(|failed| failed.refused);
+        }
+        let elsewhere = known.replicant.local_ids.iter().flatten().map(|(site, _)| site);
+        let near = self.0.peers.nearest(elsewhere.filter(|site| **site != self.0.me));
+        match near.is_empty() {
+            true => Err(Refused::not_made_yet(service.name(), known.meta_id())),
+            false => self.in_turn(service, asked, body, &near).await,
+        }
+    }
+
+    /// Hands in what changes something that is not known yet, for all of these sites.
+    pub(super) async fn replicate(
+        &self,
+        service: &Service,
+        mut asked: Asked,
+        body: Arriving,
+        sites: BTreeSet<SiteId>,
+    ) -> Result<Response<Returned>, Refused> {
+        let path = asked.head.uri.path().to_owned();
+        let (change, body) = if asked.head.method == Method::POST {
+            let pointer = service.client_chosen_id.as_ref();
+            let (name, body) = new_name(pointer, &mut asked.head, body).await?;
+            (change::creation(service.name(), &path, name)?, body)
+        } else {
+            (change::of_unknown(service.name(), &asked.head.method, &path)?, body)
+        };
+        self.hand_in(service, asked.head, body, change, Some(sites)).await
+    }
+
+    /// Makes it durable here, waits for the service of this site, and answers what that answered.
+    async fn hand_in(
+        &self,
+        service: &Service,
+        mut head: Parts,
+        body: Arriving,
+        change: Change,
+        sites: Option<BTreeSet<SiteId>>,
+    ) -> Result<Response<Returned>, Refused> {
+        let kept = keep::keep(&self.0.blobs, body).await.map_err(|error| match error {
+            NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
+            error => Refused::not_durable(&error.to_string()),
+        })?;
+        let (body, pins) = kept.map_or((None, vec![]), |(file, pin)| (Some(file), vec![pin]));
+        // What the service packs cannot be looked into.
+        head.headers.remove(ACCEPT_ENCODING);
+        head.headers.remove(CONTENT_LENGTH);
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
+        let payload = Payload::Http {
+            service: service.name().to_owned(),
+            method: head.method.to_string(),
+            path: renamed.unwrap_or_else(|| path.to_owned()),
+            headers: written(&head.headers)?,
+            body,
+            replica: Some(change.replica),
+        };
+        let kind = OperationType::new(change.kind);
+        let kind = kind.map_err(|error| Refused::bad_target(&error.to_string()))?;
+        let is_new = sites.is_some();
+        let profile = config::profile("http").filter(|_| is_new);
+        let limit = u64::try_from(self.0.answer_limit.as_millis()).unwrap_or(u64::MAX);
+        let submission = Submission {
+            ticket: Ticket(0),
+            resource: change.resource.clone(),
+            sites,
+            config: profile.map(|profile| Arc::new(profile.config.clone())),
+            kind,
+            payload,
+            force: false,
+            wait: Wait::Local,
+            timeout_ms: limit,
+        };
+        let stopping = |_| Refused::not_durable("the agent is stopping");
+        let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;
+        loop {
+            match said.recv().await {
+                Some(Said::Answer(Answer::Replied(reply))) if *reply.site() == self.0.me => {
+                    return self.from_reply(service, path, &change.resource, &reply);
+                }
+                Some(Said::Answer(Answer::Accepted(..) | Answer::Replied(_))) => {}
+                Some(Said::Answer(Answer::Refused(refusal))) => {
+                    return Err(Refused::not_accepted(&refusal.to_string()));
+                }
+                Some(Said::Answer(Answer::TimedOut { .. } | Answer::Done)) => {
+                    return Err(Refused::still_under_way(service.name(), &change.resource));
+                }
+                Some(Said::NotDurable(why)) => return Err(Refused::not_durable(&why.to_string())),
+                None => return Err(Refused::not_durable("the agent is stopping")),
+            }
+        }
+    }
+
+    fn from_reply(
+        &self,
+        service: &Service,
+        path: &str,
+        resource: &cheops_core::model::ResourceId,
+        reply: &Reply,
+    ) -> Result<Response<Returned>, Refused> {
+        let (mut head, text) = reply::answer(service.name(), resource, &self.0.me, reply)?;
+        service.pseudonym.sign(&mut head.headers);
+        head.headers.insert(super::headers::SITE, service.site_header());
+        let replicas = &self.0.replicas;
+        replicas.rename_headers(service.name(), &mut head.headers, Towards::User);
+        let naming = &service.naming;
+        let renamed = is_json(&head.headers).then(|| {
+            replicas.rename_body(service.name(), naming, path, text.as_bytes(), Towards::User)
+        });
+        let body = renamed.flatten().map_or_else(|| Body::from(text), Body::from);
+        Ok(Response::from_parts(head, Either::Right(body)))
+    }
+}
+
+/// Who names what a request makes. Where the service takes an id with it, it gets one.
+async fn new_name(
+    pointer: Option<&Pointer>,
+    head: &mut Parts,
+    body: Arriving,
+) -> Result<(NewName, Arriving), Refused> {
+    let drawn = uuid::Uuid::new_v4().to_string();
+    let is_short = body.size_hint().upper().is_some_and(|upper| upper <= LONGEST_READ);
+    let Some(pointer) = pointer.filter(|_| is_short && is_json(&head.headers)) else {
+        return Ok((NewName::Services(drawn), body));
+    };
+    let bytes = body.collect().await;
+    let bytes = bytes.map_err(|error| Refused::broken_request(&error.to_string()))?.to_bytes();
+    let again = |bytes: bytes::Bytes| Arriving::FromPeer(Body::from(bytes));
+    let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
+        // The service will say what is wrong with it.
+        return Ok((NewName::Services(drawn), again(bytes)));
+    };
+    let given = pointer.find(&value).and_then(Value::as_str).filter(|id| !id.is_empty());
+    if let Some(id) = given {
+        return Ok((NewName::Request(id.to_owned()), again(bytes)));
+    }
+    if !pointer.insert(&mut value, drawn.clone().into()) {
+        return Ok((NewName::Services(drawn), again(bytes)));
+    }
+    let bytes = serde_json::to_vec(&value).unwrap_or_default();
+    Ok((NewName::Request(drawn), again(bytes.into())))
+}
+
+fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {
+    let line = |(name, value): (&http::HeaderName, &HeaderValue)| match value.to_str() {
+        Ok(value) => Ok(Header { name: name.to_string(), value: value.to_owned() }),
+        Err(_) => Err(Refused::bad_target(&format!("header `{name}` is no text"))),
+    };
+    headers.iter().map(line).collect()
+}

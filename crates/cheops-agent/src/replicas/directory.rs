@@ -1,0 +1,184 @@
+//! The replicas of one service, by what users and the service call them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cheops_core::model::{Replicant, ResourceId, SiteId};
+use percent_encoding::percent_decode_str;
+
+use super::naming::TELLING;
+use super::rename::Towards;
+
+/// A replica, as this site knows it.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) resource: ResourceId,
+    pub(crate) replicant: Arc<Replicant>,
+    /// What the service of this site calls it; `None` if it has not made it.
+    pub(crate) here: Option<String>,
+}
+
+impl Known {
+    pub(super) fn new(resource: ResourceId, replicant: Arc<Replicant>, me: &SiteId) -> Self {
+        let here = replicant.at(me).map(str::to_owned);
+        Self { resource, replicant, here }
+    }
+
+    pub(crate) fn meta_id(&self) -> &str {
+        self.replicant.meta_id.as_str()
+    }
+
+    fn is_renamed(&self) -> bool {
+        self.here.as_deref() != Some(self.meta_id())
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let here = self.here.as_deref().filter(|_| self.is_renamed());
+        here.into_iter().chain([self.meta_id()])
+    }
+
+    /// Whether a name at that place means this one. A long one does wherever it stands; a short
+    /// one only where this resource would be, for it may be something else elsewhere.
+    fn is_at(&self, name: &str, place: Option<&str>) -> bool {
+        let collection = self.replicant.collection.trim_end_matches('/');
+        name.len() >= TELLING || place.is_some_and(|place| place.ends_with(collection))
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    by_name: HashMap<String, Vec<Arc<Known>>>,
+    by_resource: HashMap<ResourceId, Arc<Known>>,
+    renamed: usize,
+}
+
+impl Directory {
+    pub(super) fn insert(&mut self, known: Known) {
+        let known = Arc::new(known);
+        self.renamed += usize::from(known.is_renamed());
+        for name in known.names() {
+            self.by_name.entry(name.to_owned()).or_default().push(known.clone());
+        }
+        self.by_resource.insert(known.resource.clone(), known);
+    }
+
+    pub(super) fn remove(&mut self, resource: &ResourceId) {
+        let Some(known) = self.by_resource.remove(resource) else { return };
+        self.renamed -= usize::from(known.is_renamed());
+        for name in known.names() {
+            if let Some(named) = self.by_name.get_mut(name) {
+                named.retain(|other| other.resource != *resource);
+                if named.is_empty() {
+                    self.by_name.remove(name);
+                }
+            }
+        }
+    }
+
+    pub(super) fn renames(&self) -> bool {
+        self.renamed > 0
+    }
+
+    /// The replica that a path speaks of: the last one, for what is below a resource belongs to it.
+    pub(super) fn find(&self, path: &str) -> Option<Arc<Known>> {
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let mut end = path.len();
+        loop {
+            let start = path[..end].rfind('/')?;
+            let segment = percent_decode_str(&path[start + 1..end]).decode_utf8();
+            let place = &path[..start];
+            if let Some(known) = segment.ok().and_then(|name| self.named(&name, Some(place))) {
+                return Some(known.clone());
+            }
+            end = start;
+        }
+    }
+
+    fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
+        self.by_name.get(name)?.iter().find(|known| known.is_at(name, place))
+    }
+
+    /// What a name at that place becomes on its way; `None` if it stays.
+    pub(super) fn new_name(
+        &self,
+        name: &str,
+        place: Option<&str>,
+        towards: Towards,
+    ) -> Option<&str> {
+        let known = self.named(name, place).filter(|known| known.is_renamed())?;
+        let (from, to) = match towards {
+            Towards::Service => (known.meta_id(), known.here.as_deref()?),
+            Towards::User => (known.here.as_deref()?, known.meta_id()),
+        };
+        (from == name).then_some(to)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use cheops_core::model::{Act, LocalId, MetaId, Replica};
+
+    pub(in super::super) const META: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
+
+    pub(in super::super) fn known(collection: &str, meta: &str, local: Option<&str>) -> Known {
+        let me = SiteId::new("paris").unwrap();
+        let act = if local == Some(meta) { Act::CreatesAs } else { Act::Creates };
+        let meta_id = MetaId::new(meta).unwrap();
+        let replica = Replica { meta_id, collection: collection.into(), act };
+        let mut replicant = Replicant::new("image", &replica);
+        if let Some(local) = local.filter(|local| *local != meta) {
+            replicant.name(&me, &LocalId::new(local).unwrap());
+        }
+        let resource = ResourceId::new(&format!("{collection}/{meta}")).unwrap();
+        Known::new(resource, Arc::new(replicant), &me)
+    }
+
+    fn directory() -> Directory {
+        let mut directory = Directory::default();
+        directory.insert(known("/v1/images", META, Some("7")));
+        directory.insert(known("/v1/tags", "blue", Some("blue")));
+        directory
+    }
+
+    #[test]
+    fn a_path_speaks_of_a_replica_by_either_name_and_by_what_is_below_it() {
+        let cases = [
+            (format!("/v1/images/{META}"), Some(META)),
+            (format!("/other/{META}/file?x=1"), Some(META)),
+            ("/v1/images/7/file".to_owned(), Some(META)),
+            ("/api/v1/images/7".to_owned(), Some(META)),
+            ("/v1/tags/7".to_owned(), None),
+            ("/v1/tags/blue".to_owned(), Some("blue")),
+            ("/v1/tags/%62lue".to_owned(), Some("blue")),
+            ("/v1/blue".to_owned(), None),
+            ("/v1/images".to_owned(), None),
+            ("/".to_owned(), None),
+            (String::new(), None),
+            (format!("/v1/images/{META}/tags/blue"), Some(META)),
+        ];
+        for (path, expected) in cases {
+            let found = directory().find(&path);
+            assert_eq!(found.as_ref().map(|known| known.meta_id()), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_gone_is_not_known_by_any_name() {
+        let mut directory = directory();
+        assert!(directory.renames());
+        directory.remove(&known("/v1/images", META, None).resource);
+        assert!(directory.find("/v1/images/7").is_none());
+        assert!(directory.find(&format!("/v1/images/{META}")).is_none());
+        assert!(!directory.renames(), "the other has one name only");
+        assert!(directory.find("/v1/tags/blue").is_some());
+    }
+
+    #[test]
+    fn a_replica_that_is_not_made_here_yet_has_no_name_for_the_service() {
+        let mut directory = Directory::default();
+        directory.insert(known("/v1/images", META, None));
+        assert!(directory.find(&format!("/v1/images/{META}")).is_some());
+        assert_eq!(directory.new_name(META, None, Towards::Service), None);
+    }
+}

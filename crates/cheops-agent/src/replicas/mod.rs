@@ -1,0 +1,88 @@
+//! Which resources of this site's services are replicas, and what they are called: by users, who
+//! know their meta-ids, and by the service beside this agent, which may have chosen ids of its own.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `directory` | the replicas of one service, by name |
+//! | `naming` | where ids are in a service's answers, and in links |
+//! | `rename` | ids put in the place of others, in whole messages |
+
+mod directory;
+mod naming;
+mod rename;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use cheops_core::model::{Replicant, ResourceId, SiteId};
+
+use self::directory::Directory;
+pub(crate) use self::directory::Known;
+pub(crate) use self::naming::Naming;
+pub(crate) use self::rename::{Towards, is_json};
+
+/// All of them. The driver writes into it, before it tells anyone or runs anything that may
+/// speak of it; proxies and executors read.
+#[derive(Debug, Clone)]
+pub(crate) struct Replicas(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    me: SiteId,
+    /// How many there are, so that a site without any need not look.
+    count: AtomicUsize,
+    services: RwLock<Services>,
+}
+
+#[derive(Debug, Default)]
+struct Services {
+    directories: HashMap<String, Directory>,
+    /// In whose directory a resource is.
+    of: HashMap<ResourceId, String>,
+}
+
+impl Replicas {
+    /// None yet.
+    pub(crate) fn new(me: SiteId) -> Self {
+        let services = RwLock::default();
+        Self(Arc::new(Shared { me, count: AtomicUsize::new(0), services }))
+    }
+
+    /// From now on requests that speak of it are known; or, with `None`, no more.
+    pub(crate) fn publish(&self, resource: &ResourceId, replicant: Option<Arc<Replicant>>) {
+        let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
+        let services = &mut *services;
+        if let Some(service) = services.of.remove(resource)
+            && let Some(directory) = services.directories.get_mut(&service)
+        {
+            directory.remove(resource);
+        }
+        if let Some(replicant) = replicant {
+            let service = replicant.service.clone();
+            let directory = services.directories.entry(service.clone()).or_default();
+            directory.insert(Known::new(resource.clone(), replicant, &self.0.me));
+            services.of.insert(resource.clone(), service);
+        }
+        self.0.count.store(services.of.len(), Ordering::Release);
+    }
+
+    /// The replica that a path speaks of.
+    pub(crate) fn find(&self, service: &str, path: &str) -> Option<Arc<Known>> {
+        self.with(service, |directory| directory.find(path)).flatten()
+    }
+
+    /// Whether the service beside this agent calls any of its replicas by another name than users
+    /// do: then what passes has to be looked into.
+    pub(crate) fn renames(&self, service: &str) -> bool {
+        self.with(service, Directory::renames).unwrap_or(false)
+    }
+
+    fn with<T>(&self, service: &str, look: impl FnOnce(&Directory) -> T) -> Option<T> {
+        if self.0.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
+        services.directories.get(service).map(look)
+    }
+}

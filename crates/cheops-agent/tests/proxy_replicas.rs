@@ -1,0 +1,408 @@
+//! Resources of a service that are kept at several sites, each of which has its own id for them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
+
+mod stage;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use http::{HeaderMap, Method, StatusCode};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use stage::{Stage, until};
+use tokio::net::TcpListener;
+
+/// A service that counts: no two sites have the same id for the same thing.
+#[derive(Default)]
+struct Things {
+    next: Mutex<u64>,
+    kept: Mutex<BTreeMap<String, Value>>,
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+type Shared = Arc<Things>;
+
+fn service(things: &Shared) -> Router {
+    Router::new()
+        .route("/v1/things", get(list).post(create))
+        .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
+        .route("/v1/things/{id}/file", put(upload).get(download))
+        .with_state(things.clone())
+}
+
+fn view(id: &str, thing: &Value) -> Value {
+    let mut shown = thing.clone();
+    shown["id"] = id.parse::<u64>().map_or_else(|_| json!(id), |id| json!(id));
+    shown["self"] = json!(format!("/v1/things/{id}"));
+    shown
+}
+
+async fn list(State(things): State<Shared>) -> Json<Value> {
+    let kept = things.kept.lock().unwrap();
+    let all: Vec<_> = kept.iter().map(|(id, thing)| view(id, thing)).collect();
+    Json(json!({ "things": all }))
+}
+
+async fn create(State(things): State<Shared>, Json(mut body): Json<Value>) -> Response {
+    if !body["name"].is_string() {
+        return (StatusCode::BAD_REQUEST, Json(json!({"error": "no name"}))).into_response();
+    }
+    let chosen = body["id"].as_str().map(str::to_owned);
+    let id = chosen.unwrap_or_else(|| {
+        let mut next = things.next.lock().unwrap();
+        *next += 1;
+        next.to_string()
+    });
+    body.as_object_mut().unwrap().remove("id");
+    if things.kept.lock().unwrap().insert(id.clone(), body.clone()).is_some() {
+        return StatusCode::CONFLICT.into_response();
+    }
+    let location = [("location", format!("/v1/things/{id}"))];
+    (StatusCode::CREATED, location, Json(view(&id, &body))).into_response()
+}
+
+async fn show(State(things): State<Shared>, Path(id): Path<String>) -> Response {
+    match things.kept.lock().unwrap().get(&id) {
+        Some(thing) => Json(view(&id, thing)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Refuses a body that speaks of another thing, as careful services do.
+async fn replace(
+    State(things): State<Shared>,
+    Path(id): Path<String>,
+    Json(mut body): Json<Value>,
+) -> Response {
+    let said = body.as_object_mut().unwrap().remove("id");
+    if said.is_some_and(|said| said != json!(id)) {
+        return StatusCode::UNPROCESSABLE_ENTITY.into_response();
+    }
+    match things.kept.lock().unwrap().get_mut(&id) {
+        Some(thing) => *thing = body,
+        None => return StatusCode::NOT_FOUND.into_response(),
+    }
+    show(State(things), Path(id)).await
+}
+
+async fn change(
+    State(things): State<Shared>,
+    Path(id): Path<String>,
+    Json(patch): Json<Value>,
+) -> Response {
+    match things.kept.lock().unwrap().get_mut(&id) {
+        Some(thing) => {
+            for (key, value) in patch.as_object().unwrap() {
+                thing[key] = value.clone();
+            }
+        }
+        None => return StatusCode::NOT_FOUND.into_response(),
+    }
+    show(State(things), Path(id)).await
+}
+
+async fn remove(State(things): State<Shared>, Path(id): Path<String>) -> StatusCode {
+    match things.kept.lock().unwrap().remove(&id) {
+        Some(_) => StatusCode::NO_CONTENT,
+        None => StatusCode::NOT_FOUND,
+    }
+}
+
+async fn upload(
+    State(things): State<Shared>,
+    Path(id): Path<String>,
+    request: Request,
+) -> StatusCode {
+    if !things.kept.lock().unwrap().contains_key(&id) {
+        return StatusCode::NOT_FOUND;
+    }
+    let bytes = request.into_body().collect().await.unwrap().to_bytes();
+    things.files.lock().unwrap().insert(id, bytes.to_vec());
+    StatusCode::NO_CONTENT
+}
+
+async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Response {
+    match things.files.lock().unwrap().get(&id) {
+        Some(bytes) => bytes.clone().into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+struct Application {
+    stage: Stage,
+    things: Vec<Shared>,
+}
+
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    bytes: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+impl Application {
+    async fn start(more: &str) -> Self {
+        let (mut things, mut upstreams) = (Vec::new(), Vec::new());
+        for site in 0..3 {
+            let one = Arc::new(Things { next: Mutex::new(site * 100), ..Things::default() });
+            upstreams.push(listen(service(&one)).await);
+            things.push(one);
+        }
+        let config = |site: usize| {
+            format!(
+                "[[services]]\nname = \"thing\"\nlisten = \"127.0.0.1:0\"\n\
+                 upstream = \"http://{}\"\n{more}\n",
+                upstreams[site]
+            )
+        };
+        Self { stage: Stage::each(3, config).await, things }
+    }
+
+    async fn ask(&self, site: usize, method: Method, path: &str, scope: &str) -> Answer {
+        self.send(site, method, path, scope, ("", Vec::new())).await
+    }
+
+    async fn send(
+        &self,
+        site: usize,
+        method: Method,
+        path: &str,
+        scope: &str,
+        (kind, body): (&str, Vec<u8>),
+    ) -> Answer {
+        let address = self.stage.proxy_address(site, 0);
+        let mut request = Request::builder().method(method).uri(format!("http://{address}{path}"));
+        if !scope.is_empty() {
+            request = request.header("x-scope", scope);
+        }
+        if !kind.is_empty() {
+            request = request.header("content-type", kind);
+        }
+        let client: Client<HttpConnector, Body> =
+            Client::builder(TokioExecutor::new()).build_http();
+        let response = client.request(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let (head, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+        Answer { status: head.status.as_u16(), headers: head.headers, bytes }
+    }
+
+    async fn send_json(
+        &self,
+        site: usize,
+        method: Method,
+        path: &str,
+        scope: &str,
+        body: &Value,
+    ) -> Answer {
+        self.send(site, method, path, scope, ("application/json", body.to_string().into())).await
+    }
+
+    async fn create(&self, site: usize, name: &str) -> String {
+        let body = json!({ "name": name });
+        let made = self.send_json(site, Method::POST, "/v1/things", SCOPE, &body).await;
+        assert_eq!(made.status, 201, "{}", String::from_utf8_lossy(&made.bytes));
+        made.json()["id"].as_str().expect("a meta-id").to_owned()
+    }
+
+    /// What a site's proxy lists: ids and names.
+    async fn listed(&self, site: usize) -> Vec<(String, String)> {
+        let listed = self.ask(site, Method::GET, "/v1/things", "").await.json();
+        let text = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let things = listed["things"].as_array().unwrap();
+        things.iter().map(|thing| (text(&thing["id"]), text(&thing["name"]))).collect()
+    }
+
+    async fn all_list(&self, sites: &[usize], expected: &[(&str, &str)]) {
+        for site in sites {
+            until("the site lists what it should", async || {
+                let listed = self.listed(*site).await;
+                let listed: Vec<_> =
+                    listed.iter().map(|(id, name)| (id.as_str(), name.as_str())).collect();
+                listed == expected
+            })
+            .await;
+        }
+    }
+
+    fn count(&self, site: usize) -> usize {
+        self.things[site].kept.lock().unwrap().len()
+    }
+}
+
+const SCOPE: &str = "thing: site1 & site2";
+
+async fn listen(router: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_made_at_two_sites_has_one_id_at_both() {
+    let application = Application::start("").await;
+    let body = json!({ "name": "web", "zone": "1" });
+    let made = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
+    let thing = made.json();
+    let id = thing["id"].as_str().expect("a meta-id").to_owned();
+    let path = format!("/v1/things/{id}");
+    assert_eq!((made.status, made.header("location")), (201, path.as_str()));
+    assert_eq!((thing["self"].as_str(), &thing["zone"]), (Some(path.as_str()), &json!("1")));
+    assert_eq!(made.header("x-cheops-resource"), id);
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    for site in [0, 1] {
+        let shown = application.ask(site, Method::GET, &path, "").await;
+        assert_eq!((shown.status, &shown.json()["id"]), (200, &json!(id)));
+        assert_eq!(shown.json()["self"], path);
+    }
+    assert_eq!([0, 1, 2].map(|site| application.count(site)), [1, 1, 0]);
+    until("each site knows what the other calls it", async || {
+        let shown = application.stage.client(1).resource(&id).await.unwrap();
+        let ids = shown.replicant.expect("it is a replicant").local_ids;
+        let ids: Vec<_> = ids.iter().map(|(site, id)| (site.as_str(), id.as_str())).collect();
+        ids == [("site1", "1"), ("site2", "101")]
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_by_either_id_at_either_site_changes_both() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    let path = format!("/v1/things/{id}");
+
+    let patch = json!({ "name": "shop" });
+    let changed = application.send_json(1, Method::PATCH, &path, "", &patch).await;
+    assert_eq!((changed.status, &changed.json()["id"]), (200, &json!(id)));
+    application.all_list(&[0, 1], &[(&id, "shop")]).await;
+
+    // A body that is read and sent back speaks of the meta-id; the service wants its own.
+    let whole = json!({ "id": id, "name": "blog" });
+    let replaced = application.send_json(0, Method::PUT, &path, "", &whole).await;
+    assert_eq!(replaced.status, 200);
+    application.all_list(&[0, 1], &[(&id, "blog")]).await;
+
+    // By the id that only this site's service knows, and under a scope that names one site only.
+    let by_local = "/v1/things/101";
+    let patch = json!({ "name": "wiki" });
+    let changed = application.send_json(1, Method::PATCH, by_local, "thing: site2", &patch).await;
+    assert_eq!((changed.status, &changed.json()["id"]), (200, &json!(id)));
+    application.all_list(&[0, 1], &[(&id, "wiki")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    let (path, file) = (format!("/v1/things/{id}"), format!("/v1/things/{id}/file"));
+    let content: Vec<u8> = (0..300_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let binary = ("application/octet-stream", content.clone());
+    let sent = application.send(0, Method::PUT, &file, "", binary).await;
+    assert_eq!(sent.status, 204);
+    for site in [0, 1] {
+        until("the file is there", async || {
+            let got = application.ask(site, Method::GET, &file, "").await;
+            got.status == 200 && got.bytes == content
+        })
+        .await;
+    }
+    let gone = application.ask(1, Method::DELETE, &path, "").await;
+    assert_eq!(gone.status, 204);
+    application.all_list(&[0, 1], &[]).await;
+    assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
+    assert_eq!(application.ask(0, Method::GET, &path, "").await.status, 404);
+    assert_eq!(application.ask(0, Method::DELETE, &path, "").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_elsewhere_is_served_by_a_site_that_is_involved() {
+    let application = Application::start("").await;
+    let id = application.create(2, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    assert_eq!(application.count(2), 0);
+    let path = format!("/v1/things/{id}");
+    let alone = application.ask(2, Method::GET, &path, "").await;
+    assert_eq!(alone.status, 404, "this site has none, and nobody said where to look");
+    let shown = application.ask(2, Method::GET, &path, SCOPE).await;
+    assert_eq!((shown.status, &shown.json()["id"]), (200, &json!(id)));
+    let patch = json!({ "name": "shop" });
+    let changed = application.send_json(2, Method::PATCH, &path, SCOPE, &patch).await;
+    assert_eq!((changed.status, &changed.json()["id"]), (200, &json!(id)));
+    application.all_list(&[0, 1], &[(&id, "shop")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_that_was_away_makes_up_for_it_and_keeps_its_ids() {
+    let mut application = Application::start("").await;
+    let first = application.create(0, "first").await;
+    application.all_list(&[0, 1], &[(&first, "first")]).await;
+    application.stage.stop(1).await;
+    let second = application.create(0, "second").await;
+    let path = format!("/v1/things/{second}");
+    let patch = json!({ "name": "changed" });
+    assert_eq!(application.send_json(0, Method::PATCH, &path, "", &patch).await.status, 200);
+    assert_eq!(application.count(1), 1, "it knows nothing of it");
+    application.stage.start(1).await;
+    application.all_list(&[0, 1], &[(&first, "first"), (&second, "changed")]).await;
+    let gone = application.ask(1, Method::DELETE, &format!("/v1/things/{first}"), "").await;
+    assert_eq!(gone.status, 204, "the ids outlive a restart");
+    application.all_list(&[0, 1], &[(&second, "changed")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_takes_an_id_gets_one_and_nothing_is_renamed() {
+    let application = Application::start("client_chosen_id = \"/id\"").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    for site in [0, 1] {
+        assert!(application.things[site].kept.lock().unwrap().contains_key(&id));
+    }
+    let body = json!({ "id": "mine", "name": "own" });
+    let made = application.send_json(1, Method::POST, "/v1/things", SCOPE, &body).await;
+    assert_eq!((made.status, &made.json()["id"]), (201, &json!("mine")));
+    assert_eq!(made.header("x-cheops-resource"), "thing/v1/things/mine");
+    until("it is at both", async || application.count(0) == 2 && application.count(1) == 2).await;
+    let gone = application.ask(0, Method::DELETE, "/v1/things/mine", "").await;
+    assert_eq!(gone.status, 204);
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_service_refuses_is_refused_at_every_site() {
+    let application = Application::start("").await;
+    let refused =
+        application.send_json(0, Method::POST, "/v1/things", SCOPE, &json!({"size": 1})).await;
+    assert_eq!((refused.status, &refused.json()["error"]), (400, &json!("no name")));
+    let id = refused.header("x-cheops-resource").to_owned();
+    until("both have said so", async || {
+        let first = cheops_api::Cursor::default();
+        let page = application.stage.client(0).operations(&id, &first).await.unwrap();
+        let first = page.items.first().map(|operation| operation.replies.len());
+        first == Some(2)
+    })
+    .await;
+    let shown = application.ask(0, Method::GET, &format!("/v1/things/{id}"), "").await;
+    assert_eq!((shown.status, shown.header("x-cheops-error")), (404, "not-made-yet"));
+    assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
+}
