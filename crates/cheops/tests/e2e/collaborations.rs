@@ -210,3 +210,118 @@ async fn a_site_that_is_cut_off_works_alone_and_others_stand_in_for_it() {
     let answer = list(1, chain);
     assert_eq!((answer.status, answer.site.as_str()), (200, "site2"));
 }
+
+/// What users see of the images of a site: ids with what was said of them, and not what each site
+/// adds by itself.
+fn images(application: &Application, site: u8) -> Vec<Value> {
+    let listed = application.ask(site, IMAGE, "GET", "/v1/images", "").body;
+    let mut images = listed["images"].as_array().expect("a list").clone();
+    images.iter_mut().for_each(|image| drop(image.as_object_mut().unwrap().remove("created")));
+    images.sort_by_key(|image| image["id"].as_str().unwrap().to_owned());
+    images
+}
+
+async fn all_have(application: &Application, sites: &[u8], names: &[&str]) {
+    until("the sites have the same images", async || {
+        let all: Vec<_> = sites.iter().map(|site| images(application, *site)).collect();
+        let mut listed: Vec<_> =
+            all[0].iter().map(|image| image["name"].as_str().unwrap()).collect();
+        listed.sort_unstable();
+        listed == names && all.iter().all(|images| *images == all[0])
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_kept_at_two_sites_under_one_id() {
+    let application = Application::start().await;
+    let both = "image: site1 & site2";
+    let wanted = json!({ "name": "debian", "os": "linux" });
+    let made = application.send(1, IMAGE, "POST", "/v1/images", both, &wanted);
+    assert_eq!((made.status, made.site.as_str()), (201, "site1"), "{}", made.body);
+    let path = made.body["self"].as_str().unwrap().to_owned();
+    let id = made.body["id"].as_str().unwrap().to_owned();
+    assert_eq!(path, format!("/v1/images/{id}"));
+    let sent = application.send(1, IMAGE, "PUT", &format!("{path}/file"), "", &json!("bits"));
+    assert_eq!(sent.status, 204);
+    all_have(&application, &[1, 2], &["debian"]).await;
+    until("both have its file", async || {
+        [1, 2].iter().all(|site| images(&application, *site)[0]["status"] == "active")
+    })
+    .await;
+    all_have(&application, &[1, 2], &["debian"]).await;
+
+    // A service that is given the id finds the image of its own site, and knows of no other.
+    let server = json!({ "name": "web", "image": id });
+    for site in [1, 2] {
+        let booted = application.boot(site, "", &server);
+        assert_eq!(
+            (booted.status, booted.site.as_str()),
+            (201, "site1".replace('1', &site.to_string()).as_str())
+        );
+    }
+    let alone = application.boot(3, "", &server);
+    assert_eq!(alone.status, 422, "site3 has none: {}", alone.body);
+    let shared = application.boot(3, both, &server);
+    assert_eq!((shared.status, shared.site.as_str()), (201, "site3"), "{}", shared.body);
+
+    let renamed = application.send(2, IMAGE, "PATCH", &path, "", &json!({ "name": "debian 12" }));
+    assert_eq!((renamed.status, renamed.site.as_str()), (200, "site2"));
+    assert_eq!(renamed.body["id"], json!(id));
+    all_have(&application, &[1, 2], &["debian 12"]).await;
+    let gone = application.ask(3, IMAGE, "DELETE", &path, both);
+    assert_eq!(gone.status, 204);
+    all_have(&application, &[1, 2], &[]).await;
+    for site in [1, 2] {
+        assert_eq!(application.ask(site, IMAGE, "GET", &path, "").status, 404);
+    }
+    assert!(images(&application, 3).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet() {
+    let application = Application::start().await;
+    let all = "image: site1 & site2 & site3";
+    let make = |site: u8, name: &str| {
+        let wanted = json!({ "name": name });
+        let made = application.send(site, IMAGE, "POST", "/v1/images", all, &wanted);
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.body["self"].as_str().unwrap().to_owned()
+    };
+    let change = |site: u8, method: &str, path: &str, body: &Value| {
+        let answer = application.send(site, IMAGE, method, path, "", body);
+        assert!((200..300).contains(&answer.status), "{method} {path}: {}", answer.body);
+    };
+    let (patched, replaced, ended) = (make(1, "patched"), make(2, "replaced"), make(3, "ended"));
+    all_have(&application, &[1, 2, 3], &["ended", "patched", "replaced"]).await;
+
+    application.stage.cut();
+    application.stage.nobody_hears().await;
+    // Everyone is answered at once, by its own site.
+    change(1, "PATCH", &patched, &json!({ "os": "linux", "by": "site1" }));
+    change(2, "PATCH", &patched, &json!({ "version": 12, "by": "site2" }));
+    change(3, "PUT", &format!("{patched}/file"), &json!("bits"));
+    change(1, "PUT", &replaced, &json!({ "name": "replaced at 1" }));
+    change(2, "PATCH", &replaced, &json!({ "os": "bsd" }));
+    change(3, "PUT", &replaced, &json!({ "name": "replaced at 3" }));
+    change(1, "PATCH", &ended, &json!({ "os": "linux" }));
+    change(2, "DELETE", &ended, &Value::Null);
+    let made: Vec<String> = [1, 2, 3].map(|site| make(site, &format!("of site{site}"))).into();
+    for site in [1, 2, 3] {
+        let has = |path: &String| application.ask(site, IMAGE, "GET", path, "").status == 200;
+        assert_eq!(made.iter().filter(|path| has(path)).count(), 1, "only its own");
+    }
+
+    application.stage.heal();
+    application.stage.all_hear().await;
+    let names = ["of site1", "of site2", "of site3", "patched", "replaced at 3"];
+    all_have(&application, &[1, 2, 3], &names).await;
+    let image = application.ask(2, IMAGE, "GET", &patched, "").body;
+    let kept = (&image["os"], &image["version"], &image["by"], &image["status"]);
+    assert_eq!(kept, (&json!("linux"), &json!(12), &json!("site2"), &json!("active")), "{image}");
+    let image = application.ask(1, IMAGE, "GET", &replaced, "").body;
+    assert_eq!(image["os"], Value::Null, "a concurrent patch gives way to what replaces: {image}");
+    for path in [patched, replaced] {
+        application.stage.converges(path.rsplit('/').next().unwrap()).await;
+    }
+}
