@@ -26,6 +26,16 @@ pub(super) fn sites(target: &Target) -> Result<Vec<SiteId>, Collaboration> {
     }
 }
 
+/// The sites that something spans, in the order written; `None` if a part of it is more than a
+/// site.
+pub(super) fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {
+    let site = |part: &Target| match part {
+        Target::Site(site) => SiteId::new(site.as_str()).ok(),
+        _ => None,
+    };
+    parts.iter().map(site).collect()
+}
+
 /// What came of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -77,6 +87,18 @@ mod tests {
         assert_eq!(names("c ; a ; c ; b"), Ok("c a b".to_owned()));
         assert_eq!(names("a & b"), Err(Collaboration::Replication));
         assert_eq!(names("a ; b % c"), Err(Collaboration::Cross));
+    }
+
+    #[test]
+    fn what_spans_sites_has_a_part_at_each() {
+        let names = |text| {
+            let Target::Cross(parts) = target(text) else { panic!("{text}") };
+            let sites = spanned(&parts)?;
+            Some(sites.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(names("b % a % c"), Some("b a c".to_owned()));
+        assert_eq!(names("a % (b ; c)"), None);
+        assert_eq!(names("a % b & c"), None);
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl Sent {
         Self { from: From::Once(body), moves: Moves::default() }
     }
 
+    /// One that is there already.
+    pub(super) fn whole(bytes: Bytes) -> Self {
+        Self { from: From::Whole(Full::new(bytes)), moves: Moves::default() }
+    }
+
     /// When it last moved, for whoever waits for the answer to it.
     pub(super) fn moves(&self) -> Moves {
         self.moves.clone()
@@ -205,10 +210,7 @@ impl Supply {
     /// The body once more; `None` if it is gone.
     pub(super) fn next(&self) -> Option<Sent> {
         match self {
-            Self::Whole(bytes) => {
-                let from = From::Whole(Full::new(bytes.clone()));
-                Some(Sent { from, moves: Moves::default() })
-            }
+            Self::Whole(bytes) => Some(Sent::whole(bytes.clone())),
             Self::Streamed { body, hint } => {
                 let mut owned = body.lock().unwrap_or_else(PoisonError::into_inner);
                 owned.turn += 1;

@@ -14,9 +14,10 @@ use hyper_util::rt::TokioIo;
 use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
+use super::naming::Naming;
 use super::refusal::Refused;
 use super::{Asked, Failed};
-use crate::config::ServiceConfig;
+use crate::config::{CrossConfig, ServiceConfig};
 use crate::exec::web::{self, Roots};
 
 pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, Sent>;
@@ -31,6 +32,8 @@ pub(super) fn client(services: &[ServiceConfig]) -> Result<Client, String> {
 pub(super) struct Service {
     pub(super) config_name: ServiceName,
     pub(super) pseudonym: Pseudonym,
+    pub(super) naming: Naming,
+    pub(super) cross: CrossConfig,
     site: SiteId,
     site_header: HeaderValue,
     scheme: Scheme,
@@ -45,6 +48,8 @@ impl Service {
         Self {
             pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
             config_name: config.name.clone(),
+            naming: Naming::new(&config.id),
+            cross: config.cross.clone(),
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
             scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),

@@ -11,6 +11,7 @@
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
+//! | `cross` | requests that run at several sites, and come to one answer |
 //! | `naming` | the ids of resources, in answers, links and paths |
 //! | `headers`, `body` | what passes through, and how |
 //! | `refusal` | answers of this proxy itself |
@@ -18,6 +19,7 @@
 mod atlas;
 mod attempts;
 mod body;
+mod cross;
 mod framing;
 mod headers;
 mod here;
@@ -144,13 +146,21 @@ impl Proxies {
         let upgrade = headers::strip(&mut head.headers).map(|protocol| (protocol, on_upgrade));
         headers::forwarded_for(&mut head.headers, client);
         let mut asked = Asked { head, upgrade };
+        // An id of ours says itself where its parts are, whatever the scope.
+        let whole = cross::Over::whole(&asked.head.uri);
         let Some(scope) = scope else {
+            if let Some(whole) = whole {
+                return self.cross(service, asked, body, whole).await;
+            }
             let here = self.here(service, asked, Sent::once(body)).await;
             return here.map_err(|failed| failed.refused);
         };
         let resolved = self.0.atlas.resolve(&scope).map_err(|bad| Refused::bad_scope(&bad))?;
         scope::mark(&mut asked.head.headers, &resolved.written);
         self.remember(&asked.head.headers, &resolved.scope);
+        if let Some(whole) = whole {
+            return self.cross(service, asked, body, whole).await;
+        }
         match resolved.placement.of(&service.config_name) {
             None => {
                 let here = self.here(service, asked, Sent::once(body)).await;
@@ -188,6 +198,9 @@ impl Proxies {
         body: Arriving,
         target: &Target,
     ) -> Result<Response<Returned>, Refused> {
+        if let Target::Cross(parts) = target {
+            return self.cross(service, asked, body, cross::Over::sites(parts)?).await;
+        }
         let sites = attempts::sites(target).map_err(|collaboration| match collaboration {
             Collaboration::Replication => Refused::not_here("replication", "&"),
             Collaboration::Cross => Refused::not_here("spreading over sites", "%"),

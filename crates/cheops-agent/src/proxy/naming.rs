@@ -109,6 +109,11 @@ fn at_the_end_of_location(headers: &HeaderMap) -> Option<String> {
     percent_decode_str(last).decode_utf8().ok().map(Cow::into_owned)
 }
 
+/// An id as a segment of a path.
+pub(crate) fn encoded(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED).to_string()
+}
+
 /// One id in the place of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renaming<'a> {
@@ -160,7 +165,7 @@ impl Renaming<'_> {
             let same = text == self.from
                 || (text.contains('%') && percent_decode_str(text).eq(self.from.bytes()));
             found |= same;
-            if same { utf8_percent_encode(self.to, ENCODED).to_string() } else { text.to_owned() }
+            if same { encoded(self.to) } else { text.to_owned() }
         };
         let path: Vec<String> = path.split('/').map(&mut renamed).collect();
         let query: Option<Vec<String>> = query.map(|query| {
