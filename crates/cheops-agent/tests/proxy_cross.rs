@@ -18,8 +18,9 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
-use stage::Stage;
-use tokio::net::TcpListener;
+use stage::{Stage, until};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
 const SPREAD: &str = "store: site1 % site2";
 
@@ -29,6 +30,9 @@ struct Store {
     things: Mutex<BTreeMap<String, Value>>,
     made: AtomicUsize,
     full: AtomicBool,
+    /// Who makes something waits as long as somebody else has it.
+    door: tokio::sync::Mutex<()>,
+    asked: AtomicUsize,
 }
 
 impl Store {
@@ -52,6 +56,8 @@ async fn list(State(store): Site) -> Response {
 }
 
 async fn create(State(store): Site, Json(mut thing): Json<Value>) -> Response {
+    store.asked.fetch_add(1, Ordering::SeqCst);
+    let _open = store.door.lock().await;
     if store.full.load(Ordering::SeqCst) {
         return (StatusCode::CONFLICT, Json(json!({"error": "full"}))).into_response();
     }
@@ -130,6 +136,8 @@ impl Application {
                 things: Mutex::default(),
                 made: AtomicUsize::new(0),
                 full: AtomicBool::new(false),
+                door: tokio::sync::Mutex::default(),
+                asked: AtomicUsize::new(0),
             });
             upstreams.push(listen(store.clone()).await);
             stores.push(store);
@@ -316,6 +324,37 @@ async fn what_is_not_made_everywhere_is_made_nowhere() {
     application.stores[2].full.store(true, Ordering::SeqCst);
     let both = application.ask(2, Method::POST, "/v1/things", scope, thing()).await;
     assert_eq!((both.status, both.json()), (409, json!({"error": "full"})), "the service's own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_began_comes_to_its_end_without_it() {
+    let application = Application::of(2).await;
+    let slow = &application.stores[1];
+    for (round, full) in [true, false].into_iter().enumerate() {
+        slow.full.store(full, Ordering::SeqCst);
+        let door = slow.door.lock().await;
+        let address = application.stage.proxy_address(0, 0);
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let request = format!(
+            "POST /v1/things HTTP/1.1\r\nHost: x\r\nX-Scope: {SPREAD}\r\n\
+             Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{{\"capacity\":3}}"
+        );
+        client.write_all(request.as_bytes()).await.unwrap();
+        until("both were asked", async || {
+            let asked = |store: &Arc<Store>| store.asked.load(Ordering::SeqCst) > round;
+            application.stores.iter().all(asked) && !application.stores[0].things().is_empty()
+        })
+        .await;
+        drop(client);
+        // By now the agent has had its turn to see that nobody waits any more.
+        application.read(0, "/v1/things", "").await;
+        drop(door);
+        let there = usize::from(!full);
+        until("it is everywhere or nowhere", async || {
+            application.stores.iter().all(|store| store.things().len() == there)
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

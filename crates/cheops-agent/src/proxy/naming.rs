@@ -141,10 +141,8 @@ impl Renaming<'_> {
     /// In every text of a body.
     fn in_texts(&self, value: &mut Value) {
         match value {
-            Value::String(text) if text == self.from => {
-                if self.from.len() >= TELLING {
-                    self.to.clone_into(text);
-                }
+            Value::String(text) if text == self.from && text.len() >= TELLING => {
+                self.to.clone_into(text);
             }
             Value::String(text) if is_link(text) => {
                 if let Some(renamed) = self.in_link(text) {
