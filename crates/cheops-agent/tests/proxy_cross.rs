@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
@@ -30,6 +30,8 @@ struct Store {
     things: Mutex<BTreeMap<String, Value>>,
     made: AtomicUsize,
     full: AtomicBool,
+    /// Makes what is asked for, and never says so.
+    mute: AtomicBool,
     /// Who makes something waits as long as somebody else has it.
     door: tokio::sync::Mutex<()>,
     asked: AtomicUsize,
@@ -67,6 +69,7 @@ async fn create(State(store): Site, Json(mut thing): Json<Value>) -> Response {
     thing["self"] = json!(link);
     thing["used"] = json!(1);
     store.things.lock().unwrap().insert(id, thing.clone());
+    assert!(!store.mute.load(Ordering::SeqCst), "its connection breaks");
     (StatusCode::CREATED, [("location", link), ("etag", "\"1\"".to_owned())], Json(thing))
         .into_response()
 }
@@ -97,6 +100,8 @@ async fn listen(store: Arc<Store>) -> SocketAddr {
         .route("/v1/things", get(list).post(create))
         .route("/v1/things/{id}", thing)
         .route("/v1/things/{id}/file", get(async || "no JSON at all"))
+        .route("/v1/things/{id}/restart", post(async || "done"))
+        .route("/v1/search", post(async || Json(json!({"hits": [{"id": "x"}]}))))
         .route("/v1/capacity", get(async || Json(json!({"capacity": 8, "used": 3}))))
         .with_state(store);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -136,6 +141,7 @@ impl Application {
                 things: Mutex::default(),
                 made: AtomicUsize::new(0),
                 full: AtomicBool::new(false),
+                mute: AtomicBool::new(false),
                 door: tokio::sync::Mutex::default(),
                 asked: AtomicUsize::new(0),
             });
@@ -271,6 +277,11 @@ async fn a_collection_is_joined_and_declared_numbers_are_summed() {
     assert_eq!(ids, ["site2-thing0", "site2-thing1", "site1-thing0", "site1-thing1"]);
     assert!(things.get("sites").is_none());
 
+    let query = json!({"name": "w"});
+    let found = application.ask(0, Method::POST, "/v1/search", SPREAD, query).await;
+    let hits = json!({"hits": [{"id": "x"}, {"id": "x"}]});
+    assert_eq!((found.status, found.json()), (200, hits), "nothing was made, so nothing is named");
+
     let capacity = application.read(0, "/v1/capacity", "store: site1 % site3").await.json();
     assert_eq!((&capacity["capacity"], &capacity["used"]), (&json!(16), &json!(6)));
     assert_eq!(capacity["sites"]["site3"], json!({"capacity": 8, "used": 3}));
@@ -327,6 +338,19 @@ async fn what_is_not_made_everywhere_is_made_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_may_be_there_is_named() {
+    let application = Application::of(2).await;
+    application.stores[1].mute.store(true, Ordering::SeqCst);
+    let thing = json!({"name": "web", "capacity": 10});
+    let answer = application.ask(0, Method::POST, "/v1/things", SPREAD, thing).await;
+    assert_eq!((answer.status, answer.header("x-cheops-error")), (502, "not-created"));
+    let problem = answer.json();
+    assert_eq!(problem["sites"]["site1"]["state"], "undone", "{problem}");
+    assert_eq!(problem["sites"]["site2"]["state"], "unknown", "{problem}");
+    assert_eq!(problem["hint"], "look for what may be left at site2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_client_began_comes_to_its_end_without_it() {
     let application = Application::of(2).await;
     let slow = &application.stores[1];
@@ -366,6 +390,7 @@ async fn what_cannot_be_divided_or_joined_is_refused_with_the_reason() {
         (Method::POST, "/v1/things", SPREAD, "capacity=10", 415, "not-divisible"),
         (Method::POST, "/v1/things", SPREAD, &*long, 413, "too-large"),
         (Method::GET, &*format!("{path}/file"), "", "", 502, "not-joinable"),
+        (Method::POST, &*format!("{path}/restart"), "", "{}", 502, "not-joinable"),
         (Method::GET, "/v1/things", "store: site1 % (site2 ; site1)", "", 501, "not-supported"),
         (Method::GET, "/v1/things/cross-country", "", "", 404, ""),
     ] {

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use bytes::Bytes;
 use cheops_core::model::SiteId;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::{Either, Full};
 use serde_json::Value;
@@ -12,7 +12,6 @@ use super::super::attempts::Fate;
 use super::super::body::Returned;
 use super::super::headers::{INCOMPLETE, SITE};
 use super::super::here::Service;
-use super::super::naming::Renaming;
 use super::super::refusal::Refused;
 use super::ask::{Answer, Content, Heard, OF_ONE_BODY, Outcome};
 use super::create::is_gone;
@@ -33,7 +32,7 @@ pub(super) fn put_together(
         heard.iter().filter(|heard| !is_fine(heard)).map(Heard::missing).collect();
     let done: Vec<(&SiteId, &Answer)> =
         heard.iter().filter_map(|heard| Some((&heard.site, heard.done()?))).collect();
-    let Some((_, first)) = done.first() else { return none_done(service, heard, &missing, over) };
+    let Some(first) = done.first() else { return none_done(service, heard, &missing, over) };
     let mut pieces = Vec::new();
     for (site, answer) in &done {
         match &answer.content {
@@ -42,31 +41,26 @@ pub(super) fn put_together(
                 pieces.push(Piece { site: (*site).clone(), body: body.clone() });
             }
             // The id is in a header: nothing is lost.
-            Content::Other(..) if *method == Method::POST && matches!(over, Over::Whole(_)) => {}
+            Content::Other(..) if answer.head.headers.contains_key(LOCATION) => {}
             Content::Other(_, what) => {
                 let why = format!("site `{site}` answered with {what}");
                 return Err(refused::not_joinable(&why, !method.is_safe()));
             }
         }
     }
-    let ids = match over {
-        Over::Whole(whole) => Some((whole.as_str(), whole.parts())),
-        Over::Sites(_) => None,
-    };
-    let joiner = Joiner { naming: &service.naming, cross: &service.cross, ids };
+    let joiner = Joiner { naming: &service.naming, cross: &service.cross, over };
     let joined = match *method == Method::HEAD {
         true => None,
         false => joiner
             .join(&pieces, &missing)
             .map_err(|why| refused::not_joinable(&why.to_string(), !method.is_safe()))?,
     };
-    let lead = done.iter().find(|(_, answer)| answer.content.json().is_some());
-    let mut response = answer(lead.map_or(first, |(_, answer)| answer), joined.as_ref());
+    let (site, lead) =
+        done.iter().find(|(_, answer)| answer.content.json().is_some()).unwrap_or(first);
+    let mut response = answer(lead, joined.as_ref());
     let headers = response.headers_mut();
-    if let (Some((to, parts)), Some((site, _))) = (ids, lead.or(done.first()))
-        && let Some(part) = parts.iter().find(|part| part.site == **site)
-    {
-        Renaming { from: &part.id, to }.in_headers(headers);
+    if let Some(renaming) = over.renaming_back(site) {
+        renaming.in_headers(headers);
     }
     let fine = heard.iter().filter(|heard| is_fine(heard)).map(|heard| &heard.site);
     name(headers, SITE, fine);
@@ -89,14 +83,13 @@ fn none_done(
     // That something is not there says less than why it could not be done.
     let other = said.iter().find(|(_, answer)| answer.head.status != StatusCode::NOT_FOUND);
     let (site, said) = other.or(said.first()).ok_or_else(nobody)?;
+    let renaming = over.renaming_back(site);
     let mut response = match &said.content {
         Content::Nothing => answer(said, None),
         Content::Json(body) => {
             let mut body = body.clone();
-            if let Over::Whole(whole) = over
-                && let Some(part) = whole.parts().iter().find(|part| part.site == **site)
-            {
-                service.naming.rename(&mut body, Renaming { from: &part.id, to: whole.as_str() });
+            if let Some(renaming) = renaming {
+                service.naming.rename(&mut body, renaming);
             }
             answer(said, Some(&body))
         }
@@ -107,6 +100,9 @@ fn none_done(
         }
     };
     let headers = response.headers_mut();
+    if let Some(renaming) = renaming {
+        renaming.in_headers(headers);
+    }
     if let Some(kind) = said.head.headers.get(CONTENT_TYPE) {
         headers.insert(CONTENT_TYPE, kind.clone());
     }

@@ -3,8 +3,9 @@
 use cheops_core::model::SiteId;
 use serde_json::{Map, Number, Value, json};
 
+use super::Over;
 use crate::config::CrossConfig;
-use crate::proxy::naming::{Naming, Renaming};
+use crate::proxy::naming::Naming;
 
 /// What a site answered.
 #[derive(Debug)]
@@ -30,8 +31,7 @@ pub(super) struct NotAlike(SiteId, &'static str, SiteId, &'static str);
 pub(super) struct Joiner<'a> {
     pub(super) naming: &'a Naming,
     pub(super) cross: &'a CrossConfig,
-    /// The id of the whole, and what each site calls its part.
-    pub(super) ids: Option<(&'a str, &'a [super::id::Part])>,
+    pub(super) over: &'a Over,
 }
 
 impl Joiner<'_> {
@@ -76,10 +76,8 @@ impl Joiner<'_> {
 
     fn renamed(&self, piece: &Piece) -> Value {
         let mut body = piece.body.clone();
-        if let Some((to, parts)) = self.ids
-            && let Some(part) = parts.iter().find(|part| part.site == piece.site)
-        {
-            self.naming.rename(&mut body, Renaming { from: &part.id, to });
+        if let Some(renaming) = self.over.renaming_back(&piece.site) {
+            self.naming.rename(&mut body, renaming);
         }
         body
     }
@@ -160,8 +158,9 @@ fn marked(mut joined: Value, missing: &[Missing]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id::Part;
+    use super::super::id::{Part, Whole};
     use super::*;
+    use crate::proxy::naming::Renaming;
 
     fn site(name: &str) -> SiteId {
         SiteId::new(name).unwrap()
@@ -177,14 +176,18 @@ mod tests {
             sum: ["/used", "/stats/rate"].map(|field| field.parse().unwrap()).into(),
             ..CrossConfig::default()
         };
-        let parts = [part("paris", "p"), part("lyon", "l")];
-        let joiner = Joiner { naming: &naming, cross: &cross, ids: Some(("meta", &parts)) };
+        let whole = Whole::of(vec![part("paris", "p"), part("lyon", "l")]).unwrap();
+        let id = whole.as_str().to_owned();
+        let over = Over::Whole(Box::new(whole));
+        let joiner = Joiner { naming: &naming, cross: &cross, over: &over };
         let pieces = [("paris", paris), ("lyon", lyon)]
             .map(|(name, body)| Piece { site: site(name), body })
             .into_iter()
             .filter(|piece| !piece.body.is_null())
             .collect::<Vec<_>>();
-        joiner.join(&pieces, missing).map(Option::unwrap_or_default)
+        let mut joined = joiner.join(&pieces, missing)?.unwrap_or_default();
+        naming.rename(&mut joined, Renaming { from: &id, to: "meta" });
+        Ok(joined)
     }
 
     fn lyon_is_down() -> [Missing; 1] {

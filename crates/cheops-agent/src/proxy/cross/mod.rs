@@ -71,6 +71,13 @@ impl Over {
         let part = whole.parts().get(i)?;
         Some(Renaming { from: whole.as_str(), to: &part.id })
     }
+
+    /// The other way round, for what a site says.
+    fn renaming_back(&self, site: &SiteId) -> Option<Renaming<'_>> {
+        let Self::Whole(whole) = self else { return None };
+        let part = whole.parts().iter().find(|part| part.site == *site)?;
+        Some(Renaming { from: &part.id, to: whole.as_str() })
+    }
 }
 
 impl Proxies {
