@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use cheops_agent::config::{AgentConfig, ConfigProblems, LogFormat, Secret};
+use cheops_agent::config::{
+    AgentConfig, ConfigProblems, CrossConfig, LogFormat, Pointer, Secret, ServiceConfig,
+};
 use cheops_core::config::{HookAction, HookEvent, HookRun};
 use cheops_core::engine::Application;
 use expect_test::expect;
@@ -251,6 +253,42 @@ attempts = 1000
         /etc/cheops/agent.toml:63:10: `hooks[3].secret`: there is `secret_file` as well; expected one of them
         /etc/cheops/agent.toml:66:1: `webhooks.secret_file`: `/no/such/file` cannot be read: No such file or directory (os error 2)
         /etc/cheops/agent.toml:68:12: `webhooks.attempts`: `1000` is more than 20; expected a number from 1 to 20"#]].assert_eq(&problems(text, &[]));
+}
+
+#[test]
+fn how_resources_are_named_and_divided_is_said_per_service() {
+    let service = "site = \"a\"\n[[services]]\nname = \"s\"\nupstream = \"http://h:1\"\n";
+    let config = parse(service, &[]).unwrap();
+    assert!(config.services[0].id.is_empty());
+    assert_eq!(config.services[0].cross, CrossConfig::default());
+
+    let said = "id = \"/server/id\"\n[services.cross]\ndivide = [\"/cpus\", \"/disk/gb\"]\n\
+                sum = \"/used\"\nweights = { paris = 2, lyon = 1 }";
+    let config = parse(&format!("{service}{said}"), &[]).unwrap();
+    let ServiceConfig { id, cross, .. } = &config.services[0];
+    assert_eq!(id[0].as_str(), "/server/id");
+    let listed =
+        |pointers: &[Pointer]| pointers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(listed(&cross.divide), ["/cpus", "/disk/gb"]);
+    assert_eq!(listed(&cross.sum), ["/used"]);
+    let weights: Vec<_> = cross.weights.iter().map(|(site, n)| (site.as_str(), *n)).collect();
+    assert_eq!(weights, [("lyon", 1), ("paris", 2)]);
+
+    let wrong = "id = [\"id\", 7.5]\n[services.cross]\ndivide = []\nsum = {}\n\
+                 weight = 1\nweights = { \"a b\" = 1, lyon = 0 }";
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used, for 7 reasons:
+        /etc/cheops/agent.toml:5:7: `services[0].id[0]`: `id` does not begin with `/`; expected a JSON pointer such as `/id` or `/server/id`
+        /etc/cheops/agent.toml:5:13: `services[0].id[1]`: found the number `7.5`; expected a JSON pointer such as `/id` or `/server/id`
+        /etc/cheops/agent.toml:7:10: `services[0].cross.divide`: the list is empty; expected a JSON pointer such as `/capacity`, or leave the key out
+        /etc/cheops/agent.toml:8:7: `services[0].cross.sum`: found a table; expected a JSON pointer such as `/capacity`
+        /etc/cheops/agent.toml:9:1: `services[0].cross.weight`: there is no such key; did you mean `weights`?
+        /etc/cheops/agent.toml:10:13: `services[0].cross.weights.a b`: the key cannot be used: `a b` is not a valid site name: a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters; expected the name of a site
+        /etc/cheops/agent.toml:10:31: `services[0].cross.weights.lyon`: `0` is nothing; expected a number from 1 to 1000000"#]].assert_eq(&problems(&format!("{service}{wrong}"), &[]));
+    let wrong = "cross = { weights = [1] }";
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used:
+        /etc/cheops/agent.toml:5:21: `services[0].cross.weights`: found a list; expected a table whose keys are each the name of a site"#]].assert_eq(&problems(&format!("{service}{wrong}"), &[]));
 }
 
 #[test]

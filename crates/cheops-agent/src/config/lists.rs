@@ -69,7 +69,10 @@ impl<'a> Reader<'a> {
     ) -> Vec<(K, T)> {
         let Some(found) = self.take(table, key) else { return Vec::new() };
         let Raw::Value(DeValue::Table(entries)) = &found.value else {
-            let message = format!("found {}; expected a table, `[{key}]`", found.describe());
+            let message = format!(
+                "found {}; expected a table whose keys are each {a_name}",
+                found.describe()
+            );
             self.report(&found.place, &found.path, message);
             return Vec::new();
         };

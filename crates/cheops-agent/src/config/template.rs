@@ -56,6 +56,8 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # name = "image"
 # listen = "127.0.0.1:19292"    # the proxy: clients and the other services use this address
 # upstream = "http://127.0.0.1:9292"
+# id = "/id"                    # where the id of a new resource is, if not where it usually is
+# cross = { divide = ["/capacity"] }   # what is divided over sites by `%`; see docs/services.md
 
 # How requests to services pass through.
 [proxy]

@@ -195,7 +195,7 @@ impl Executor {
                 path,
                 headers,
                 body: body.as_ref(),
-                replica: replica.as_ref(),
+                replica: replica.as_deref(),
             };
             let answer = inner.services.ask(asked, &inner.content, inner.time_limit);
             return tokio::select! {

@@ -13,8 +13,8 @@ pub(super) enum Aim {
     FirstOf(Vec<SiteId>),
     /// All of these (`&`).
     All(BTreeSet<SiteId>),
-    /// Something spread over sites (`%`).
-    Cross,
+    /// One thing over all of these (`%`).
+    Cross(Vec<SiteId>),
     /// Something that this proxy does not do.
     TooMuch,
 }
@@ -24,7 +24,7 @@ pub(super) enum Aim {
 pub(super) fn aim(target: &Target, is_reached: &dyn Fn(&SiteId) -> bool) -> Aim {
     match target {
         Target::Site(site) => Aim::FirstOf(SiteId::new(site.as_str()).into_iter().collect()),
-        Target::Cross(_) => Aim::Cross,
+        Target::Cross(parts) => spanned(parts).map_or(Aim::TooMuch, Aim::Cross),
         Target::All(parts) => {
             let one = |part: &Target| match aim(part, is_reached) {
                 Aim::FirstOf(sites) => {
@@ -47,12 +47,23 @@ pub(super) fn aim(target: &Target, is_reached: &dyn Fn(&SiteId) -> bool) -> Aim 
             let works = |aim: &&Aim| match aim {
                 Aim::FirstOf(sites) => sites.iter().any(is_reached),
                 Aim::All(sites) => sites.iter().any(is_reached),
-                Aim::Cross | Aim::TooMuch => true,
+                Aim::Cross(sites) => sites.iter().any(is_reached),
+                Aim::TooMuch => true,
             };
             let first = aims.iter().find(works).or(aims.first());
             first.cloned().unwrap_or(Aim::FirstOf(Vec::new()))
         }
     }
+}
+
+/// The sites that something spans, in the order written; `None` if a part of it is more than a
+/// site.
+fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {
+    let site = |part: &Target| match part {
+        Target::Site(site) => SiteId::new(site.as_str()).ok(),
+        _ => None,
+    };
+    parts.iter().map(site).collect()
 }
 
 /// What came of an attempt.
@@ -106,7 +117,7 @@ mod tests {
             match aim(&target(text), &is_reached) {
                 Aim::FirstOf(sites) => names(sites.iter().collect(), " "),
                 Aim::All(sites) => names(sites.iter().collect(), "&"),
-                Aim::Cross => "%".to_owned(),
+                Aim::Cross(sites) => names(sites.iter().collect(), "%"),
                 Aim::TooMuch => "too much".to_owned(),
             }
         };
@@ -119,14 +130,27 @@ mod tests {
             ("a & b ; c", "c", "c"),
             ("a & b ; c", "bc", "a&b"),
             ("a & b ; c", "", "a&b"),
-            ("a % b", "", "%"),
+            ("a % b", "", "a%b"),
             ("a ; b % c", "a", "a"),
-            ("a ; b % c", "b", "%"),
+            ("a ; b % c", "b", "b%c"),
+            ("a & b % c", "", "too much"),
             ("(a % b) & c", "", "too much"),
         ];
         for (text, reached, expected) in cases {
             assert_eq!(in_words(text, reached), expected, "{text} with {reached} reached");
         }
+    }
+
+    #[test]
+    fn what_spans_sites_has_a_part_at_each() {
+        let names = |text| {
+            let Target::Cross(parts) = target(text) else { panic!("{text}") };
+            let sites = spanned(&parts)?;
+            Some(sites.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(names("b % a % c"), Some("b a c".to_owned()));
+        assert_eq!(names("a % (b ; c)"), None);
+        assert_eq!(names("a % b & c"), None);
     }
 
     #[test]

@@ -70,6 +70,7 @@ impl Sent {
         Self { from: From::Once(body), moves: Moves::default() }
     }
 
+    /// One that is there already.
     pub(super) fn whole(bytes: Bytes) -> Self {
         Self { from: From::Whole(Full::new(bytes)), moves: Moves::default() }
     }

@@ -16,6 +16,8 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 pub(super) const SITE: HeaderName = HeaderName::from_static("x-cheops-site");
 /// What kept a request from being answered by a service: on every response made here.
 pub(super) const ERROR: HeaderName = HeaderName::from_static("x-cheops-error");
+/// Which sites' parts are not in an answer that was joined.
+pub(super) const INCOMPLETE: HeaderName = HeaderName::from_static("x-cheops-incomplete");
 
 /// Takes away what speaks of one connection only, and what a `Connection` header names. What the
 /// sender wants to go over to is given back: both sides have to agree on that.

@@ -16,7 +16,7 @@ use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
 use super::{Asked, Failed};
-use crate::config::{PathPattern, Pointer, ServiceConfig};
+use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
 use crate::exec::web::{self, Roots};
 use crate::replicas::Naming;
 
@@ -35,6 +35,7 @@ pub(super) struct Service {
     pub(super) naming: Naming,
     pub(super) client_chosen_id: Option<Pointer>,
     pub(super) collections: Vec<PathPattern>,
+    pub(super) cross: CrossConfig,
     site: SiteId,
     site_header: HeaderValue,
     scheme: Scheme,
@@ -52,6 +53,7 @@ impl Service {
             naming: Naming::new(&config.id),
             client_chosen_id: config.replication.client_chosen_id.clone(),
             collections: config.replication.collections.clone(),
+            cross: config.cross.clone(),
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
             scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),

@@ -11,6 +11,7 @@
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
+//! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body` | what passes through, and how |
 //! | `replicate` | requests for several sites, and what they changed there |
 //! | `refusal` | answers of this proxy itself |
@@ -18,6 +19,7 @@
 mod atlas;
 mod attempts;
 mod body;
+mod cross;
 mod framing;
 mod headers;
 mod here;
@@ -196,6 +198,10 @@ impl Proxies {
                 Some(resolved)
             }
         };
+        // An id of a whole says itself where its parts are, whatever the scope.
+        if let Some(whole) = cross::Over::whole(&asked.head.uri) {
+            return self.cross(service, asked, body, whole).await;
+        }
         let target = resolved
             .as_ref()
             .and_then(|resolved| resolved.placement.of(&service.config_name))
@@ -246,8 +252,10 @@ impl Proxies {
                 self.nearest_first(&sites)
             }
             Aim::All(sites) => return self.replicate(service, asked, body, sites).await,
-            Aim::Cross => return Err(Refused::not_here("spreading over sites", "%")),
-            Aim::TooMuch => return Err(Refused::not_here("mixing `&` with it", "%")),
+            Aim::Cross(sites) => {
+                return self.cross(service, asked, body, cross::Over::Sites(sites)).await;
+            }
+            Aim::TooMuch => return Err(Refused::only_sites()),
         };
         self.in_turn(service, asked, body, &sites).await
     }

@@ -25,28 +25,47 @@ pub(super) const UNREACHABLE: &str = "unreachable";
 const BAD_REQUEST: &str = "bad-request";
 
 impl Refused {
-    fn new(status: StatusCode, code: &'static str, title: &str, detail: impl Into<String>) -> Self {
+    pub(super) fn new(
+        status: StatusCode,
+        code: &'static str,
+        title: &str,
+        detail: impl Into<String>,
+    ) -> Self {
         Self { code, problem: Box::new(Problem::new(status.as_u16(), title, detail)) }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.problem.hint = Some(hint.into());
         self
     }
 
+    /// More about it, for programs.
+    pub(super) fn with(mut self, name: &str, value: serde_json::Value) -> Self {
+        self.problem.extensions.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::BAD_GATEWAY)
+    }
+
+    pub(super) fn detail(&self) -> &str {
+        &self.problem.detail
+    }
+
     pub(super) fn bad_scope(problems: &Problems) -> Self {
         let detail = problems.render(Look::Plain);
-        let mut refused = Self::new(
+        let refused = Self::new(
             StatusCode::BAD_REQUEST,
             "bad-scope",
             "the scope cannot be followed",
             detail.trim_end(),
         )
         .hint("nothing was run; `cheops scope 'EXPR'` explains a scope");
-        if let Ok(listed) = serde_json::to_value(problems) {
-            refused.problem.extensions.insert("problems".into(), listed);
+        match serde_json::to_value(problems) {
+            Ok(listed) => refused.with("problems", listed),
+            Err(_) => refused,
         }
-        refused
     }
 
     pub(super) fn two_scopes(detail: String) -> Self {
@@ -61,10 +80,11 @@ impl Refused {
             .hint("give each request an id of its own, or none, or pass `X-Scope` on")
     }
 
-    pub(super) fn not_here(what: &str, symbol: &str) -> Self {
-        let detail = format!("{what} (`{symbol}`) of requests to services is not supported yet");
+    pub(super) fn only_sites() -> Self {
+        let detail = "`%` of requests to services takes sites, and `&` takes sites or the first \
+                      of some that works; they cannot be mixed";
         Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
-            .hint("`cheops http` hands in a request as an operation on several sites")
+            .hint("name the sites, as in `paris % lyon` or `paris & lyon`")
     }
 
     pub(super) fn not_made_yet(service: &str, meta_id: &str) -> Self {
@@ -172,8 +192,7 @@ impl Refused {
     pub(super) fn into_response(self) -> Response<Body> {
         let text = serde_json::to_string(&self.problem).unwrap_or_default() + "\n";
         let mut response = Response::new(Body::new(Full::new(Bytes::from(text))));
-        *response.status_mut() =
-            StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         headers.insert(ERROR, HeaderValue::from_static(self.code));

@@ -19,7 +19,7 @@ use cheops_core::model::{Replicant, ResourceId, SiteId};
 
 use self::directory::Directory;
 pub(crate) use self::directory::Known;
-pub(crate) use self::naming::Naming;
+pub(crate) use self::naming::{Naming, Renaming, encoded};
 pub(crate) use self::rename::{Towards, is_json};
 
 /// All of them. The driver writes into it, before it tells anyone or runs anything that may

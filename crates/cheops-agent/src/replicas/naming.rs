@@ -109,6 +109,11 @@ fn at_the_end_of_location(headers: &HeaderMap) -> Option<String> {
     percent_decode_str(last).decode_utf8().ok().map(Cow::into_owned)
 }
 
+/// An id as a segment of a path.
+pub(crate) fn encoded(id: &str) -> String {
+    utf8_percent_encode(id, ENCODED).to_string()
+}
+
 /// One id in the place of another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renaming<'a> {
@@ -136,10 +141,8 @@ impl Renaming<'_> {
     /// In every text of a body.
     fn in_texts(&self, value: &mut Value) {
         match value {
-            Value::String(text) if text == self.from => {
-                if self.from.len() >= TELLING {
-                    self.to.clone_into(text);
-                }
+            Value::String(text) if text == self.from && text.len() >= TELLING => {
+                self.to.clone_into(text);
             }
             Value::String(text) if is_link(text) => {
                 if let Some(renamed) = self.in_link(text) {

@@ -55,7 +55,7 @@ impl Operation {
     /// How it speaks of the resource, if that is one of a service.
     pub fn replica(&self) -> Option<(&str, &Replica)> {
         match &self.payload {
-            Payload::Http { service, replica, .. } => Some((service, replica.as_ref()?)),
+            Payload::Http { service, replica, .. } => Some((service, replica.as_deref()?)),
             Payload::Shell { .. } => None,
         }
     }
@@ -131,7 +131,7 @@ pub enum Payload {
         /// The body's content, where there is one.
         body: Option<FileRef>,
         /// How it speaks of the resource, if each site's service may have its own id for it.
-        replica: Option<Replica>,
+        replica: Option<Box<Replica>>,
     },
 }
 

@@ -24,9 +24,9 @@ pub(super) enum NewName {
 }
 
 /// A request to make something in the collection of that path.
-pub(super) fn creation(service: &str, path: &str, name: NewName) -> Result<Change, Refused> {
+pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Change, Refused> {
     let collection = bare(path);
-    let (kind, act, meta_id) = match &name {
+    let (kind, act, meta_id) = match name {
         NewName::Services(meta_id) => ("post", Act::Creates, meta_id),
         NewName::Request(id) => ("create", Act::CreatesAs, id),
     };
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn what_is_made_is_known_by_the_id_that_nobody_else_has() {
         let by_services = NewName::Services(UUID.to_owned());
-        let change = creation("image", "/v1/images/?x=1", by_services).unwrap();
+        let change = creation("image", "/v1/images/?x=1", &by_services).unwrap();
         assert_eq!((change.kind, change.replica.act), ("post", Act::Creates));
         assert_eq!(change.resource.as_str(), UUID);
         assert_eq!(change.replica.collection, "/v1/images");
         let by_request = NewName::Request("web".to_owned());
-        let change = creation("image", "/v1/images", by_request).unwrap();
+        let change = creation("image", "/v1/images", &by_request).unwrap();
         assert_eq!((change.kind, change.replica.act), ("create", Act::CreatesAs));
         assert_eq!(change.resource.as_str(), "image/v1/images/web");
     }

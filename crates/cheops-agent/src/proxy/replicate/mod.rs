@@ -101,7 +101,7 @@ impl Proxies {
         let (change, body) = if asked.head.method == Method::POST {
             let pointer = service.client_chosen_id.as_ref();
             let (name, body) = new_name(pointer, &mut asked.head, body).await?;
-            (change::creation(service.name(), &path, name)?, body)
+            (change::creation(service.name(), &path, &name)?, body)
         } else {
             (change::of_unknown(service.name(), &asked.head.method, &path)?, body)
         };
@@ -133,7 +133,7 @@ impl Proxies {
             path: renamed.unwrap_or_else(|| path.to_owned()),
             headers: written(&head.headers)?,
             body,
-            replica: Some(change.replica),
+            replica: Some(Box::new(change.replica)),
         };
         let kind = OperationType::new(change.kind);
         let kind = kind.map_err(|error| Refused::bad_target(&error.to_string()))?;
@@ -156,7 +156,7 @@ impl Proxies {
         loop {
             match said.recv().await {
                 Some(Said::Answer(Answer::Replied(reply))) if *reply.site() == self.0.me => {
-                    return self.from_reply(service, path, &change.resource, &reply);
+                    return self.as_said(service, path, &change.resource, &reply);
                 }
                 Some(Said::Answer(Answer::Accepted(..) | Answer::Replied(_))) => {}
                 Some(Said::Answer(Answer::Refused(refusal))) => {
@@ -171,7 +171,8 @@ impl Proxies {
         }
     }
 
-    fn from_reply(
+    /// What the service of this site said, as users may hear it.
+    fn as_said(
         &self,
         service: &Service,
         path: &str,

@@ -1,0 +1,140 @@
+//! A resource made over several sites: at all of them, or at none.
+
+use bytes::Bytes;
+use cheops_core::model::SiteId;
+use futures_util::future::join_all;
+use http::header::CONTENT_TYPE;
+use http::uri::PathAndQuery;
+use http::{Method, StatusCode};
+use serde_json::{Map, Value, json};
+
+use super::super::attempts::Fate;
+use super::super::here::Service;
+use super::super::refusal::Refused;
+use super::super::{Asked, Proxies, again};
+use super::ask::{Heard, Outcome, Question};
+use super::id::{Part, Whole};
+use super::join::Missing;
+use super::refused;
+use crate::replicas::encoded;
+
+/// What a `POST` came to.
+pub(super) enum Made {
+    /// A resource, which has an id now.
+    Whole(Whole),
+    /// Nothing that has an id: it was no create.
+    Nothing,
+}
+
+/// What became of one site's part.
+#[derive(Debug)]
+enum State {
+    Made(String),
+    /// It was made, but nobody knows its name.
+    Nameless,
+    NotMade,
+    /// No answer came.
+    Unknown,
+}
+
+impl Proxies {
+    /// Looks at what the sites made. If one of them made nothing, what the others made is deleted
+    /// again.
+    pub(super) async fn made(
+        &self,
+        service: &Service,
+        asked: &Asked,
+        heard: &[Heard],
+    ) -> Result<Made, Refused> {
+        let states: Vec<State> = heard.iter().map(|heard| state(service, heard)).collect();
+        if states.iter().all(|state| matches!(state, State::Nameless)) {
+            return Ok(Made::Nothing);
+        }
+        let named = heard.iter().zip(&states).map(|(heard, state)| match state {
+            State::Made(id) => Some(Part { site: heard.site.clone(), id: id.clone() }),
+            _ => None,
+        });
+        if let Some(whole) = named.collect::<Option<Vec<_>>>().and_then(Whole::of) {
+            return Ok(Made::Whole(whole));
+        }
+        let undone = join_all(heard.iter().zip(&states).map(async |(heard, state)| {
+            let said = match state {
+                State::Made(id) => match self.undo(service, asked, &heard.site, id).await {
+                    Ok(()) => json!({"state": "undone", "id": id}),
+                    Err(why) => json!({"state": "left", "id": id, "detail": why}),
+                },
+                State::Nameless => json!({"state": "left", "detail": NAMELESS}),
+                State::NotMade => json!({"state": "not made", "detail": heard.missing().detail}),
+                State::Unknown => json!({"state": "unknown", "detail": heard.missing().detail}),
+            };
+            (heard.site.to_string(), said)
+        }));
+        let sites: Map<String, Value> = undone.await.into_iter().collect();
+        let Some((why, status)) = why(heard, &states) else { return Ok(Made::Nothing) };
+        let listed = serde_json::to_string(&sites).unwrap_or_default();
+        tracing::warn!(
+            service = service.name(), site = %why.site, sites = listed,
+            "a resource over several sites was not made at all of them"
+        );
+        Err(refused::not_created(&why, status, sites))
+    }
+
+    /// Deletes a part; one that is not there is as good as deleted.
+    async fn undo(
+        &self,
+        service: &Service,
+        asked: &Asked,
+        site: &SiteId,
+        id: &str,
+    ) -> Result<(), String> {
+        let path = format!("{}/{}", asked.head.uri.path().trim_end_matches('/'), encoded(id));
+        let path = PathAndQuery::try_from(path).map_err(|error| error.to_string())?;
+        let mut delete = again(asked);
+        delete.head.method = Method::DELETE;
+        delete.head.headers.remove(CONTENT_TYPE);
+        let question = Question { site: site.clone(), path, body: Bytes::new() };
+        let heard = self.ask_all(service, &delete, vec![question]).await;
+        match heard.first() {
+            Some(heard) if heard.done().is_some() || is_gone(heard) => Ok(()),
+            Some(heard) => Err(heard.missing().detail),
+            None => Err("nobody was asked".to_owned()),
+        }
+    }
+}
+
+const NAMELESS: &str = "the answer does not say which id the part has";
+
+/// Whether the service says that there is no such thing.
+pub(super) fn is_gone(heard: &Heard) -> bool {
+    heard.answer().is_some_and(|answer| {
+        matches!(answer.head.status, StatusCode::NOT_FOUND | StatusCode::GONE)
+    })
+}
+
+fn state(service: &Service, heard: &Heard) -> State {
+    let Some(answer) = heard.done() else {
+        return match &heard.outcome {
+            Outcome::Not(_, Fate::Unknown) => State::Unknown,
+            _ => State::NotMade,
+        };
+    };
+    let status = answer.head.status;
+    match service.naming.local_id(status, &answer.head.headers, answer.content.json()) {
+        Some(id) => State::Made(id),
+        None => State::Nameless,
+    }
+}
+
+/// The first that went wrong, and the status that says so best.
+fn why(heard: &[Heard], states: &[State]) -> Option<(Missing, StatusCode)> {
+    let mut all = heard.iter().zip(states);
+    let wrong = all.clone().find(|(_, state)| !matches!(state, State::Made(_)));
+    let (heard, state) = wrong.or_else(|| all.next())?;
+    let detail = match state {
+        State::NotMade | State::Unknown => return Some((heard.missing(), heard.status())),
+        State::Nameless => NAMELESS,
+        State::Made(_) => "the ids of the parts cannot be put together",
+    };
+    let missing = Missing { detail: detail.to_owned(), ..heard.missing() };
+    Some((missing, StatusCode::BAD_GATEWAY))
+}

@@ -1,0 +1,68 @@
+//! Why a request that spans sites has no answer.
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use super::super::refusal::{Refused, UNREACHABLE};
+use super::join::Missing;
+
+pub(super) fn too_long(most: usize) -> Refused {
+    let detail = format!("a body that is divided over sites has at most {most} bytes");
+    Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "nothing was run", detail)
+        .hint("send it to one site at a time")
+}
+
+pub(super) fn not_divisible(why: &str) -> Refused {
+    let detail = format!("the body cannot be divided over sites: {why}");
+    Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not-divisible", "nothing was run", detail)
+        .hint("send JSON, or to one site at a time")
+}
+
+pub(super) fn not_joinable(why: &str, was_run: bool) -> Refused {
+    let run = if was_run { "; the request was carried out" } else { "" };
+    let detail = format!("the answers cannot be joined: {why}{run}");
+    Refused::new(StatusCode::BAD_GATEWAY, "not-joinable", "no one answer", detail)
+        .hint("only JSON is joined; ask one site at a time")
+}
+
+/// None of the sites did what was asked, and not all of their services said why not.
+pub(super) fn nobody(missing: &[Missing], never_arrived: bool) -> Refused {
+    let details: Vec<_> =
+        missing.iter().map(|missing| format!("{}: {}", missing.site, missing.detail)).collect();
+    let (code, title) = match never_arrived {
+        true => (UNREACHABLE, "no part can be reached"),
+        false => ("no-part", "no part gave an answer that counts"),
+    };
+    Refused::new(StatusCode::SERVICE_UNAVAILABLE, code, title, details.join("; "))
+        .hint("`cheops sites` shows which sites are heard")
+        .with("sites", sites_of(missing))
+}
+
+/// A site did not make its part, or does not say under which id.
+pub(super) fn not_created(why: &Missing, status: StatusCode, sites: Map<String, Value>) -> Refused {
+    let detail = format!("site `{}` did not make its part: {}", why.site, why.detail);
+    let is_left = |site: &Value| site["state"] != "not made" && site["state"] != "undone";
+    let left: Vec<_> =
+        sites.iter().filter(|(_, site)| is_left(site)).map(|(name, _)| name.as_str()).collect();
+    let hint = match left.is_empty() {
+        true => "nothing is left: parts that other sites had made were deleted again".to_owned(),
+        false => format!("look for what may be left at {}", left.join(", ")),
+    };
+    Refused::new(status, "not-created", "not made at every site", detail)
+        .hint(hint)
+        .with("sites", Value::Object(sites))
+}
+
+pub(super) fn ended_early() -> Refused {
+    let detail = "the agent ended before the answer; the request may or may not have been \
+                  carried out";
+    Refused::new(StatusCode::BAD_GATEWAY, "broken-off", "no answer", detail)
+}
+
+fn sites_of(missing: &[Missing]) -> Value {
+    let site = |missing: &Missing| {
+        let said = json!({"status": missing.status, "detail": missing.detail});
+        (missing.site.to_string(), said)
+    };
+    Value::Object(missing.iter().map(site).collect())
+}
