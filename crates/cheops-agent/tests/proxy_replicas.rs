@@ -249,6 +249,16 @@ impl Application {
     }
 }
 
+fn largest_file(dir: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => largest_file(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).max().unwrap_or(0)
+}
+
 const SCOPE: &str = "thing: site1 & site2";
 
 async fn listen(router: Router) -> SocketAddr {
@@ -326,6 +336,11 @@ async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
             got.status == 200 && got.bytes == content
         })
         .await;
+    }
+    for site in ["site1", "site2"] {
+        let blobs = application.stage.dir().join(site).join("blobs");
+        until("what both have made use of is let go", async || largest_file(&blobs) < 64 * 1024)
+            .await;
     }
     let gone = application.ask(1, Method::DELETE, &path, "").await;
     assert_eq!(gone.status, 204);

@@ -103,6 +103,7 @@ impl Disk {
 enum Slot {
     Ran(ResourceId),
     Pruned(ResourceId),
+    Shed(ResourceId),
     Knows(ResourceId, SiteId),
     EarlierLife(ResourceId, SiteId),
     Life(SiteId),
@@ -112,6 +113,7 @@ fn slot(record: &Record) -> Option<Slot> {
     match record {
         Record::Ran(resource, _) => Some(Slot::Ran(resource.clone())),
         Record::Pruned(resource, _) => Some(Slot::Pruned(resource.clone())),
+        Record::Shed(resource, _) => Some(Slot::Shed(resource.clone())),
         Record::Knows(resource, site, ..) => Some(Slot::Knows(resource.clone(), site.clone())),
         Record::EarlierLife(resource, site, _) => {
             Some(Slot::EarlierLife(resource.clone(), site.clone()))

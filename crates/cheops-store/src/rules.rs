@@ -23,6 +23,7 @@ impl Slot {
             Record::EarlierLife(resource, site, _) => Some(Self::earlier_life(resource, site)),
             Record::Life(site, _) => Some(Self(format!("life/{site}"))),
             Record::Pruned(resource, _) => Some(Self(format!("pruned/{resource}"))),
+            Record::Shed(resource, _) => Some(Self(format!("shed/{resource}"))),
         }
     }
 
@@ -33,9 +34,11 @@ impl Slot {
             Record::EarlierLife(resource, site, _) => {
                 vec![Self::knows(resource, site), Self::earlier_life(resource, site)]
             }
-            Record::Ran(..) | Record::Knows(..) | Record::Life(..) | Record::Pruned(..) => {
-                Self::of(record).into_iter().collect()
-            }
+            Record::Ran(..)
+            | Record::Knows(..)
+            | Record::Life(..)
+            | Record::Pruned(..)
+            | Record::Shed(..) => Self::of(record).into_iter().collect(),
         }
     }
 
@@ -43,7 +46,7 @@ impl Slot {
     pub(crate) fn resource_in(text: &str) -> Option<&str> {
         let (kind, rest) = text.split_once('/')?;
         match kind {
-            "runs" | "pruned" => Some(rest),
+            "runs" | "pruned" | "shed" => Some(rest),
             "knows" | "earlier-life" => rest.split_once('/').map(|(_, resource)| resource),
             _ => None,
         }

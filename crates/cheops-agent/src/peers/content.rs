@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use cheops_core::engine::{Event, Message};
-use cheops_core::model::{BlobId, Body, FileRef, SiteId};
+use cheops_core::model::{BlobId, Body, FileRef, Operation, SiteId};
 use cheops_store::{BlobError, Blobs, PartialBlob, Pin};
 use tokio::sync::Semaphore;
 
@@ -65,7 +65,8 @@ impl Peers {
         blobs: &Blobs,
     ) -> Result<Vec<Pin>, FetchError> {
         let link = self.link(from).ok_or_else(|| FetchError::Link("no link".into()))?;
-        fetch_all(&link, blobs, files).await
+        let wanted = files.into_iter().map(|file| Wanted { file, may_be_gone: false });
+        fetch_all(&link, blobs, wanted.collect()).await
     }
 }
 
@@ -119,26 +120,40 @@ fn brought(message: &Message, pins: Vec<Pin>) -> Option<Files> {
     Some(Files { resource: update.resource.clone(), operations: operations.collect(), pins })
 }
 
-fn files_of(message: &Message) -> Vec<FileRef> {
+/// A file to be fetched.
+struct Wanted {
+    file: FileRef,
+    /// Whether it may be let go of where it was, since every site has made use of it.
+    may_be_gone: bool,
+}
+
+fn files_of(message: &Message) -> Vec<Wanted> {
     let Message::Update(update) = message else { return Vec::new() };
     let operations = update.entries.iter().filter_map(|entry| match &entry.body {
         Body::Operation(operation) => Some(operation),
         Body::Reply(_) => None,
     });
-    operations.flat_map(|operation| operation.files().iter().cloned()).collect()
+    let wanted = |operation: &'_ Operation| {
+        let may_be_gone = operation.replica().is_some();
+        let files = operation.files().iter().cloned();
+        files.map(move |file| Wanted { file, may_be_gone }).collect::<Vec<_>>()
+    };
+    operations.flat_map(wanted).collect()
 }
 
 /// Fetches what is not here. Nothing is thrown away while the pins are held.
-async fn fetch_all(
-    link: &Link,
-    blobs: &Blobs,
-    files: Vec<FileRef>,
-) -> Result<Vec<Pin>, FetchError> {
+async fn fetch_all(link: &Link, blobs: &Blobs, files: Vec<Wanted>) -> Result<Vec<Pin>, FetchError> {
     let mut pins = Vec::with_capacity(files.len());
-    for file in files {
+    for Wanted { file, may_be_gone } in files {
         let pin = blobs.pin(file.blob);
         if !blobs.contains(&file.blob) {
-            fetch(link, blobs, &file).await?;
+            match fetch(link, blobs, &file).await {
+                // The operation says more without it than not at all.
+                Err(FetchError::Missing) if may_be_gone => {
+                    tracing::warn!(blob = %file.blob, "a file is no longer kept where it was");
+                }
+                fetched => fetched?,
+            }
         }
         pins.push(pin);
     }

@@ -18,6 +18,8 @@ pub struct Row {
     pub sequence: Sequence,
     /// What happens if neither knew of the other.
     pub concurrent: Meeting,
+    /// Types that keep it from taking the place of a list they are in: the matrix wants both.
+    pub kept: Vec<OperationType>,
 }
 
 /// What an operation does to the list it was made on.
@@ -63,8 +65,19 @@ impl Config {
             listed: self.listed(first, second).is_some(),
             sequence: resolution.sequence(),
             concurrent: resolution.meeting(),
+            kept: match resolution.sequence() {
+                Sequence::Appended => Vec::new(),
+                Sequence::Replaces => self.ordered_before(second),
+            },
             resolution,
         }
+    }
+
+    fn ordered_before(&self, kind: &OperationType) -> Vec<OperationType> {
+        let is_kept = |before: &&&OperationType| {
+            self.listed(before, kind).is_some_and(|entry| entry.rule == Rule::Ordered)
+        };
+        self.kinds().iter().filter(is_kept).map(|before| (*before).clone()).collect()
     }
 }
 
@@ -97,8 +110,12 @@ impl Row {
     pub fn sentence(&self) -> String {
         let (first, second) = (&self.first, &self.second);
         let sequence = match self.sequence {
-            Sequence::Appended => "is added after it",
-            Sequence::Replaces => "replaces all before it",
+            Sequence::Appended => "is added after it".to_owned(),
+            Sequence::Replaces if self.kept.is_empty() => "replaces all before it".to_owned(),
+            Sequence::Replaces => {
+                let kept: Vec<_> = self.kept.iter().map(|kind| format!("`{kind}`")).collect();
+                format!("replaces all before it, if none is {}", kept.join(" or "))
+            }
         };
         let concurrent = match &self.concurrent {
             Meeting::OnlyFirst => format!("only `{first}` stays"),

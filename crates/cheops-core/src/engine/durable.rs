@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::ports::{Base, Effect, Notice};
-use crate::model::{Entry, Incarnation, ResourceId, SiteId, Vector};
+use crate::model::{Entry, Incarnation, OperationId, ResourceId, SiteId, Vector};
 use crate::plan::{Ended, RunLog, Step};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One fact of a site's log.
@@ -14,7 +15,7 @@ use std::sync::Arc;
 /// - `Begun`, `Finished` and `Ran` before the last `Ran` of their resource;
 /// - a `Knows` or `EarlierLife` before the last `EarlierLife` of the same resource and site, and a
 ///   `Knows` before another of them;
-/// - a `Pruned` before another of its resource, and a `Life` before another of its site.
+/// - a `Pruned` or `Shed` before another of its resource, and a `Life` before another of its site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
     /// An operation or reply, of this site or another.
@@ -33,6 +34,9 @@ pub enum Record {
     Life(SiteId, Incarnation),
     /// Entries up to the base are no longer needed. The log may forget them now.
     Pruned(ResourceId, Box<Base>),
+    /// The files of these operations are no longer needed, though the operations are: every site
+    /// has applied them. All there are, each time.
+    Shed(ResourceId, BTreeSet<OperationId>),
 }
 
 impl Record {
@@ -45,7 +49,8 @@ impl Record {
             | Self::Ran(resource, _)
             | Self::Knows(resource, ..)
             | Self::EarlierLife(resource, ..)
-            | Self::Pruned(resource, _) => Some(resource),
+            | Self::Pruned(resource, _)
+            | Self::Shed(resource, _) => Some(resource),
             Self::Life(..) => None,
         }
     }

@@ -13,6 +13,7 @@
 
 mod context;
 mod durable;
+mod files;
 mod jobs;
 mod links;
 mod peer;
@@ -113,6 +114,7 @@ fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     resource.settle(turn);
     resource.publish(turn);
     resource.prune_if_possible(turn);
+    resource.shed_files(turn);
     resource.review_peers(turn);
 }
 

@@ -69,6 +69,7 @@ impl Resource {
                 *peer = super::peer::Peer { earlier_life: earlier, ..Default::default() };
             }
             Record::Life(..) => {}
+            Record::Shed(_, operations) => self.files.shed(operations),
             Record::Pruned(_, base) => {
                 turn.context.written =
                     turn.context.written.max(base.upto.last_of(&turn.context.settings.me));

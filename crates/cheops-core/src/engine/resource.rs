@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
+use super::files::Files;
 use super::peer::Peer;
 use super::ports::{Declared, Malformed, Notice};
 use super::replies::{OwnReplies, Replies, verdict};
@@ -32,6 +33,7 @@ pub(super) struct Resource {
     pub(super) runs: Runs,
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
+    pub(super) files: Files,
     own: OwnReplies,
     entries: BTreeMap<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
@@ -78,6 +80,7 @@ impl Resource {
             peers: BTreeMap::new(),
             runs: Runs::default(),
             confirm_ms: None,
+            files: Files::default(),
             own: OwnReplies::default(),
             entries: BTreeMap::new(),
             arrivals: 0,
@@ -236,6 +239,7 @@ impl Resource {
         if let Some(declaration) = &operation.declares {
             self.declare(operation, declaration, turn);
         }
+        self.files.see(operation);
         let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
         self.see_replica(operation, was_retired, turn);
@@ -416,6 +420,7 @@ impl Resource {
         self.entries.retain(|_, held| !held.is_empty());
         self.replies.retain(|id, _| !upto.includes(&id.0));
         self.own.forget(upto);
+        self.files.forget(upto);
         self.resolution.prune(upto);
         forgotten
     }

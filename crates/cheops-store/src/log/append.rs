@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use cheops_core::engine::{Base, Notice, Record};
-use cheops_core::model::{Author, BlobId, Entry, ResourceId};
+use cheops_core::model::{Author, BlobId, Entry, OperationId, ResourceId};
 use rusqlite::{Connection, params};
 
 use super::head::Head;
@@ -74,6 +74,9 @@ impl<'a> Appending<'a> {
         }
         if let Record::Pruned(resource, base) = record {
             self.prune(resource, base)?;
+        }
+        if let Record::Shed(resource, operations) = record {
+            self.shed(resource, operations)?;
         }
         match (record, Slot::of(record)) {
             (Record::Entry(resource, entry), _) => self.entry(resource, entry, body),
@@ -187,6 +190,21 @@ impl<'a> Appending<'a> {
                     self.release_blobs(seq)?;
                     self.spend(seq, sum)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// These keep their entries, and need their files no more.
+    fn shed(
+        &mut self,
+        resource: &ResourceId,
+        operations: &BTreeSet<OperationId>,
+    ) -> Result<(), Fault> {
+        for operation in operations {
+            let (_, _, n) = name_of(&operation.0);
+            for (seq, _) in self.live(resource, &operation.0.author, (n, n))? {
+                self.release_blobs(seq)?;
             }
         }
         Ok(())

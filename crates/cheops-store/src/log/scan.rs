@@ -34,6 +34,7 @@ pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
     if found.last >= head.next_seq {
         return Err(Fault::row("head", &1, None, "it says that the log ends before it does"));
     }
+    found.let_go_of_what_was_shed();
     if references(db)? != found.references {
         return Err(Fault::table("blob_refs", "it is not what the entries refer to"));
     }
@@ -72,6 +73,24 @@ impl Found {
             }
         }
         Ok(())
+    }
+
+    fn let_go_of_what_was_shed(&mut self) {
+        let mut shed = BTreeSet::new();
+        for (_, record) in &self.records {
+            if let Record::Shed(resource, operations) = record {
+                shed.extend(operations.iter().map(|operation| (resource, &operation.0)));
+            }
+        }
+        if shed.is_empty() {
+            return;
+        }
+        let entries = self.records.iter().filter_map(|(seq, record)| match record {
+            Record::Entry(resource, entry) if shed.contains(&(resource, entry.id())) => Some(*seq),
+            _ => None,
+        });
+        let seqs: BTreeSet<i64> = entries.collect();
+        self.references.retain(|(_, seq)| !seqs.contains(seq));
     }
 
     fn state(&mut self, db: &Connection) -> Result<(), Fault> {

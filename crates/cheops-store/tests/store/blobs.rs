@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cheops_core::model::{BlobId, FileRef, Payload};
+use cheops_core::engine::Record;
+use cheops_core::model::{BlobId, FileRef, OperationId, Payload, ResourceId};
 use cheops_store::{BlobError, Blobs, Options, Stored};
 use tempfile::tempdir;
 
@@ -91,6 +92,31 @@ fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
     assert!(disk.opened().blobs.contains(&blob));
     disk.keep(&[pruned("b", [id("paris", 2)])], &[]).unwrap();
     assert!(!disk.opened().blobs.contains(&blob));
+}
+
+#[test]
+fn a_content_that_every_site_has_made_use_of_goes_before_its_operation() {
+    let mut disk = new();
+    let stored = store(&disk.opened().blobs, b"large");
+    let blob = stored.id;
+    let batch = [operation("a", id("paris", 1), &[blob]), operation("a", id("paris", 2), &[blob])];
+    disk.keep(&batch, &[]).unwrap();
+    drop(stored);
+    let shed = |numbers: &[u64]| {
+        let operations = numbers.iter().map(|n| OperationId(id("paris", *n))).collect();
+        Record::Shed(ResourceId::new("a").unwrap(), operations)
+    };
+    disk.keep(&[shed(&[1])], &[]).unwrap();
+    next_batch(&mut disk);
+    assert!(disk.opened().blobs.contains(&blob), "the second still needs it");
+    disk.keep(&[shed(&[1, 2])], &[]).unwrap();
+    next_batch(&mut disk);
+    assert!(!disk.opened().blobs.contains(&blob));
+    disk.restart();
+    assert!(!disk.opened().blobs.contains(&blob));
+    let records = disk.records();
+    let of_a = |record: &&Record| matches!(record, Record::Entry(of, _) if of.as_str() == "a");
+    assert_eq!(records.iter().filter(of_a).count(), 2, "the operations are there");
 }
 
 #[test]

@@ -57,10 +57,10 @@ fn another_format_is_refused() {
     let dir = tempdir().unwrap();
     drop(open_paris(dir.path(), Options::default()).unwrap());
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
-    db.pragma_update(None, "user_version", 3).unwrap();
+    db.pragma_update(None, "user_version", 4).unwrap();
     drop(db);
     let error = open_paris(dir.path(), Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::FormatVersion { found: 3, understood: 2, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::FormatVersion { found: 4, understood: 3, .. }), "{error:?}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub(crate) fn step(id: EntryId) -> Step {
 
 pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Record {
     let sites = BTreeSet::from([site("paris")]);
-    let declared = Some(Declared { sites, config: None });
+    let declared = Some(Declared { sites, config: None, replicant: None });
     Record::Pruned(resource(of), Box::new(Base { upto: vector(upto), declared }))
 }
 

@@ -32,31 +32,42 @@ fn file_in_plain_words() {
 #[test]
 fn http_in_plain_words() {
     expect![[r#"
+        `create` made on `create` is added after it; concurrent: both stay, the earlier first
+        `delete` made on `create` replaces all before it; concurrent, `create` earlier: only `delete` stays
+        `part` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
+        `patch` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
+        `post` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
+        `put` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
+        `create` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `delete` made on `delete` replaces all before it; concurrent: only the later stays
         `part` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `patch` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `post` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `put` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
+        `create` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
         `delete` made on `part` replaces all before it; concurrent, `part` earlier: only `delete` stays
         `part` made on `part` is added after it; concurrent: both stay, the earlier first
         `patch` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
         `post` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
         `put` made on `part` is added after it; concurrent, `part` earlier: both stay, `part` first
+        `create` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `delete` made on `patch` replaces all before it; concurrent, `patch` earlier: only `delete` stays
         `part` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `patch` made on `patch` is added after it; concurrent: both stay, the earlier first
         `post` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
-        `put` made on `patch` replaces all before it; concurrent, `patch` earlier: only `put` stays
+        `put` made on `patch` replaces all before it, if none is `create` or `part` or `post`; concurrent, `patch` earlier: only `put` stays
+        `create` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `delete` made on `post` replaces all before it; concurrent, `post` earlier: only `delete` stays
         `part` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `patch` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
         `post` made on `post` is added after it; concurrent: both stay, the earlier first
         `put` made on `post` is added after it; concurrent, `post` earlier: both stay, `post` first
+        `create` made on `put` is added after it; concurrent, `put` earlier: both stay, `put` first
         `delete` made on `put` replaces all before it; concurrent, `put` earlier: only `delete` stays
         `part` made on `put` is added after it; concurrent, `put` earlier: both stay, `put` first
         `patch` made on `put` is added after it; concurrent, `put` earlier: only `put` stays
         `post` made on `put` is added after it; concurrent, `put` earlier: both stay, `put` first
-        `put` made on `put` replaces all before it; concurrent: only the later stays
+        `put` made on `put` replaces all before it, if none is `create` or `part` or `post`; concurrent: only the later stays
     "#]].assert_eq(&of_profile("http"));
 }
 
