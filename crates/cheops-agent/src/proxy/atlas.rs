@@ -10,6 +10,7 @@ use cheops_scope::{
     Known, Micros, Placement, Problems, RoundTrips, ServiceName, SiteName, resolve,
 };
 
+use super::distances::Distances;
 use super::scope::Written;
 use crate::peers::Peers;
 
@@ -22,6 +23,7 @@ pub(super) struct Atlas {
     services: Vec<ServiceName>,
     sites: Vec<(SiteName, SiteId)>,
     peers: Peers,
+    distances: Distances,
     drawn: Mutex<Drawn>,
 }
 
@@ -43,7 +45,8 @@ impl Atlas {
         let name = |site: &SiteId| SiteName::new(site.as_str()).ok();
         let sites = peers.sites().filter_map(|site| Some((name(site)?, site.clone()))).collect();
         let drawn = Drawn { at: Instant::now(), known: Known::default(), resolved: HashMap::new() };
-        let mut atlas = Self { me: name(me)?, services, sites, peers, drawn: Mutex::new(drawn) };
+        let (distances, drawn) = (Distances::default(), Mutex::new(drawn));
+        let mut atlas = Self { me: name(me)?, services, sites, peers, distances, drawn };
         let known = atlas.draw();
         atlas.drawn.get_mut().unwrap_or_else(PoisonError::into_inner).known = known;
         Some(atlas)
@@ -57,14 +60,22 @@ impl Atlas {
                 round_trips.set(self.me.clone(), name.clone(), time);
             }
         }
+        self.distances.each(|from, to, time| {
+            let from = self.sites.iter().find(|(_, site)| site == from);
+            // What this site measured itself counts more.
+            if let Some((from, _)) = from.filter(|_| *to != self.me) {
+                round_trips.set(from.clone(), to.clone(), time);
+            }
+        });
         let sites = self.sites.iter().map(|(name, _)| name.clone()).chain([self.me.clone()]);
         Known::new(self.services.iter().cloned(), sites).with_round_trips(round_trips)
     }
 
     /// What runs where.
-    pub(super) fn resolve(&self, scope: &str) -> Result<Arc<Resolved>, Problems> {
+    pub(super) async fn resolve(&self, scope: &str) -> Result<Arc<Resolved>, Problems> {
+        let is_new = self.distances.hear(scope, &self.peers).await;
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
-        if drawn.at.elapsed() >= FRESH {
+        if is_new || drawn.at.elapsed() >= FRESH {
             *drawn = Drawn { at: Instant::now(), known: self.draw(), resolved: HashMap::new() };
         }
         if let Some(resolved) = drawn.resolved.get(scope) {

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `listen`, `framing` | connections of clients, and where their messages begin and end |
 //! | `scope`, `memory` | under which scope a request runs |
-//! | `atlas`, `attempts` | where that is, and when to try elsewhere |
+//! | `atlas`, `distances`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
 //! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body` | what passes through, and how |
@@ -20,6 +20,7 @@ mod atlas;
 mod attempts;
 mod body;
 mod cross;
+mod distances;
 mod framing;
 mod headers;
 mod here;
@@ -191,7 +192,7 @@ impl Proxies {
         let resolved = match scope {
             None => None,
             Some(scope) => {
-                let resolved = self.0.atlas.resolve(&scope);
+                let resolved = self.0.atlas.resolve(&scope).await;
                 let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
                 scope::mark(&mut asked.head.headers, &resolved.written);
                 self.0.memory.keep(&asked.head.headers, &resolved.scope);
@@ -426,7 +427,7 @@ impl Proxies {
             return self.on_replica(service, asked, body, &known).await;
         }
         if !asked.head.method.is_safe()
-            && let Some(sites) = self.all_of(service, &asked.head.headers)
+            && let Some(sites) = self.all_of(service, &asked.head.headers).await
         {
             return self.replicate(service, asked, body, sites).await;
         }
@@ -435,9 +436,13 @@ impl Proxies {
     }
 
     /// The sites among which this one is to keep what a request of another site's user makes.
-    fn all_of(&self, service: &Service, headers: &http::HeaderMap) -> Option<BTreeSet<SiteId>> {
+    async fn all_of(
+        &self,
+        service: &Service,
+        headers: &http::HeaderMap,
+    ) -> Option<BTreeSet<SiteId>> {
         let scope = scope::carried(headers).ok().flatten()?;
-        let resolved = self.0.atlas.resolve(scope.trim()).ok()?;
+        let resolved = self.0.atlas.resolve(scope.trim()).await.ok()?;
         let target = &resolved.placement.of(&service.config_name)?.target;
         let is_reached =
             |site: &SiteId| *site == self.0.me || self.0.peers.round_trip(site).is_some();

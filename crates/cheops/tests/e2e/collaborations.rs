@@ -25,6 +25,10 @@ upstream = "http://__SITE__:9292"
 name = "compute"
 listen = "__SITE__:18774"
 upstream = "http://__SITE__:8774"
+
+[services.cross]
+divide = ["/cpus"]
+sum = ["/used"]
 "#;
 
 /// The application of all sites; ends when dropped.
@@ -48,6 +52,8 @@ struct Answer {
     /// Which site answered.
     site: String,
     error: String,
+    /// Which parts are missing.
+    incomplete: String,
     body: Value,
 }
 
@@ -139,6 +145,7 @@ impl Answer {
             status: head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0),
             site: header("x-cheops-site"),
             error: header("x-cheops-error"),
+            incomplete: header("x-cheops-incomplete"),
             body: serde_json::from_str(body).unwrap(),
         }
     }
@@ -255,10 +262,7 @@ async fn an_image_is_kept_at_two_sites_under_one_id() {
     let server = json!({ "name": "web", "image": id });
     for site in [1, 2] {
         let booted = application.boot(site, "", &server);
-        assert_eq!(
-            (booted.status, booted.site.as_str()),
-            (201, "site1".replace('1', &site.to_string()).as_str())
-        );
+        assert_eq!((booted.status, booted.site), (201, format!("site{site}")), "{}", booted.body);
     }
     let alone = application.boot(3, "", &server);
     assert_eq!(alone.status, 422, "site3 has none: {}", alone.body);
@@ -324,4 +328,71 @@ async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet(
     for path in [patched, replaced] {
         application.stage.converges(path.rsplit('/').next().unwrap()).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_spans_two_sites_and_says_what_is_missing_when_one_is_cut_off() {
+    let application = Application::start().await;
+    let wanted = json!({ "name": "debian" });
+    let both = "image: site1 & site2";
+    let made = application.send(1, IMAGE, "POST", "/v1/images", both, &wanted);
+    let path = format!("{}/file", made.body["self"].as_str().unwrap());
+    assert_eq!(application.send(1, IMAGE, "PUT", &path, "", &json!("bits")).status, 204);
+    until("both have its file", async || {
+        let status = |site: u8| images(&application, site).first().map(|one| one["status"].clone());
+        [1, 2].iter().all(|site| status(*site) == Some(json!("active")))
+    })
+    .await;
+
+    let spread = "compute: site1 % site2";
+    let server = json!({ "name": "web", "image": made.body["id"], "cpus": 6 });
+    let booted = application.boot(3, spread, &server);
+    assert_eq!(booted.status, 201, "{}", booted.body);
+    let parts = ["site1", "site2"].map(|site| &booted.body["sites"][site]["cpus"]);
+    assert_eq!((&booted.body["cpus"], parts), (&json!(6), [&json!(3), &json!(3)]));
+    let path = booted.body["self"].as_str().unwrap().to_owned();
+    let capacity = |scope| application.ask(1, COMPUTE, "GET", "/v1/capacity", scope).body;
+    let used = |capacity: Value| (capacity["cpus"].clone(), capacity["used"].clone());
+    assert_eq!(used(capacity(spread)), (json!(16), json!(6)));
+    assert_eq!(used(capacity("")), (json!(8), json!(3)), "a part is a server like any other");
+    let servers = application.ask(3, COMPUTE, "GET", "/v1/servers", spread).body;
+    assert_eq!(servers["servers"].as_array().unwrap().len(), 2, "{servers}");
+
+    application.stage.cut_off(2);
+    until("site2 is not heard", async || application.stage[1].hears().await == 1).await;
+    let shown = application.ask(1, COMPUTE, "GET", &path, "");
+    assert_eq!((shown.status, shown.incomplete.as_str()), (200, "site2"), "{}", shown.body);
+    assert_eq!(shown.body["cpus"], json!(3));
+    let refused = application.boot(1, spread, &server);
+    assert_eq!((refused.status, refused.error.as_str()), (503, "not-created"), "{}", refused.body);
+    assert_eq!(used(capacity("")), (json!(8), json!(3)), "nothing of it is left");
+
+    application.stage.join(2);
+    application.stage.all_hear().await;
+    let shown = application.ask(1, COMPUTE, "GET", &path, "");
+    assert_eq!((shown.status, shown.incomplete.as_str()), (200, ""), "{}", shown.body);
+    assert_eq!(shown.body["cpus"], json!(6));
+    assert_eq!(application.ask(2, COMPUTE, "DELETE", &path, "").status, 204);
+    assert_eq!(application.ask(3, COMPUTE, "GET", &path, "").status, 404);
+    assert_eq!(used(capacity(spread)), (json!(16), json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_near_answers_and_another_one_when_that_is_cut_off() {
+    let application = Application::start().await;
+    let scope = "image: around(site2, 30s)";
+    let list = |site| application.ask(site, IMAGE, "GET", "/v1/images", scope);
+    // Nobody is nearer to a site than itself, wherever the user is.
+    for site in [1, 2, 3] {
+        let answer = list(site);
+        assert_eq!((answer.status, answer.site.as_str()), (200, "site2"), "{}", answer.error);
+    }
+    application.stage.cut_off(2);
+    until("site2 is not heard", async || application.stage[1].hears().await == 1).await;
+    let answer = list(1);
+    assert_eq!(answer.status, 200, "{}", answer.error);
+    assert!(["site1", "site3"].contains(&answer.site.as_str()), "{}", answer.site);
+    application.stage.join(2);
+    application.stage.all_hear().await;
+    assert_eq!(list(1).site, "site2");
 }
