@@ -70,8 +70,6 @@ where
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        // Requests are mostly heads with little or nothing behind them.
-        .http1_writev(false)
         .build(connector)
 }
 
