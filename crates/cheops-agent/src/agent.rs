@@ -23,7 +23,7 @@ use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
-use crate::proxy::{Listening, Means, Proxies, Remembered};
+use crate::proxy::{Listening, Means, Proxies, Remembered, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::telemetry;
 
@@ -125,6 +125,8 @@ pub struct Agent {
     stop: watch::Sender<bool>,
     serving: tokio::task::JoinHandle<()>,
     proxying: Vec<tokio::task::JoinHandle<()>>,
+    /// Held to the end: who went over to another protocol is served as long as the agent runs.
+    _proxy_threads: Option<Arc<Threads>>,
     following: tokio::task::JoinHandle<()>,
     thread: std::thread::JoinHandle<()>,
 }
@@ -223,9 +225,14 @@ impl Agent {
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
         let proxy_addresses = proxy_ports.iter().filter_map(|port| port.address().ok()).collect();
+        let threads = (!proxy_ports.is_empty()).then(Threads::start).transpose();
+        let proxy_threads = threads.map_err(system("a thread"))?.map(Arc::new);
         let proxying = proxy_ports
             .into_iter()
-            .map(|port| tokio::spawn(port.serve(proxies.clone(), stopping.clone())))
+            .zip(proxy_threads.iter().cycle())
+            .map(|(port, threads)| {
+                tokio::spawn(port.serve(proxies.clone(), threads.clone(), stopping.clone()))
+            })
             .collect();
         let serving = tokio::spawn(serve(api_listener, guarded(router, api_address), stopping));
         Ok(Self {
@@ -238,6 +245,7 @@ impl Agent {
             stop,
             serving,
             proxying,
+            _proxy_threads: proxy_threads,
             following,
             thread,
         })

@@ -42,8 +42,12 @@ const TURN: Duration = Duration::from_millis(5);
 const MAY_WAIT: Duration = Duration::from_millis(200);
 const RETRY_AFTER: Duration = Duration::from_millis(300);
 /// How long what is durable may wait until those who follow the log see it: much at once costs
-/// the log hardly more than a little.
+/// the log hardly more than a little, and what was replaced meanwhile costs nothing.
 const SETTLE_AFTER: Duration = Duration::from_millis(50);
+/// How long if there is much of it.
+const SETTLE_AT_LAST: Duration = Duration::from_millis(500);
+/// How many times longer than settling took the next one waits.
+const SETTLE_SHARE: u32 = 100;
 
 /// What happened, and what must not be thrown away until it is known.
 struct Happened {
@@ -231,6 +235,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             draining: None,
             handled: 0,
             settle_at: None,
+            settle_after: SETTLE_AFTER,
             files: VecDeque::new(),
             driver: reports_to,
         };
@@ -262,6 +267,8 @@ struct Running {
     handled: usize,
     /// When to show followers of the log what was made durable since they last looked.
     settle_at: Option<Instant>,
+    /// How long the next of it waits for more.
+    settle_after: Duration,
     /// Files of operations that may not be known yet, since when.
     files: VecDeque<(Instant, Files)>,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
@@ -418,7 +425,7 @@ impl Running {
         let mut reaction = Some(std::mem::take(&mut turn.reaction));
         let mut stuck = false;
         if reaction.as_ref().is_some_and(Reaction::has_news) {
-            self.settle_at.get_or_insert_with(|| Instant::now() + SETTLE_AFTER);
+            self.settle_at.get_or_insert_with(|| Instant::now() + self.settle_after);
         }
         while let Some(waiting) = reaction.take() {
             match waiting.commit(&mut self.store) {
@@ -450,9 +457,12 @@ impl Running {
     /// Shows followers of the log what became durable. If the log's tables cannot be written, it
     /// takes what its journal has room for, and nobody else has to wait.
     fn settle(&mut self) {
+        let began = Instant::now();
         match self.store.settle() {
             Ok(()) => {
                 self.settle_at = None;
+                let share = began.elapsed() * SETTLE_SHARE;
+                self.settle_after = share.clamp(SETTLE_AFTER, SETTLE_AT_LAST);
                 self.committed.send_modify(|commits| *commits += 1);
                 self.trouble.send_if_modified(|trouble| trouble.take().is_some());
             }

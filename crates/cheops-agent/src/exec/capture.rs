@@ -37,10 +37,15 @@ impl Capture {
     /// Reads to the end. What is beyond the limit is read all the same: a writer that nobody
     /// reads would wait for ever.
     pub(super) async fn drain(&mut self, from: &pipe::Receiver) {
-        let mut chunk = chunk();
         // An error ends it as the end does: there is nothing more to be had.
-        while let Ok(read @ 1..) = next(from, &mut chunk).await {
-            self.take(&chunk[..read]);
+        while from.readable().await.is_ok() {
+            // Not kept while it waits: most commands print nothing, or little and once.
+            let mut chunk = [0; CHUNK_BYTES];
+            match from.try_read(&mut chunk) {
+                Ok(read @ 1..) => _ = self.take(&chunk[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(0) | Err(_) => return,
+            }
         }
     }
 

@@ -24,12 +24,20 @@ pub(crate) enum Roots {
     Native,
 }
 
+/// What connects to servers.
+pub(crate) type Connector = HttpsConnector<HttpConnector>;
+
 /// A client with a pool of its own.
-pub(crate) fn client<B>(roots: Roots) -> Result<Client<HttpsConnector<HttpConnector>, B>, String>
+pub(crate) fn client<B>(roots: Roots) -> Result<Client<Connector, B>, String>
 where
     B: Body + Send,
     B::Data: Send,
 {
+    connector(roots).map(pooled)
+}
+
+/// What connects to servers whose certificates are trusted by these.
+pub(crate) fn connector(roots: Roots) -> Result<Connector, String> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -49,13 +57,20 @@ where
             builder.with_tls_config(config)
         }
     };
-    let connector = builder.https_or_http().enable_http1().wrap_connector(connector);
-    let client = Client::builder(TokioExecutor::new())
+    Ok(builder.https_or_http().enable_http1().wrap_connector(connector))
+}
+
+/// A client that connects by this, with a pool of its own.
+pub(crate) fn pooled<B>(connector: Connector) -> Client<Connector, B>
+where
+    B: Body + Send,
+    B::Data: Send,
+{
+    Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .build(connector);
-    Ok(client)
+        .build(connector)
 }
 
 /// An error and all that led to it, in one line.

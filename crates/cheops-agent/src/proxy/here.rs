@@ -7,8 +7,7 @@ use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::client::legacy;
 use hyper_util::rt::TokioIo;
 
 use super::attempts::Fate;
@@ -17,18 +16,17 @@ use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
 use super::{Asked, Failed};
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
-use crate::exec::web::{self, Roots};
+use crate::exec::web::{self, Connector, Roots};
 use crate::replicas::Naming;
 
-pub(super) type Client = legacy::Client<HttpsConnector<HttpConnector>, Sent>;
-
 /// For all services of the site.
-pub(super) fn client(services: &[ServiceConfig]) -> Result<Client, String> {
+pub(super) fn connector(services: &[ServiceConfig]) -> Result<Connector, String> {
     let secure = services.iter().any(|service| service.upstream.scheme_str() == Some("https"));
-    web::client(if secure { Roots::Native } else { Roots::None })
+    web::connector(if secure { Roots::Native } else { Roots::None })
 }
 
 /// One service.
+#[derive(Clone)]
 pub(super) struct Service {
     pub(super) config_name: ServiceName,
     pub(super) pseudonym: Pseudonym,
@@ -41,11 +39,12 @@ pub(super) struct Service {
     scheme: Scheme,
     authority: Option<Authority>,
     prefix: String,
-    client: Client,
+    connector: Connector,
+    client: legacy::Client<Connector, Sent>,
 }
 
 impl Service {
-    pub(super) fn new(site: &SiteId, config: &ServiceConfig, client: Client) -> Self {
+    pub(super) fn new(site: &SiteId, config: &ServiceConfig, connector: Connector) -> Self {
         let site_header = HeaderValue::try_from(site.as_str());
         Self {
             pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
@@ -59,8 +58,14 @@ impl Service {
             scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
             authority: config.upstream.authority().cloned(),
             prefix: config.upstream.path().trim_end_matches('/').to_owned(),
-            client,
+            client: web::pooled(connector.clone()),
+            connector,
         }
+    }
+
+    /// The same service, with connections of its own.
+    pub(super) fn apart(&self) -> Self {
+        Self { client: web::pooled(self.connector.clone()), ..self.clone() }
     }
 
     pub(super) fn name(&self) -> &str {

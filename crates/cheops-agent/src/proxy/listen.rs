@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use super::Proxies;
 use super::framing::Guarded;
 use super::here::Service;
+use super::threads::Threads;
 
 /// Who sends the head of a request more slowly than that holds a place for nothing.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
@@ -43,9 +44,17 @@ impl Listening {
         self.listener.local_addr()
     }
 
-    /// Serves until the agent stops.
-    pub(crate) async fn serve(self, proxies: Proxies, mut stopping: watch::Receiver<bool>) {
-        let Some(service) = proxies.0.services.get(&self.service).cloned() else { return };
+    /// Serves until the agent stops, each client on the next of these threads.
+    pub(crate) async fn serve(
+        self,
+        proxies: Proxies,
+        threads: Arc<Threads>,
+        mut stopping: watch::Receiver<bool>,
+    ) {
+        let Some(service) = proxies.0.services.get(&self.service) else { return };
+        let seats: Vec<_> =
+            threads.each().map(|thread| (thread, Arc::new(service.apart()))).collect();
+        let mut seats = seats.iter().cycle();
         let graceful = GracefulShutdown::new();
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
@@ -57,12 +66,17 @@ impl Listening {
                 next = next => next,
                 _ = stopping.wait_for(|stop| *stop) => break,
             };
+            // On the way to another thread it belongs to none.
+            let accepted = accepted.and_then(|(stream, client)| Ok((stream.into_std()?, client)));
             match accepted {
                 Ok((stream, client)) => {
+                    let Some((thread, service)) = seats.next() else { return };
                     let (proxies, service) = (proxies.clone(), service.clone());
                     let watcher = graceful.watcher();
-                    tokio::spawn(async move {
-                        serve(stream, client, proxies, service, watcher).await;
+                    thread.spawn(async move {
+                        if let Ok(stream) = TcpStream::from_std(stream) {
+                            serve(stream, client, proxies, service, watcher).await;
+                        }
                         drop(place);
                     });
                 }

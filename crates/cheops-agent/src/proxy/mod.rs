@@ -7,7 +7,8 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `listen`, `framing` | connections of clients, and where their messages begin and end |
+//! | `listen`, `threads` | connections of clients, and where they are served |
+//! | `framing` | where their messages begin and end |
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `distances`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
@@ -29,6 +30,7 @@ mod memory;
 mod refusal;
 mod replicate;
 mod scope;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -59,6 +61,7 @@ use crate::peers::{Peers, TunnelError};
 use crate::replicas::Replicas;
 
 pub(crate) use self::listen::Listening;
+pub(crate) use self::threads::Threads;
 
 /// The proxies of a site.
 #[derive(Clone)]
@@ -132,10 +135,10 @@ impl Proxies {
         let names = services.iter().map(|service| service.name.clone()).collect();
         let atlas = Atlas::new(me, names, peers.clone())
             .ok_or_else(|| format!("`{me}` cannot be named in a scope"))?;
-        let client = here::client(services)?;
+        let connector = here::connector(services)?;
         let service = |service: &ServiceConfig| {
             let name = service.name.to_string();
-            (name, Arc::new(Service::new(me, service, client.clone())))
+            (name, Arc::new(Service::new(me, service, connector.clone())))
         };
         Ok(Self(Arc::new(Inner {
             me: me.clone(),
