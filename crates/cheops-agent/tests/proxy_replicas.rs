@@ -159,12 +159,16 @@ impl Answer {
 
 impl Application {
     async fn start(more: &str) -> Self {
-        let (mut things, mut upstreams) = (Vec::new(), Vec::new());
-        for site in 0..3 {
-            let one = Arc::new(Things { next: Mutex::new(site * 100), ..Things::default() });
-            upstreams.push(listen(service(&one)).await);
-            things.push(one);
+        let things = three();
+        let mut upstreams = Vec::new();
+        for one in &things {
+            upstreams.push(listen(service(one)).await);
         }
+        Self::before(more, things, &upstreams).await
+    }
+
+    /// Agents before services that are there, or not yet.
+    async fn before(more: &str, things: Vec<Shared>, upstreams: &[SocketAddr]) -> Self {
         let config = |site: usize| {
             format!(
                 "[[services]]\nname = \"thing\"\nlisten = \"127.0.0.1:0\"\n\
@@ -249,6 +253,12 @@ impl Application {
     }
 }
 
+/// The things of three sites, with ids that tell the sites apart.
+fn three() -> Vec<Shared> {
+    let one = |site: u64| Arc::new(Things { next: Mutex::new(site * 100), ..Things::default() });
+    (0..3).map(one).collect()
+}
+
 fn largest_file(dir: &std::path::Path) -> u64 {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -264,8 +274,12 @@ const SCOPE: &str = "thing: site1 & site2";
 async fn listen(router: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    serve(listener, router);
     address
+}
+
+fn serve(listener: TcpListener, router: Router) {
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -418,6 +432,32 @@ async fn what_a_service_refuses_is_refused_at_every_site() {
     })
     .await;
     let shown = application.ask(0, Method::GET, &format!("/v1/things/{id}"), "").await;
-    assert_eq!((shown.status, shown.header("x-cheops-error")), (404, "not-made-yet"));
+    assert_eq!(shown.status, 404);
+    let every = cheops_api::ResourceFilter::default();
+    let resources = application.stage.client(0).resources(&every).await.unwrap();
+    assert!(resources.items.is_empty(), "nothing came of it: {resources:?}");
     assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_waits_for_a_service_that_is_down_and_its_users_hear_so() {
+    let things = three();
+    let there = listen(service(&things[0])).await;
+    // A port that is taken, where nobody listens.
+    let reserved = tokio::net::TcpSocket::new_v4().unwrap();
+    reserved.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let down = reserved.local_addr().unwrap();
+    let application = Application::before("", things, &[there, down, there]).await;
+
+    let id = application.create(0, "web").await;
+    let path = format!("/v1/things/{id}");
+    let patch = json!({ "name": "shop" });
+    assert_eq!(application.send_json(0, Method::PATCH, &path, "", &patch).await.status, 200);
+    let body = json!({ "name": "other" });
+    let refused = application.send_json(1, Method::POST, "/v1/things", SCOPE, &body).await;
+    assert_eq!((refused.status, refused.header("x-cheops-error")), (502, "unreachable"));
+    assert_eq!(application.count(0), 1, "nothing was made anywhere");
+
+    serve(reserved.listen(16).unwrap(), service(&application.things[1]));
+    application.all_list(&[0, 1], &[(&id, "shop")]).await;
 }

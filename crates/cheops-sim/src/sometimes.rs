@@ -41,6 +41,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "sync: pruned",
     "sync: base adopted by a site that lost its disk",
     "run: failed",
+    "run: not yet",
     "run: again, from a replacing operation",
     "run: undone",
     "run: snapshot",

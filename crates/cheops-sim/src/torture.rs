@@ -44,6 +44,7 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
     setup.bug = bug;
     setup.keep_lines = keep_lines;
     setup.command_ms = *rng.pick(&[(1, 20), (5, 300), (100, 3_000)]);
+    setup.not_yet = *rng.pick(&[0, 0, 5, 30]);
     let mut run = Torture { subjects: subjects(sites, &mut rng), world: World::new(setup), rng };
     let result = run.all();
     if result.is_err() {

@@ -27,14 +27,14 @@ struct Failure {
 impl Failures {
     pub(super) fn note(&self, job: &Job, outcome: &Outcome) {
         let Task::Run(operation) = &job.task else { return };
-        if outcome.succeeded() {
+        if outcome.succeeded() || matches!(outcome, Outcome::NotYet { .. }) {
             return;
         }
         let code = match outcome {
             Outcome::Exited { code, .. } => code.to_string(),
             Outcome::Answered { status, .. } => status.to_string(),
             Outcome::TimedOut { .. } => "timed-out".to_owned(),
-            Outcome::NotStarted { .. } => "not-started".to_owned(),
+            Outcome::NotYet { .. } | Outcome::NotStarted { .. } => "not-started".to_owned(),
         };
         let text = outcome.text();
         let output = text[..text.floor_char_boundary(TOLD_BYTES)].replace('\0', "\u{fffd}");

@@ -305,6 +305,7 @@ fn word_for(task: &Task) -> &'static str {
 fn word_of(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::TimedOut { .. } => "timed-out",
+        Outcome::NotYet { .. } => "not-yet",
         Outcome::NotStarted { .. } => "not-started",
         outcome if outcome.succeeded() => "ok",
         _ => "failed",

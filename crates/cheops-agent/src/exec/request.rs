@@ -106,10 +106,14 @@ impl Services {
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
         let answer = match answer {
             Err(_) => return Outcome::TimedOut { limit_ms: web::millis(limit) },
-            Ok(Err(error)) => return broken(asked.service, upstream, &error),
+            Ok(Err(error)) => return broken(&asked, upstream, &error),
             Ok(Ok(answer)) => answer,
         };
         let (head, mut body) = answer.into_parts();
+        if is_to_be_repeated(&asked, head.status.as_u16()) {
+            let reason = format!("service `{}` answered {}", asked.service, head.status);
+            return not_yet(&asked, reason);
+        }
         let mut output = Capture::new(self.output_limit);
         let reading = async {
             while let Some(frame) = body.frame().await {
@@ -211,17 +215,36 @@ impl Services {
 
 /// A request that got no answer. Only where no connection came about is it certain that it was
 /// not carried out; else it is said to be unknown, under the status by which gateways say so.
-fn broken(service: &str, upstream: &Uri, error: &legacy::Error) -> Outcome {
-    let why = web::causes(error);
+fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
+    let (why, service) = (web::causes(error), asked.service);
     if error.is_connect() {
         let reason = format!("service `{service}` cannot be reached at `{upstream}`: {why}");
-        return Outcome::NotStarted { reason };
+        // A replica that misses a change stays behind for good: it waits for its service instead.
+        return match asked.replica {
+            Some(_) => not_yet(asked, reason),
+            None => Outcome::NotStarted { reason },
+        };
     }
     let text = format!(
         "service `{service}` at `{upstream}` broke off before it answered: {why}; the request may \
          or may not have been carried out"
     );
     Outcome::answered(http::StatusCode::BAD_GATEWAY.as_u16(), Output::whole(text))
+}
+
+fn not_yet(asked: &Asked<'_>, reason: String) -> Outcome {
+    tracing::warn!(operation = %asked.operation, reason, "a request waits for its service");
+    Outcome::NotYet { reason }
+}
+
+/// Whether an answer says that the service cannot do it now, and asking again does no harm.
+fn is_to_be_repeated(asked: &Asked<'_>, status: u16) -> bool {
+    let repeatable = match asked.replica.map(|replica| replica.act) {
+        Some(Act::CreatesAs | Act::Deletes) => true,
+        Some(Act::Changes) => matches!(asked.method, "PUT" | "PATCH" | "DELETE"),
+        Some(Act::Creates) | None => false,
+    };
+    repeatable && matches!(status, 502..=504)
 }
 
 /// What is said where a service made something and did not say what it calls it.

@@ -25,6 +25,9 @@ pub(super) fn connector(services: &[ServiceConfig]) -> Result<Connector, String>
     web::connector(if secure { Roots::Native } else { Roots::None })
 }
 
+/// How long a look at whether a service is there may take.
+const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// One service.
 #[derive(Clone)]
 pub(super) struct Service {
@@ -70,6 +73,22 @@ impl Service {
 
     pub(super) fn name(&self) -> &str {
         self.config_name.as_str()
+    }
+
+    /// Whether the service takes connections at present.
+    pub(super) async fn is_there(&self) -> Result<(), Failed> {
+        let Some(authority) = &self.authority else { return Ok(()) };
+        let default = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let port = authority.port_u16().unwrap_or(default);
+        let connecting = tokio::net::TcpStream::connect((host, port));
+        let why = match tokio::time::timeout(LOOKING, connecting).await {
+            Ok(Ok(_connection)) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_late) => "it does not answer".to_owned(),
+        };
+        let refused = Refused::unreachable_service(self.name(), &self.site, &why);
+        Err(Failed { fate: Fate::NeverArrived, refused })
     }
 
     /// What answers of this site are marked with.

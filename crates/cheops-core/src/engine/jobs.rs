@@ -8,6 +8,7 @@ use super::durable::Record;
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::run::{Current, Phase};
+use super::timers::Timer;
 use crate::model::{Outcome, Status};
 use crate::plan::{Ended, Item, Step};
 
@@ -16,7 +17,13 @@ impl Resource {
     pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
         let Some(current) = self.runs.current.take_if(|current| current.job == job) else { return };
         match (&current.step, current.phase) {
+            (step @ Step::Run(_), Phase::Whole) if matches!(outcome, Outcome::NotYet { .. }) => {
+                self.finish(step.clone(), Ended::ItDidNot, turn);
+                let at_ms = self.runs.not_yet(step, turn.now.mono_ms);
+                turn.context.timers.set(at_ms, Timer::Retry(self.id.clone()));
+            }
             (Step::Run(item), Phase::Whole) => {
+                self.runs.reached();
                 let item = item.clone();
                 let decompose = self.config().handling(&item.kind).decompose.clone();
                 match decompose {

@@ -289,6 +289,13 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
                     resource.ask_if_forgotten(&site, turn);
                 }
             }
+            Timer::Retry(id) => {
+                if let Some(resource) = resources.get_mut(&id)
+                    && resource.runs.retry_is_due(now_ms)
+                {
+                    follow_up(resource, turn);
+                }
+            }
             Timer::GiveUp(ticket) => {
                 if let Some(effect) = turn.context.waiting.give_up(ticket) {
                     turn.effect(effect);

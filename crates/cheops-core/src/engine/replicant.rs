@@ -48,11 +48,15 @@ impl Resource {
         turn.effect(Effect::Publish(self.id.clone(), known));
     }
 
-    /// Whether the last that was to be done here was to end it, and that was done.
+    /// Whether the last that was to be done here was to end it, and that was done; or all that
+    /// was ever to be done failed at every site, so that it never came to be.
     pub(super) fn is_retired(&self) -> bool {
-        self.resolution.last().is_some_and(|last| {
-            last.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
-                && self.runs.log.outcome(&last.id) == Some(plan::Effect::Took)
-        })
+        match self.resolution.last() {
+            Some(last) => {
+                last.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
+                    && self.runs.log.outcome(&last.id) == Some(plan::Effect::Took)
+            }
+            None => self.declared.replicant.is_some() && !self.replies.is_empty(),
+        }
     }
 }

@@ -343,6 +343,9 @@ impl Resource {
         let void = replies.failed_everywhere(&self.declared.sites);
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
+            if self.is_retired() {
+                self.publish_replicant(turn);
+            }
         }
     }
 

@@ -27,7 +27,19 @@ pub(super) struct Runs {
     /// Whether it was said that all sites are done.
     said_converged: bool,
     runs_for_this_list: BTreeMap<OperationId, usize>,
+    /// When to try again what could not be tried, and how often that was so.
+    retry: Option<Retry>,
 }
+
+#[derive(Debug, Clone, Copy)]
+struct Retry {
+    at_ms: u64,
+    times: u32,
+}
+
+/// How long to wait before the first time something is tried again, and at most.
+const FIRST_RETRY_MS: u64 = 500;
+const LAST_RETRY_MS: u64 = 30_000;
 
 /// The step under way.
 #[derive(Debug)]
@@ -101,6 +113,7 @@ impl Default for Runs {
             look_for_superseded: Look::default(),
             said_converged: false,
             runs_for_this_list: BTreeMap::new(),
+            retry: None,
         }
     }
 }
@@ -152,7 +165,9 @@ impl Runs {
         let was_this = |item: &Item| operation_of(step) == Some(&item.id);
         match &mut self.progress {
             Progress::Follows(appended) if appended.front().is_some_and(was_this) => {
-                appended.pop_front();
+                if ended != Ended::ItDidNot {
+                    appended.pop_front();
+                }
             }
             progress => *progress = Progress::Unknown,
         }
@@ -160,6 +175,28 @@ impl Runs {
             // It may have been superseded while it ran, and so got no such reply then.
             self.look_for_superseded.at(operation);
         }
+    }
+
+    /// The step came to nothing, since what carries it out cannot be had. When to try again.
+    pub(super) fn not_yet(&mut self, step: &Step, now_ms: u64) -> u64 {
+        if let Some(runs) = operation_of(step).and_then(|id| self.runs_for_this_list.get_mut(id)) {
+            // That was none.
+            *runs = runs.saturating_sub(1);
+        }
+        let times = self.retry.map_or(0, |retry| retry.times);
+        let wait_ms = FIRST_RETRY_MS.saturating_mul(1 << times.min(10)).min(LAST_RETRY_MS);
+        let at_ms = now_ms.saturating_add(wait_ms);
+        self.retry = Some(Retry { at_ms, times: times.saturating_add(1) });
+        at_ms
+    }
+
+    /// What carries it out is there again.
+    pub(super) fn reached(&mut self) {
+        self.retry = None;
+    }
+
+    pub(super) fn retry_is_due(&self, now_ms: u64) -> bool {
+        self.retry.is_some_and(|retry| retry.at_ms <= now_ms)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -228,7 +265,8 @@ impl Resource {
 
     /// Starts the next step, if there is one and none is under way.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
-        if self.runs.current.is_some() || self.runs.still_awaits {
+        let waits = self.runs.retry.is_some_and(|retry| retry.at_ms > turn.now.mono_ms);
+        if self.runs.current.is_some() || self.runs.still_awaits || waits {
             return;
         }
         let plan = self.next_plan();

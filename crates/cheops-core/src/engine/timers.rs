@@ -19,6 +19,8 @@ pub(super) enum Timer {
     AskNow(ResourceId, SiteId),
     /// The same, unless it is going to be asked anyway.
     AskIfForgotten(ResourceId, SiteId),
+    /// Try again what could not be tried.
+    Retry(ResourceId),
     /// A user has waited long enough.
     GiveUp(Ticket),
 }

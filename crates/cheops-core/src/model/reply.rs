@@ -91,6 +91,12 @@ pub enum Outcome {
         /// The limit.
         limit_ms: u64,
     },
+    /// What is to carry it out cannot be had at present; nobody has seen it. It is to be tried
+    /// again, and there is nothing to reply yet.
+    NotYet {
+        /// Why.
+        reason: String,
+    },
     /// It could not be started.
     NotStarted {
         /// Why.
@@ -128,7 +134,7 @@ impl Outcome {
         match self {
             Self::Exited { code, .. } => *code == 0,
             Self::Answered { done, .. } => *done,
-            Self::TimedOut { .. } | Self::NotStarted { .. } => false,
+            Self::TimedOut { .. } | Self::NotYet { .. } | Self::NotStarted { .. } => false,
         }
     }
 
@@ -136,7 +142,7 @@ impl Outcome {
     pub fn is_truncated(&self) -> bool {
         match self {
             Self::Exited { output, .. } | Self::Answered { output, .. } => output.truncated,
-            Self::TimedOut { .. } | Self::NotStarted { .. } => false,
+            Self::TimedOut { .. } | Self::NotYet { .. } | Self::NotStarted { .. } => false,
         }
     }
 
@@ -145,7 +151,7 @@ impl Outcome {
         match self {
             Self::Exited { output, .. } | Self::Answered { output, .. } => &output.text,
             Self::TimedOut { .. } => "",
-            Self::NotStarted { reason } => reason,
+            Self::NotYet { reason } | Self::NotStarted { reason } => reason,
         }
     }
 }

@@ -149,6 +149,7 @@ impl RunLog {
         self.pending = None;
         let succeeded = matches!(ended, Ended::Ok | Ended::ItHappened);
         match step {
+            Step::Run(item) if ended == Ended::ItDidNot => self.settle(&item.id, false),
             Step::Run(item) => self.finish_run(item, succeeded),
             Step::Undo(item) => self.finish_undo(&item.id, succeeded),
             Step::Check(item) => self.settle(&item.id, succeeded),

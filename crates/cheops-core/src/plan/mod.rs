@@ -75,7 +75,7 @@ pub enum Ended {
     Ko,
     /// The check says that the operation has taken effect.
     ItHappened,
-    /// The check says that it has not.
+    /// The check says that it has not; or a run that came to nothing, and is to be tried again.
     ItDidNot,
 }
 

@@ -16,7 +16,9 @@ use cheops_core::engine::{
     Answer, Application as AfterLoss, Engine, Event, JobId, Message, Notice, Settings, Submission,
     Task, Ticket,
 };
-use cheops_core::model::{Author, Entry, Incarnation, Operation, OperationId, ResourceId, SiteId};
+use cheops_core::model::{
+    Author, Entry, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
+};
 
 use agenda::{Scheduled, What};
 
@@ -25,7 +27,7 @@ use crate::checks::{Checks, Violation};
 use crate::disk::Disk;
 use crate::network::{CITIES, Network};
 use crate::rng::Rng;
-use crate::site::Site;
+use crate::site::{Running, Site};
 use crate::sometimes::Sometimes;
 use crate::trace::Trace;
 
@@ -42,6 +44,8 @@ pub struct Setup {
     pub bug: Option<Bug>,
     /// How long commands take, at least and at most.
     pub command_ms: (u64, u64),
+    /// How many of a hundred operations find nobody to carry them out, and are tried again.
+    pub not_yet: u64,
     /// Whether every step is followed by checks. Off only where speed is measured.
     pub check: bool,
     /// Changes to every engine's settings.
@@ -57,6 +61,7 @@ impl Setup {
             keep_lines: false,
             bug: None,
             command_ms: (1, 20),
+            not_yet: 0,
             check: true,
             adjust: |_| {},
         }
@@ -298,6 +303,18 @@ impl World {
         if self.sites[site].life != life || self.sites[site].engine.is_none() {
             return;
         }
+        let is_run = |running: &Running| matches!(running.job.task, Task::Run(_));
+        let chance = self.setup.not_yet;
+        if chance > 0
+            && self.sites[site].running.get(&job).is_some_and(is_run)
+            && self.rng.below(100) < chance
+        {
+            self.sometimes.saw("run: not yet");
+            if let Some(running) = self.sites[site].running.get_mut(&job) {
+                running.outcome = Some(Outcome::NotYet { reason: "nobody is there".to_owned() });
+            }
+            return;
+        }
         let configs = &self.configs;
         let config = |resource: &ResourceId| configs.get(resource).cloned().unwrap_or_default();
         if let Err(twice) = self.sites[site].carry_out(job, &self.operations, config) {
@@ -311,7 +328,8 @@ impl World {
         }
         let Some(running) = self.sites[site].running.remove(&job) else { return };
         let Some(outcome) = running.outcome else { return };
-        if !outcome.succeeded() && matches!(running.job.task, Task::Run(_)) {
+        let is_over = !matches!(outcome, Outcome::NotYet { .. });
+        if is_over && !outcome.succeeded() && matches!(running.job.task, Task::Run(_)) {
             self.sometimes.saw("run: failed");
         }
         self.handle_about(site, Event::Ended { job, outcome }, Some(running.job.resource));

@@ -117,6 +117,9 @@ impl Proxies {
         change: Change,
         sites: Option<BTreeSet<SiteId>>,
     ) -> Result<Response<Returned>, Refused> {
+        // What was taken in is carried out some day; a user who could have no answer now had better
+        // hear so before.
+        service.is_there().await.map_err(|failed| failed.refused)?;
         let kept = keep::keep(&self.0.blobs, body).await.map_err(|error| match error {
             NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
             error => Refused::not_durable(&error.to_string()),
