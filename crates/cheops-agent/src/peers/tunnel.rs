@@ -186,7 +186,9 @@ impl Peers {
         request: Request<Body>,
         ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
     ) -> Result<Response<Body>, TunnelError> {
-        let link = self.link(to).ok_or_else(|| TunnelError::NoLink(to.clone()))?;
+        // What is said into a link on which nothing is heard may be taken in by nobody.
+        let link = self.link(to).filter(|link| !link.is_silent());
+        let link = link.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         let broke =
             |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();

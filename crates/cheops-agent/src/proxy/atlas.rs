@@ -55,8 +55,11 @@ impl Atlas {
     fn draw(&self) -> Known {
         let mut round_trips = RoundTrips::default();
         for (name, site) in &self.sites {
-            if let Some(time) = self.peers.round_trip(site) {
-                let time = Micros::new(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+            let time = self
+                .peers
+                .round_trip(site)
+                .map(|time| Micros::new(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)));
+            if let Some(time) = self.distances.measured(site, time) {
                 round_trips.set(self.me.clone(), name.clone(), time);
             }
         }

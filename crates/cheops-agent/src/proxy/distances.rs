@@ -22,6 +22,8 @@ const LONGEST_ANSWER: usize = 4 * 1024 * 1024;
 /// What other sites said of their distances.
 #[derive(Debug, Default)]
 pub(super) struct Distances {
+    /// What this site measured last.
+    own: Mutex<HashMap<SiteId, Micros>>,
     said: Mutex<HashMap<SiteId, Said>>,
 }
 
@@ -54,6 +56,19 @@ impl Distances {
             }
         }
         is_new
+    }
+
+    /// How far a site is: as it was measured now, or last. A site that is not heard has not moved,
+    /// and whoever looks around it has to be told who is near.
+    pub(super) fn measured(&self, site: &SiteId, now: Option<Micros>) -> Option<Micros> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        match now {
+            Some(time) => {
+                own.insert(site.clone(), time);
+                Some(time)
+            }
+            None => own.get(site).copied(),
+        }
     }
 
     /// What was said, from whom to whom.

@@ -46,7 +46,15 @@ impl Replicas {
     ) -> Option<Vec<u8>> {
         let mut value: Value = serde_json::from_slice(body).ok()?;
         let renamed = |directory: &Directory| in_body(directory, naming, path, &mut value, way);
-        if self.with(service, renamed)? { serde_json::to_vec(&value).ok() } else { None }
+        if !self.with(service, renamed)? {
+            return None;
+        }
+        let mut renamed = serde_json::to_vec(&value).ok()?;
+        // Whoever ends with a line break does so for people.
+        if body.last() == Some(&b'\n') {
+            renamed.push(b'\n');
+        }
+        Some(renamed)
     }
 }
 
