@@ -96,6 +96,8 @@ pub(super) enum Ask {
         service: String,
         /// Whether no body follows.
         is_empty: bool,
+        /// What to go over to; then what follows is spoken after that.
+        upgrade: Option<Vec<u8>>,
         method: String,
         path: String,
         headers: Vec<(String, Vec<u8>)>,

@@ -279,11 +279,13 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                 }
                 Ok(frame::Ask::Http { method, path, headers }) => {
                     let head = (method, path, headers);
-                    tunnel::serve(&work.door, &from, None, false, head, receive, send).await
+                    let to = tunnel::To::Api;
+                    tunnel::serve(&work.door, &from, to, head, receive, send).await
                 }
-                Ok(frame::Ask::Service { service, is_empty, method, path, headers }) => {
-                    let (head, service) = ((method, path, headers), Some(service));
-                    tunnel::serve(&work.door, &from, service, is_empty, head, receive, send).await
+                Ok(frame::Ask::Service { service, is_empty, upgrade, method, path, headers }) => {
+                    let head = (method, path, headers);
+                    let to = tunnel::To::Service { service, is_empty, upgrade };
+                    tunnel::serve(&work.door, &from, to, head, receive, send).await
                 }
                 Err(error) => Err(error),
             };

@@ -10,6 +10,7 @@
 mod content;
 mod frame;
 mod link;
+mod pieces;
 mod supervise;
 mod tls;
 mod tunnel;

@@ -1,25 +1,22 @@
 //! Requests passed on to another site's agent, and taken from there: an HTTP request as head and
 //! body on a stream of its own, streamed both ways.
 
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use cheops_core::model::SiteId;
-use futures_util::{Stream, StreamExt};
-use http::header::HOST;
+use http::header::{HOST, TE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body as _;
 use tower::ServiceExt;
 
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
+use super::pieces::{self, Incoming, NotSent};
 use crate::proxy::Proxies;
 
-const CHUNK: usize = 64 * 1024;
 /// How long to wait for room for one more request.
 const OPENING_LASTS: Duration = Duration::from_secs(5);
 /// No answer has more headers.
@@ -61,10 +58,13 @@ impl Door {
         let _twice = self.0.set((router, proxies));
     }
 
-    async fn answer(&self, service: Option<&str>, request: Request<Body>) -> Response<Body> {
-        match (self.0.get(), service) {
-            (Some((_, proxies)), Some(service)) => proxies.answer_peer(service, request).await,
-            (Some((router, _)), None) => {
+    async fn answer(&self, to: &To, request: Request<Body>) -> Response<Body> {
+        match (self.0.get(), to) {
+            (Some((_, proxies)), To::Service { service, upgrade, .. }) => {
+                let upgrade = upgrade.as_ref().and_then(|to| HeaderValue::from_bytes(to).ok());
+                proxies.answer_peer(service, request, upgrade).await
+            }
+            (Some((router, _)), To::Api) => {
                 let Ok(response) = router.clone().oneshot(request).await;
                 response
             }
@@ -79,14 +79,26 @@ impl Door {
     }
 }
 
+/// For whom a request of another agent is.
+pub(super) enum To {
+    /// This agent's own API.
+    Api,
+    /// A service of this site.
+    Service {
+        service: String,
+        is_empty: bool,
+        /// What to go over to.
+        upgrade: Option<Vec<u8>>,
+    },
+}
+
 type Head = (String, String, Vec<(String, Vec<u8>)>);
 
 /// Answers one request of another agent.
 pub(super) async fn serve(
     door: &Door,
     from: &SiteId,
-    service: Option<String>,
-    is_empty: bool,
+    to: To,
     (method, path, headers): Head,
     receive: quinn::RecvStream,
     mut send: quinn::SendStream,
@@ -96,12 +108,15 @@ pub(super) async fn serve(
         request = request.header(name, value);
     }
     let mut stopped = std::pin::pin!(send.stopped());
-    let body = if is_empty { Body::empty() } else { Body::from_stream(Incoming(receive)) };
+    let body = match to {
+        To::Service { is_empty: true, .. } => Body::empty(),
+        _ => Body::new(Incoming::new(receive)),
+    };
     let response = match request.body(body) {
         Ok(mut request) => {
             request.extensions_mut().insert(PassedOn { by: from.clone() });
             tokio::select! {
-                response = door.answer(service.as_deref(), request) => response,
+                response = door.answer(&to, request) => response,
                 // Whoever asked is gone: so is the reason to go on.
                 _ = &mut stopped => return Err(LinkError::Broken),
             }
@@ -113,23 +128,14 @@ pub(super) async fn serve(
     let mut bytes = Vec::new();
     frame::encode(&told, &mut bytes)?;
     send.write_all(&bytes).await?;
-    let mut body = body.into_data_stream();
-    loop {
-        let chunk = tokio::select! {
-            chunk = body.next() => chunk,
-            _ = &mut stopped => return Err(LinkError::Broken),
-        };
-        match chunk {
-            Some(Ok(chunk)) => send.write_chunk(chunk).await?,
-            Some(Err(_)) => {
-                let _gone = send.reset(0u32.into());
-                return Err(LinkError::Broken);
-            }
-            None => break,
-        }
+    let sent = tokio::select! {
+        sent = pieces::send(body, &mut send) => sent,
+        _ = &mut stopped => return Err(LinkError::Broken),
+    };
+    if matches!(sent, Err(NotSent::Body)) {
+        let _gone = send.reset(0u32.into());
     }
-    let _gone = send.finish();
-    Ok(())
+    Ok(sent?)
 }
 
 fn status(code: u16) -> Response<Body> {
@@ -141,9 +147,11 @@ fn status(code: u16) -> Response<Body> {
 fn listed<'a>(
     headers: impl Iterator<Item = (&'a HeaderName, &'a HeaderValue)>,
 ) -> Vec<(String, Vec<u8>)> {
-    let hop_by_hop = ["connection", "transfer-encoding", "keep-alive", "te", "upgrade"];
-    let travels = |name: &HeaderName| !hop_by_hop.contains(&name.as_str());
-    let travelling = headers.filter(|(name, _)| travels(name));
+    let hop_by_hop = ["connection", "transfer-encoding", "keep-alive", "upgrade"];
+    // Trailers travel with the body.
+    let travelling = headers.filter(|(name, value)| {
+        !hop_by_hop.contains(&name.as_str()) && (**name != TE || *value == "trailers")
+    });
     travelling.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect()
 }
 
@@ -168,11 +176,13 @@ impl Peers {
         to: &SiteId,
         service: &str,
         request: Request<Body>,
+        upgrade: Option<&HeaderValue>,
     ) -> Result<Response<Body>, TunnelError> {
         let is_empty = request.body().is_end_stream();
         let ask = |method, path, headers: &HeaderMap| Ask::Service {
             service: service.to_owned(),
             is_empty,
+            upgrade: upgrade.map(|to| to.as_bytes().to_vec()),
             method,
             path,
             headers: listed(headers.iter()),
@@ -205,7 +215,7 @@ impl Peers {
         let told =
             frame::read(&mut receive, &mut bytes, frame::LONGEST_HEAD).await.map_err(broke)?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
-        let mut response = Response::new(Body::from_stream(Incoming(receive)));
+        let mut response = Response::new(Body::new(Incoming::new(receive)));
         let status = http::StatusCode::from_u16(status);
         *response.status_mut() = status.map_err(|_| broke(LinkError::Stranger))?;
         for (name, value) in headers.into_iter().take(MOST_HEADERS) {
@@ -220,33 +230,7 @@ impl Peers {
 }
 
 async fn send_body(body: Body, mut send: quinn::SendStream) {
-    let mut body = body.into_data_stream();
-    while let Some(chunk) = body.next().await {
-        let Ok(chunk) = chunk else {
-            let _gone = send.reset(0u32.into());
-            return;
-        };
-        if send.write_chunk(chunk).await.is_err() {
-            return;
-        }
-    }
-    let _gone = send.finish();
-}
-
-/// What arrives on a stream, as a body. A stream that breaks is an error, never a short body.
-struct Incoming(quinn::RecvStream);
-
-impl Stream for Incoming {
-    type Item = Result<Bytes, std::io::Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut chunk = vec![0; CHUNK];
-        let mut buffer = tokio::io::ReadBuf::new(&mut chunk);
-        let read = tokio::io::AsyncRead::poll_read(Pin::new(&mut self.0), context, &mut buffer);
-        read.map(|read| match read {
-            Ok(()) if buffer.filled().is_empty() => None,
-            Ok(()) => Some(Ok(Bytes::copy_from_slice(buffer.filled()))),
-            Err(error) => Some(Err(error)),
-        })
+    if let Err(NotSent::Body) = pieces::send(body, &mut send).await {
+        let _gone = send.reset(0u32.into());
     }
 }

@@ -8,13 +8,12 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use hyper_util::rt::TokioIo;
 
 use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
 use super::refusal::Refused;
-use super::{Asked, Failed};
+use super::{Asked, Failed, upgrade};
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
 use crate::exec::web::{self, Connector, Roots};
 use crate::replicas::Naming;
@@ -43,7 +42,7 @@ pub(super) struct Service {
     authority: Option<Authority>,
     prefix: String,
     connector: Connector,
-    client: legacy::Client<Connector, Sent>,
+    pub(super) client: legacy::Client<Connector, Sent>,
 }
 
 impl Service {
@@ -122,16 +121,21 @@ impl Service {
                 return Err(Failed { fate: Fate::Unknown, refused });
             };
             headers::upgrade_to(response.headers_mut(), protocol);
-            tokio::spawn(join(client_side, service_side));
+            tokio::spawn(upgrade::join(client_side, service_side));
         }
-        self.pseudonym.sign(response.headers_mut());
-        // Only this proxy says what kept a request from its service.
-        response.headers_mut().remove(ERROR);
-        response.headers_mut().insert(SITE, self.site_header.clone());
+        self.mark(response.headers_mut());
         Ok(response)
     }
 
-    fn address(&self, asked: &Uri) -> Result<Uri, Failed> {
+    /// Says who answers.
+    pub(super) fn mark(&self, answer: &mut HeaderMap) {
+        self.pseudonym.sign(answer);
+        // Only this proxy says what kept a request from its service.
+        answer.remove(ERROR);
+        answer.insert(SITE, self.site_header.clone());
+    }
+
+    pub(super) fn address(&self, asked: &Uri) -> Result<Uri, Failed> {
         let path = asked.path_and_query().map_or("/", PathAndQuery::as_str);
         let path = match self.prefix.is_empty() {
             true => asked.path_and_query().cloned(),
@@ -147,7 +151,7 @@ impl Service {
         })
     }
 
-    fn failed(&self, error: &legacy::Error) -> Failed {
+    pub(super) fn failed(&self, error: &legacy::Error) -> Failed {
         let why = web::causes(error);
         if error.is_connect() {
             let refused = Refused::unreachable_service(self.name(), &self.site, &why);
@@ -156,14 +160,6 @@ impl Service {
         let refused = Refused::broken_off(self.name(), &self.site, &why);
         Failed { fate: Fate::Unknown, refused }
     }
-}
-
-/// What both speak after an upgrade is theirs alone.
-async fn join(client: hyper::upgrade::OnUpgrade, service: hyper::upgrade::OnUpgrade) {
-    let (Ok(client), Ok(service)) = tokio::join!(client, service) else { return };
-    let (mut client, mut service) = (TokioIo::new(client), TokioIo::new(service));
-    // Either may leave at any time.
-    let _left = tokio::io::copy_bidirectional(&mut client, &mut service).await;
 }
 
 /// Brings what the versions of HTTP say in different ways into one form, and refuses what is not

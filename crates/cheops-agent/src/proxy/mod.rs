@@ -13,7 +13,7 @@
 //! | `atlas`, `distances`, `attempts` | where that is, and when to try elsewhere |
 //! | `here` | the service of this site |
 //! | `cross` | requests that run at several sites, and come to one answer |
-//! | `headers`, `body` | what passes through, and how |
+//! | `headers`, `body`, `upgrade` | what passes through, and how |
 //! | `replicate` | requests for several sites, and what they changed there |
 //! | `refusal` | answers of this proxy itself |
 
@@ -31,6 +31,7 @@ mod refusal;
 mod replicate;
 mod scope;
 mod threads;
+mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -248,9 +249,7 @@ impl Proxies {
         body: Arriving,
         target: &Target,
     ) -> Result<Response<Returned>, Refused> {
-        let is_reached =
-            |site: &SiteId| *site == self.0.me || self.0.peers.round_trip(site).is_some();
-        let sites = match attempts::aim(target, &is_reached) {
+        let sites = match attempts::aim(target, &|site| self.is_reached(site)) {
             Aim::FirstOf(sites) => sites,
             Aim::All(sites) if asked.head.method.is_safe() || !sites.contains(&self.0.me) => {
                 self.nearest_first(&sites)
@@ -262,6 +261,10 @@ impl Proxies {
             Aim::TooMuch => return Err(Refused::only_sites()),
         };
         self.in_turn(service, asked, body, &sites).await
+    }
+
+    fn is_reached(&self, site: &SiteId) -> bool {
+        *site == self.0.me || self.0.peers.round_trip(site).is_some()
     }
 
     /// This site, if it is one of them, then the others that can be reached, by distance; and then
@@ -283,14 +286,15 @@ impl Proxies {
         body: Arriving,
         sites: &[SiteId],
     ) -> Result<Response<Returned>, Refused> {
-        if let Some((protocol, _)) = &asked.upgrade {
-            // Only the service beside this proxy can be gone over to another protocol with.
-            if sites.contains(&self.0.me) {
-                let here = self.here(service, asked, Sent::once(body)).await;
-                return here.map_err(|failed| failed.refused);
-            }
-            let protocol = String::from_utf8_lossy(protocol.as_bytes()).into_owned();
-            return Err(Refused::no_upgrade(&protocol));
+        if asked.upgrade.is_some() {
+            return match sites.iter().find(|site| self.is_reached(site)).or(sites.first()) {
+                Some(site) if *site != self.0.me => self.upgrade_at(service, site, asked).await,
+                Some(_) => {
+                    let here = self.here(service, asked, Sent::once(body)).await;
+                    here.map_err(|failed| failed.refused)
+                }
+                None => Err(Refused::nobody_near(service.name())),
+            };
         }
         let (last, earlier) = match sites.split_last() {
             Some((last, [])) => {
@@ -340,7 +344,7 @@ impl Proxies {
         service.pseudonym.sign(&mut head.headers);
         let moves = body.moves();
         let request = Request::from_parts(head, Body::new(body));
-        let passing = self.0.peers.ask_service(site, service.name(), request);
+        let passing = self.0.peers.ask_service(site, service.name(), request, None);
         match moves.answered_within(self.0.answer_limit, passing).await {
             Some(Ok(response)) => Ok(response.map(Either::Right)),
             Some(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
@@ -403,6 +407,7 @@ impl Proxies {
         &self,
         service: &str,
         request: Request<Body>,
+        upgrade: Option<HeaderValue>,
     ) -> Response<Body> {
         let Some(service) = self.0.services.get(service) else {
             return self.refuse(Refused::no_such_service(service, &self.0.me));
@@ -413,6 +418,12 @@ impl Proxies {
         }
         headers::strip(&mut head.headers);
         self.0.memory.see(&head.headers);
+        if let Some(protocol) = upgrade {
+            return match service.go_over(head, protocol, body).await {
+                Ok(response) => response,
+                Err(failed) => self.refuse(failed.refused),
+            };
+        }
         let asked = Asked { head, upgrade: None };
         match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
             Ok(response) => response.map(Body::new),
@@ -447,9 +458,7 @@ impl Proxies {
         let scope = scope::carried(headers).ok().flatten()?;
         let resolved = self.0.atlas.resolve(scope.trim()).await.ok()?;
         let target = &resolved.placement.of(&service.config_name)?.target;
-        let is_reached =
-            |site: &SiteId| *site == self.0.me || self.0.peers.round_trip(site).is_some();
-        match attempts::aim(target, &is_reached) {
+        match attempts::aim(target, &|site| self.is_reached(site)) {
             Aim::All(sites) if sites.contains(&self.0.me) => Some(sites),
             _ => None,
         }

@@ -1,0 +1,234 @@
+//! A body on a stream between agents: pieces, each after its length, then an end that says so and
+//! brings the trailers. A stream that ends without it broke off, and is never taken for a short
+//! body.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::frame::{self, LinkError};
+
+const CHUNK: usize = 64 * 1024;
+const LENGTH: usize = 4;
+/// The longest trailers taken in.
+const LONGEST_TRAILERS: usize = 64 * 1024;
+
+type Lines = Vec<(String, Vec<u8>)>;
+
+/// Why a body did not get to the other side.
+pub(super) enum NotSent {
+    /// Whoever gives it broke off: the other side has to hear that it is not whole.
+    Body,
+    Link,
+}
+
+/// Sends a whole body.
+pub(super) async fn send<B>(body: B, to: &mut quinn::SendStream) -> Result<(), NotSent>
+where
+    B: Body<Data = Bytes>,
+{
+    let mut body = std::pin::pin!(body);
+    let mut trailers = Lines::new();
+    while let Some(frame) = body.frame().await {
+        match frame.map_err(|_broken| NotSent::Body)?.into_data() {
+            Ok(data) if data.is_empty() => {}
+            Ok(data) => piece(data, to).await?,
+            Err(frame) => {
+                let lines = frame.into_trailers().unwrap_or_default();
+                let lines =
+                    lines.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+                trailers.extend(lines);
+            }
+        }
+    }
+    let mut end = vec![0; LENGTH];
+    frame::encode(&trailers, &mut end).map_err(|_too_long| NotSent::Body)?;
+    to.write_all(&end).await.map_err(|_gone| NotSent::Link)?;
+    let _gone = to.finish();
+    Ok(())
+}
+
+async fn piece(mut data: Bytes, to: &mut quinn::SendStream) -> Result<(), NotSent> {
+    while !data.is_empty() {
+        let next = data.split_to(data.len().min(frame::LONGEST));
+        let length = u32::try_from(next.len()).unwrap_or(u32::MAX).to_le_bytes();
+        let mut both = [Bytes::copy_from_slice(&length), next];
+        to.write_all_chunks(&mut both).await.map_err(|_gone| NotSent::Link)?;
+    }
+    Ok(())
+}
+
+/// A body as it arrives.
+pub(super) struct Incoming<R> {
+    stream: R,
+    buffer: BytesMut,
+    next: Next,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Length,
+    /// So much is left of a piece.
+    Data(usize),
+    Trailers,
+    Nothing,
+}
+
+impl<R> Incoming<R> {
+    pub(super) fn new(stream: R) -> Self {
+        Self { stream, buffer: BytesMut::new(), next: Next::Length }
+    }
+
+    /// What can be said without hearing more.
+    fn heard(&mut self) -> io::Result<Option<Frame<Bytes>>> {
+        loop {
+            match self.next {
+                Next::Length if self.buffer.len() >= LENGTH => {
+                    self.next = match self.buffer.get_u32_le() as usize {
+                        0 => Next::Trailers,
+                        length if length > frame::LONGEST => {
+                            return Err(broken("a piece too long"));
+                        }
+                        length => Next::Data(length),
+                    };
+                }
+                Next::Data(left) if !self.buffer.is_empty() => {
+                    let data = self.buffer.split_to(self.buffer.len().min(left)).freeze();
+                    let left = left - data.len();
+                    self.next = if left == 0 { Next::Length } else { Next::Data(left) };
+                    return Ok(Some(Frame::data(data)));
+                }
+                Next::Trailers => {
+                    let Some(lines) = self.trailers()? else { return Ok(None) };
+                    self.next = Next::Nothing;
+                    return Ok((!lines.is_empty()).then(|| Frame::trailers(lines)));
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    fn trailers(&mut self) -> io::Result<Option<HeaderMap>> {
+        let Some(length) = self.buffer.first_chunk::<LENGTH>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > LONGEST_TRAILERS {
+            return Err(broken("trailers too long"));
+        }
+        let Some(bytes) = self.buffer.get(LENGTH..LENGTH + length) else { return Ok(None) };
+        let lines: Lines = postcard::from_bytes(bytes).map_err(|_odd| broken("odd trailers"))?;
+        let mut trailers = HeaderMap::new();
+        for (name, value) in lines {
+            let name = HeaderName::try_from(name);
+            if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value)) {
+                trailers.append(name, value);
+            }
+        }
+        Ok(Some(trailers))
+    }
+}
+
+fn broken(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the other agent sent {why}"))
+}
+
+impl<R: AsyncRead + Unpin> Body for Incoming<R> {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let this = self.get_mut();
+        loop {
+            match this.heard() {
+                Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
+                Ok(None) if this.next == Next::Nothing => return Poll::Ready(None),
+                Ok(None) => {}
+                Err(error) => {
+                    this.next = Next::Nothing;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+            let mut chunk = vec![0; CHUNK];
+            let mut read = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut this.stream).poll_read(context, &mut read))?;
+            if read.filled().is_empty() {
+                this.next = Next::Nothing;
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the body broke off");
+                return Poll::Ready(Some(Err(error)));
+            }
+            this.buffer.extend_from_slice(read.filled());
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.next == Next::Nothing
+    }
+}
+
+impl From<NotSent> for LinkError {
+    fn from(_: NotSent) -> Self {
+        Self::Broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As it is written to a stream.
+    fn written(pieces: &[&[u8]], trailers: Option<&[(&str, &str)]>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for piece in pieces {
+            bytes.extend_from_slice(&u32::try_from(piece.len()).unwrap().to_le_bytes());
+            bytes.extend_from_slice(piece);
+        }
+        if let Some(trailers) = trailers {
+            bytes.extend_from_slice(&[0; LENGTH]);
+            let line =
+                |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
+            let lines: Lines = trailers.iter().map(line).collect();
+            frame::encode(&lines, &mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    async fn read(bytes: &[u8]) -> Result<(Bytes, Option<HeaderMap>), io::Error> {
+        let collected = Incoming::new(bytes).collect().await?;
+        let trailers = collected.trailers().cloned();
+        Ok((collected.to_bytes(), trailers))
+    }
+
+    #[tokio::test]
+    async fn a_body_arrives_with_its_trailers() {
+        let (data, trailers) =
+            read(&written(&[b"one", b"two"], Some(&[("x-sum", "7")]))).await.unwrap();
+        assert_eq!(data, "onetwo");
+        assert_eq!(trailers.unwrap()["x-sum"], "7");
+        let (data, trailers) = read(&written(&[], Some(&[]))).await.unwrap();
+        assert!(data.is_empty() && trailers.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_anywhere_is_no_body() {
+        let whole = written(&[b"one", b"two"], Some(&[("x-sum", "7")]));
+        for end in 0..whole.len() {
+            assert!(read(&whole[..end]).await.is_err(), "cut after {end} bytes");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_the_other_side_sends_there_is_an_end(bytes in proptest::collection::vec(0u8..3, 0..60)) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let _any = runtime.block_on(read(&bytes));
+        }
+    }
+}
