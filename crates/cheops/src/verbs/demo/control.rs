@@ -154,7 +154,8 @@ async fn carry_out(order: Order, stage: &mut Stage) -> Result<String, String> {
     let done = match order {
         Order::Cut { sites } => {
             let links = stage.set_cut(&sites, true)?;
-            format!("{} cut; each site goes on alone", counted(links, "link"))
+            let who = if sites.is_empty() { "each site goes on alone" } else { "both sides go on" };
+            format!("{} cut; {who}", counted(links, "link"))
         }
         Order::Heal { sites } => {
             let links = stage.set_cut(&sites, false)?;

@@ -140,7 +140,7 @@ fn collaborations(sites: &[Site]) -> Vec<Step> {
                     "id=$(curl -s -d '{{\"name\": \"alpine\"}}' -H 'X-Scope: {{image: {one} & {two}}}' {image}/images | {id})"
                 ),
                 format!("curl -X PUT -d bits {image}/images/$id/file"),
-                format!("until curl -f {image_two}/images/$id/file; do sleep 1; done"),
+                format!("until curl -sf {image_two}/images/$id/file; do sleep 1; done"),
                 format!("cheops demo cut {one} {two}"),
                 format!("curl -X PATCH -d '{{\"os\": \"linux\"}}' {image}/images/$id"),
                 format!("curl -X PATCH -d '{{\"version\": 3}}' {image_two}/images/$id"),

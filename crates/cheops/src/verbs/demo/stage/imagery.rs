@@ -65,6 +65,9 @@ pub(super) async fn lacks() -> Option<String> {
     let asked = Command::new("node").arg("--version").stdin(Stdio::null()).output().await;
     let said = match asked {
         Ok(ran) => String::from_utf8_lossy(&ran.stdout).trim().to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return needs("`node` was not found".to_owned());
+        }
         Err(error) => return needs(format!("`node` cannot be run: {error}")),
     };
     match version(&said) {
