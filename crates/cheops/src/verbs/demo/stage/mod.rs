@@ -96,7 +96,8 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Waits until every site that runs hears those that it can hear, and nobody else.
+    /// Waits until every site that runs hears those that it can hear, has told them all it knows,
+    /// and has noticed that it hears nobody else.
     pub(super) async fn settled(&mut self, patience: Duration) -> Result<(), Failure> {
         let waiting = async {
             for at in 0..self.sites.len() {
@@ -114,13 +115,18 @@ impl Stage {
     async fn knows_who_is_there(&self, at: usize) -> Result<bool, Failure> {
         let site = &self.sites[at];
         let Ok(seen) = site.client()?.sites().await else { return Ok(false) };
-        let hears = |name: &SiteId| {
-            seen.sites.iter().any(|seen| seen.site == name.as_str() && seen.state == SiteState::Up)
+        // A broken link has no round trip. That the site behind it is away may be said later.
+        let hears = |other: &Site| {
+            let mut seen = seen.sites.iter();
+            let seen = seen.find(|seen| seen.site == other.name.as_str())?;
+            (seen.state == SiteState::Up && seen.round_trip_ms.is_some()).then_some(seen)
         };
         let mut others = self.sites.iter().filter(|other| other.name != site.name);
         Ok(others.all(|other| {
-            let is_there = other.is_up() && self.links.are_whole(&site.name, &other.name);
-            hears(&other.name) == is_there
+            match other.is_up() && self.links.are_whole(&site.name, &other.name) {
+                true => hears(other).is_some_and(|seen| seen.behind_on == 0),
+                false => hears(other).is_none(),
+            }
         }))
     }
 
