@@ -82,7 +82,7 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     let mut line = serde_json::to_vec(order).map_err(std::io::Error::other).map_err(away)?;
     line.push(b'\n');
     stream.write_all(&line).await.map_err(away)?;
-    output.status("until the sites have noticed ...");
+    output.status("waiting until the sites have noticed ...");
     let mut answer = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut answer).await.map_err(away)?;
     let answer: Answer =

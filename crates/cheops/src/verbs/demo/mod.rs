@@ -26,12 +26,12 @@ While a demo runs, from another terminal:
   cheops demo heal                all links are whole again
   cheops demo stop site2          that site's agent is killed (kill -9)
   cheops demo start site2         and started again
-  cheops demo stop site2 image    the same with a service of the sample application
+  cheops demo stop site2 image    that site's image service is killed
 
 Examples:
   cheops demo
   cheops demo --sites 5
-  cheops demo --script            play all by itself, check what comes of it, then end
+  cheops demo --script            play all by itself, check it, and end
   cheops demo --script collaborations";
 
 /// Try it: a few sites on this machine, and links that can be cut
