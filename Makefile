@@ -125,7 +125,7 @@ bench-core: ## how fast the core and the simulator are
 
 # Without a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
-demo: ## three sites on this machine, links to cut, commands to paste
+demo: ## three sites on this machine with an application, links to cut, commands to paste
 	$(call heading,demo)
 	$(CARGO) build --release --locked -p cheops
 	@if [ -t 0 ] && [ -t 1 ]; then \

@@ -1,9 +1,10 @@
 //! `cheops demo`, as a newcomer meets it.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Instant;
 
 use cheops_api::{Client, SiteState};
@@ -42,24 +43,115 @@ fn left_behind(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).collect()
 }
 
+async fn nothing_is_left_of(folder: &Path) {
+    until("no process is left", async || processes_of(folder).is_empty()).await;
+    assert_eq!(left_behind(folder), Vec::<PathBuf>::new());
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_script_plays_the_file_experiment_and_leaves_nothing_behind() {
+async fn the_script_plays_files_and_collaborations_and_leaves_nothing_behind() {
     let folder = own_folder();
     let ran = demo(folder.path(), &["--script"]).output().unwrap();
     assert!(ran.status.success(), "{}", text(&ran));
-    assert!(text(&ran).contains("middle"), "{}", text(&ran));
-    until("no process is left", async || processes_of(folder.path()).is_empty()).await;
-    assert_eq!(left_behind(folder.path()), Vec::<PathBuf>::new());
+    let parts = ["middle", "Sharing", "Replication", "Cross", "Otherwise", "Around"];
+    for part in parts {
+        assert!(text(&ran).contains(part), "{part} in {}", text(&ran));
+    }
+    nothing_is_left_of(folder.path()).await;
 }
 
-/// Ends a demo that a failing test leaves.
-struct Playing(Child);
+#[tokio::test(flavor = "multi_thread")]
+async fn without_node_the_demo_says_what_is_missing() {
+    let folder = own_folder();
+    let mut collaborations = demo(folder.path(), &["--script", "collaborations"]);
+    let ran = collaborations.env("PATH", folder.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(2), "{}", text(&ran));
+    assert!(text(&ran).contains("needs Node"), "{}", text(&ran));
+    nothing_is_left_of(folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_whose_claims_do_not_come_true_says_so_and_fails() {
+    let (folder, programs) = (own_folder(), own_folder());
+    // A compute service that passes on nothing by which its calls could be known again.
+    let path = std::env::var("PATH").unwrap();
+    let node = format!(
+        "#!/bin/sh\ncase \"$*\" in *compute.mjs*) set -- \"$@\" --propagate none ;; esac\n\
+         PATH='{path}'\nexec node \"$@\"\n"
+    );
+    fs::write(programs.path().join("node"), node).unwrap();
+    fs::set_permissions(programs.path().join("node"), Permissions::from_mode(0o755)).unwrap();
+    let ran = demo(folder.path(), &["--script", "collaborations"])
+        .env("PATH", format!("{}:{path}", programs.path().display()))
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{}", text(&ran));
+    for said in ["this is not so: with it, compute", "1 claim did not come true"] {
+        assert!(text(&ran).contains(said), "{}", text(&ran));
+    }
+    nothing_is_left_of(folder.path()).await;
+}
+
+/// A demo that runs. Ended if a failing test leaves it.
+struct Playing {
+    process: Child,
+    out: Lines<BufReader<ChildStdout>>,
+}
+
+impl Playing {
+    fn start(demo: &mut Command) -> Self {
+        let mut process = demo.stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, out }
+    }
+
+    /// What it says, up to a line that begins so.
+    fn printed(&mut self, last: &str) -> Vec<String> {
+        let mut printed = Vec::new();
+        for line in self.out.by_ref() {
+            printed.push(line.unwrap());
+            if printed.last().unwrap().starts_with(last) {
+                return printed;
+            }
+        }
+        panic!("it does not say `{last}`: {printed:#?}");
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.process.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
+    async fn interrupt(&mut self) {
+        let interrupted = Instant::now();
+        self.signal(Signal::INT);
+        let mut ended = None;
+        until("the demo ends", async || {
+            ended = self.process.try_wait().unwrap();
+            ended.is_some()
+        })
+        .await;
+        eprintln!("the demo ended {:.2} s later", interrupted.elapsed().as_secs_f64());
+        assert!(ended.unwrap().success());
+    }
+}
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _gone = self.0.wait();
+        let _gone = self.process.kill();
+        let _gone = self.process.wait();
     }
+}
+
+/// The agents that a demo says are there.
+fn agents(printed: &[String]) -> Vec<Client> {
+    let of_line = |line: &String| {
+        let mut words = line.split_whitespace();
+        let is_site = words.next().is_some_and(|word| word.starts_with("site"));
+        let address = words.find(|word| word.starts_with("http://")).filter(|_| is_site);
+        address.map(|address| Client::new(address).unwrap())
+    };
+    printed.iter().filter_map(of_line).collect()
 }
 
 fn order(folder: &Path, arguments: &[&str]) -> String {
@@ -76,20 +168,9 @@ async fn hears(agent: &Client) -> Option<usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_takes_orders_and_an_interrupt_leaves_nothing_behind() {
     let folder = own_folder();
-    let mut playing = Playing(demo(folder.path(), &[]).stdout(Stdio::piped()).spawn().unwrap());
-    let out = playing.0.stdout.take().unwrap();
-    let mut agents = Vec::new();
-    for line in BufReader::new(out).lines() {
-        let line = line.unwrap();
-        let mut words = line.split_whitespace();
-        if words.next().is_some_and(|word| word.starts_with("site")) {
-            let address = words.find(|word| word.starts_with("http://"));
-            agents.extend(address.map(|address| Client::new(address).unwrap()));
-        }
-        if agents.len() == 3 {
-            break;
-        }
-    }
+    let mut playing = Playing::start(&mut demo(folder.path(), &[]));
+    let printed = playing.printed("Paste these");
+    let agents = agents(&printed);
     assert_eq!(agents.len(), 3, "the demo says where its agents are");
     for agent in &agents {
         until("all hear each other", async || hears(agent).await == Some(2)).await;
@@ -106,22 +187,51 @@ async fn a_demo_takes_orders_and_an_interrupt_leaves_nothing_behind() {
     until("one is gone", async || hears(&agents[1]).await.is_none()).await;
     order(folder.path(), &["start", "site2"]);
     until("it is back", async || hears(&agents[1]).await == Some(2)).await;
+    order(folder.path(), &["stop", "site2", "image"]);
+    order(folder.path(), &["start", "site2", "image"]);
     let unknown = demo(folder.path(), &["stop", "site9"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(2), "{}", text(&unknown));
     let second = demo(folder.path(), &[]).output().unwrap();
     assert_eq!(second.status.code(), Some(2), "one at a time: {}", text(&second));
 
-    let pid = Pid::from_raw(i32::try_from(playing.0.id()).unwrap()).unwrap();
-    let interrupted = Instant::now();
-    kill_process(pid, Signal::INT).unwrap();
-    let mut ended = None;
-    until("the demo ends", async || {
-        ended = playing.0.try_wait().unwrap();
-        ended.is_some()
-    })
-    .await;
-    eprintln!("the demo ended {:.2} s after the interrupt", interrupted.elapsed().as_secs_f64());
-    assert!(ended.unwrap().success());
+    paste(folder.path(), &printed);
+    playing.interrupt().await;
+    nothing_is_left_of(folder.path()).await;
+}
+
+/// Does what somebody does who pastes all that a demo says, in one go.
+fn paste(folder: &Path, printed: &[String]) {
+    let starts = ["  cheops ", "  curl ", "  until ", "  id="];
+    let is_command = |line: &&String| {
+        // Watching has no end.
+        starts.iter().any(|start| line.starts_with(start)) && !line.contains("cheops watch")
+    };
+    let commands: Vec<&str> = printed.iter().filter(is_command).map(String::as_str).collect();
+    assert!(commands.len() > 25, "{printed:#?}");
+    // Stops at the first that fails, and shows what ran.
+    let session = "set -eux\ncurl() { command curl -sS -f \"$@\"; }\n".to_owned();
+    let program = Path::new(env!("CARGO_BIN_EXE_cheops")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let pasted = Command::new("bash")
+        .args(["-c", &(session + &commands.join("\n"))])
+        .env("PATH", path)
+        .envs([("TMPDIR", folder), ("XDG_RUNTIME_DIR", folder)])
+        .output()
+        .unwrap();
+    assert!(pasted.status.success(), "{}", text(&pasted));
+    let said = text(&pasted);
+    for expected in ["\"cpus\":16", "\"os\":\"linux\"", "x-cheops-site: site3"] {
+        assert!(said.to_lowercase().contains(expected), "{expected} in {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_demo_that_is_killed_takes_its_processes_along() {
+    let folder = own_folder();
+    let mut playing = Playing::start(&mut demo(folder.path(), &["--script"]));
+    playing.printed("One after the other");
+    // It, the agents, and three services of each site.
+    assert!(processes_of(folder.path()).len() >= 13);
+    playing.signal(Signal::KILL);
     until("no process is left", async || processes_of(folder.path()).is_empty()).await;
-    assert_eq!(left_behind(folder.path()), Vec::<PathBuf>::new());
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cheops_core::model::SiteId;
 use clap::Subcommand;
@@ -17,6 +18,11 @@ use crate::text::counted;
 
 /// How long an order may be.
 const LONGEST: u64 = 4 * 1024;
+
+/// How long an order may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of that is for the sites to notice.
+const SETTLING: Duration = Duration::from_secs(8);
 
 /// What can be ordered.
 #[derive(Debug, Clone, Subcommand, Serialize, Deserialize)]
@@ -34,15 +40,19 @@ pub(super) enum Order {
         #[arg(num_args = 0..=2)]
         sites: Vec<SiteId>,
     },
-    /// Kill a site's agent, as a power cut would
+    /// Kill a site's agent, as a power cut would, or one of its services
     Stop {
-        /// Which
+        /// Whose
         site: SiteId,
+        /// `image` or `compute`; the agent if not given
+        service: Option<String>,
     },
-    /// Start a killed agent again
+    /// Start again what was killed
     Start {
-        /// Which
+        /// Whose
         site: SiteId,
+        /// `image` or `compute`; the agent if not given
+        service: Option<String>,
     },
 }
 
@@ -72,6 +82,7 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     let mut line = serde_json::to_vec(order).map_err(std::io::Error::other).map_err(away)?;
     line.push(b'\n');
     stream.write_all(&line).await.map_err(away)?;
+    output.status("waiting until the sites have noticed ...");
     let mut answer = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut answer).await.map_err(away)?;
     let answer: Answer =
@@ -113,8 +124,7 @@ impl Control {
     pub(super) async fn serve(&self, stage: &mut Stage) {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else { continue };
-            let limit = std::time::Duration::from_secs(10);
-            let _late = tokio::time::timeout(limit, answer(stream, stage)).await;
+            let _late = tokio::time::timeout(PATIENCE, answer(stream, stage)).await;
         }
     }
 }
@@ -142,25 +152,34 @@ async fn answer(mut stream: UnixStream, stage: &mut Stage) -> std::io::Result<()
 }
 
 async fn carry_out(order: Order, stage: &mut Stage) -> Result<String, String> {
-    match order {
+    let done = match order {
         Order::Cut { sites } => {
             let links = stage.set_cut(&sites, true)?;
-            Ok(format!("{} cut; each site goes on alone", counted(links, "link")))
+            let who = if sites.is_empty() { "each site goes on alone" } else { "both sides go on" };
+            format!("{} cut; {who}", counted(links, "link"))
         }
         Order::Heal { sites } => {
             let links = stage.set_cut(&sites, false)?;
-            Ok(format!(
-                "{} healed; the sites find each other within a second",
-                counted(links, "link")
-            ))
+            format!("{} healed", counted(links, "link"))
         }
-        Order::Stop { site } => {
-            stage.kill(&site).await?;
-            Ok(format!("the agent of {site} was killed; `cheops demo start {site}` starts it"))
+        Order::Stop { site, service } => {
+            stage.kill(&site, service.as_deref()).await?;
+            let (what, more) = (called(service.as_deref()), service.map(|name| format!(" {name}")));
+            let again = format!("cheops demo start {site}{}", more.unwrap_or_default());
+            format!("{what} of {site} was killed; `{again}` starts it")
         }
-        Order::Start { site } => {
-            stage.revive(&site)?;
-            Ok(format!("the agent of {site} goes on where it was stopped"))
+        Order::Start { site, service } => {
+            stage.revive(&site, service.as_deref()).await?;
+            format!("{} of {site} goes on where it was stopped", called(service.as_deref()))
         }
-    }
+    };
+    // So that whatever is typed next finds the sites as one would expect.
+    Ok(match stage.settled(SETTLING).await {
+        Ok(()) => done,
+        Err(_) => format!("{done}; the sites have yet to notice"),
+    })
+}
+
+fn called(service: Option<&str>) -> String {
+    service.map_or_else(|| "the agent".to_owned(), |name| format!("the {name} service"))
 }

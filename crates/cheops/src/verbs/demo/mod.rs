@@ -3,7 +3,7 @@
 //!
 //! Everything is real: agents are processes of their own, joined by QUIC through relays that the
 //! demo can stop. `stage` starts and ends it all, `control` takes orders from other terminals,
-//! `script` plays the technical report's file experiment, `tour` says what to try.
+//! `script` plays a part by itself and checks what comes of it, `tour` says what to try.
 
 mod control;
 mod script;
@@ -14,7 +14,8 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::control::{Control, Order};
-use self::stage::Stage;
+use self::script::Part;
+use self::stage::{Scheme, Stage};
 use crate::failure::{Failure, Verdict};
 use crate::output::Output;
 
@@ -25,16 +26,19 @@ While a demo runs, from another terminal:
   cheops demo heal                all links are whole again
   cheops demo stop site2          that site's agent is killed (kill -9)
   cheops demo start site2         and started again
+  cheops demo stop site2 image    that site's image service is killed
 
 Examples:
   cheops demo
   cheops demo --sites 5
-  cheops demo --script            play the file experiment on its own, then end";
+  cheops demo --script            play all by itself, check it, and end
+  cheops demo --script collaborations";
 
 /// Try it: a few sites on this machine, and links that can be cut
 ///
-/// Starts that many sites, each with its own agent, log, folder and a small key-value service, and
-/// prints commands to paste. Ctrl-C ends all of it and leaves nothing behind.
+/// Starts that many sites, each with its own agent, log, folder and services, and prints commands to
+/// paste. Ctrl-C ends all of it and leaves nothing behind. With Node, a sample application of two
+/// services runs at each site, to try scopes with.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -44,9 +48,17 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 3, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(2..=9))]
     sites: u8,
-    /// Play the technical report's file experiment, tell what happens, and end
-    #[arg(long)]
-    script: bool,
+    /// Play a part without anyone at the keyboard, tell what happens, and end; fails if something
+    /// else happens than it should
+    #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "all")]
+    script: Option<Part>,
+}
+
+/// Who says what happens.
+enum Plan {
+    Script(Part),
+    /// Whoever reads what to try, from other terminals.
+    Tour(Control),
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
@@ -69,7 +81,13 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
     let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
     // A script's links are its own: another demo may run beside it.
-    let control = if arguments.script { None } else { Some(Control::listen().await?) };
+    let (plan, scheme) = match arguments.script {
+        Some(_) if arguments.sites < script::SITES => {
+            return Err(Failure::caller(format!("the script needs {} sites", script::SITES)));
+        }
+        Some(part) => (Plan::Script(part), Scheme::Any),
+        None => (Plan::Tour(Control::listen().await?), Scheme::Usual),
+    };
     let ended = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -79,14 +97,14 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
     };
     tokio::pin!(ended);
     let mut stage = tokio::select! {
-        stage = Stage::start(usize::from(arguments.sites), output) => stage?,
+        stage = Stage::start(usize::from(arguments.sites), scheme, output) => stage?,
         () = &mut ended => return Ok(Verdict::Fine),
     };
     let told = tokio::select! {
         told = async {
-            match control {
-                None => script::play(&mut stage, output).await,
-                Some(control) => {
+            match plan {
+                Plan::Script(part) => script::play(part, &mut stage, output).await,
+                Plan::Tour(control) => {
                     tour::print(&stage, output)?;
                     control.serve(&mut stage).await;
                     Ok(Verdict::Fine)

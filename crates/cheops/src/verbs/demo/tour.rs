@@ -3,77 +3,28 @@
 use super::stage::{Site, Stage};
 use crate::agent::USUAL_ADDRESS;
 use crate::failure::Failure;
-use crate::look::{ACCENT, BOLD, DIM, styled};
+use crate::look::{ACCENT, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::Output;
 
+/// What it shows, and what to paste.
+type Step = (&'static str, Vec<String>);
+
 pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
-    let names: Vec<String> = stage.sites.iter().map(|site| site.name.to_string()).collect();
-    let everywhere = names.join(" & ");
-    let (Some(first), Some(second)) = (stage.sites.first(), stage.sites.get(1)) else {
-        return Ok(());
-    };
+    let [first, second, ..] = stage.sites.as_slice() else { return Ok(()) };
     output.line("")?;
-    for line in stage.overview() {
-        output.line(line)?;
+    for site in &stage.sites {
+        overview(site, output)?;
     }
-    // The first site is where commands go that say nothing else.
-    let at = |site: &Site| match site.api == USUAL_ADDRESS {
-        true => String::new(),
-        false => format!(" --agent {}", site.api),
-    };
-    let steps = [
-        (
-            "Make a file at every site, and look at it",
-            vec![
-                format!(
-                    "cheops exec{} --id motd --sites '{everywhere}' --type set --profile file -- 'echo hello > motd.txt'",
-                    at(first)
-                ),
-                format!("cheops show{} --id motd -- cat motd.txt", at(second)),
-            ],
-        ),
-        (
-            "Cut all links; every site goes on alone",
-            vec![
-                "cheops demo cut".to_owned(),
-                format!(
-                    "cheops exec{} --id motd --type add --wait local -- 'echo left >> motd.txt'",
-                    at(first)
-                ),
-                format!(
-                    "cheops exec{} --id motd --type set --wait local -- 'echo middle > motd.txt'",
-                    at(second)
-                ),
-                format!("cheops sites{}", at(first)),
-            ],
-        ),
-        (
-            "Heal; all sites agree, and say why",
-            vec![
-                "cheops demo heal".to_owned(),
-                format!("cheops show{} --id motd -- cat motd.txt", at(first)),
-                format!("cheops explain{} motd", at(second)),
-            ],
-        ),
-        (
-            "The same with a REST service",
-            vec![
-                format!(
-                    "cheops http{} --id greeting --sites '{everywhere}' --type put --profile http --service kv PUT /kv/greeting --body hello",
-                    at(first)
-                ),
-                format!("curl {}/kv/greeting", second.service),
-            ],
-        ),
-        ("Watch what happens, live", vec![format!("cheops watch{}", at(first))]),
-    ];
-    for (what, commands) in steps {
-        output.line("")?;
-        output.line(styled(BOLD, what))?;
-        for command in commands {
-            output.line(format!("  {}", styled(ACCENT, command)))?;
+    let names: Vec<String> = stage.sites.iter().map(|site| site.name.to_string()).collect();
+    steps(operations(first, second, &names.join(" & ")), output)?;
+    match &stage.lacks {
+        None => steps(collaborations(&stage.sites), output)?,
+        Some(lacks) => {
+            output.line(format!("\n{}", styled(WARN, format!("There would be more: {lacks}"))))?;
         }
     }
+    let watching = vec![format!("cheops watch{}", agent_of(first))];
+    steps(vec![("Watch what happens, live", watching)], output)?;
     output.line("")?;
     output.line(styled(DIM, "Paste these into another terminal. Ctrl-C ends everything here."))?;
     if let Some(folder) = not_in_path() {
@@ -81,6 +32,151 @@ pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
         output.line(format!("  {}", styled(ACCENT, format!("export PATH=\"{folder}:$PATH\""))))?;
     }
     Ok(())
+}
+
+/// What runs at a site.
+fn overview(site: &Site, output: &mut Output) -> Result<(), Failure> {
+    let services = site.services.iter().map(|service| (service.name, service.proxy.to_string()));
+    let kv = ("kv", site.kv.trim_start_matches("http://").to_owned());
+    let places: Vec<String> =
+        services.chain([kv]).map(|(name, address)| format!("{name} {address}")).collect();
+    output.line(format!("  {}  {}", styled(BOLD, &site.name), styled(GOOD, &site.api)))?;
+    output.line(styled(DIM, format!("         {}", places.join(", "))))?;
+    Ok(output.line(styled(DIM, format!("         files in {}", site.files.display())))?)
+}
+
+fn steps(steps: Vec<Step>, output: &mut Output) -> Result<(), Failure> {
+    for (what, commands) in steps {
+        output.line("")?;
+        output.line(styled(BOLD, what))?;
+        for command in commands {
+            output.line(format!("  {}", styled(ACCENT, command)))?;
+        }
+    }
+    Ok(())
+}
+
+/// How a command says that it is for that site. The first one is asked if nothing is said.
+fn agent_of(site: &Site) -> String {
+    match site.api == USUAL_ADDRESS {
+        true => String::new(),
+        false => format!(" --agent {}", site.api),
+    }
+}
+
+fn operations(first: &Site, second: &Site, everywhere: &str) -> Vec<Step> {
+    let (first_at, second_at) = (agent_of(first), agent_of(second));
+    vec![
+        (
+            "Make a file at every site, and look at it",
+            vec![
+                format!(
+                    "cheops exec{first_at} --id motd --sites '{everywhere}' --type set --profile file -- 'echo hello > motd.txt'"
+                ),
+                format!("cheops show{second_at} --id motd -- cat motd.txt"),
+            ],
+        ),
+        (
+            "Cut all links; every site goes on alone",
+            vec![
+                "cheops demo cut".to_owned(),
+                format!(
+                    "cheops exec{first_at} --id motd --type add --wait local -- 'echo left >> motd.txt'"
+                ),
+                format!(
+                    "cheops exec{second_at} --id motd --type set --wait local -- 'echo middle > motd.txt'"
+                ),
+                format!("cheops sites{first_at}"),
+            ],
+        ),
+        (
+            "Heal; all sites agree, and say why",
+            vec![
+                "cheops demo heal".to_owned(),
+                format!("cheops show{first_at} --id motd -- cat motd.txt"),
+                format!("cheops explain{second_at} motd"),
+            ],
+        ),
+        (
+            "The same with a REST service",
+            vec![
+                format!(
+                    "cheops http{first_at} --id greeting --sites '{everywhere}' --type put --profile http --service kv PUT /kv/greeting --body hello"
+                ),
+                format!("curl {}/kv/greeting", second.kv),
+            ],
+        ),
+    ]
+}
+
+/// One step for each kind of scope. Variables of the shell keep ids from one command to the next.
+fn collaborations(sites: &[Site]) -> Vec<Step> {
+    let place = |site: &Site, service: &str| {
+        let found = site.service(service);
+        found.map_or_else(String::new, |service| format!("http://{}/v1", service.proxy))
+    };
+    let [first, second, ..] = sites else { return Vec::new() };
+    let (one, two) = (&first.name, &second.name);
+    // Of three sites, the last one stands in; of two, the one that is asked.
+    let other = &sites.get(2).unwrap_or(first).name;
+    let [image, image_two] = [first, second].map(|site| place(site, "image"));
+    let compute = place(first, "compute");
+    let id = r#"sed 's/.*"id":"//;s/".*//'"#;
+    vec![
+        (
+            "Sharing: a server at one site, from an image that only another has",
+            vec![
+                format!("id=$(curl -s -d '{{\"name\": \"debian\"}}' {image_two}/images | {id})"),
+                format!("curl -X PUT -d bits {image_two}/images/$id/file"),
+                format!(
+                    "curl -d '{{\"name\": \"web\", \"image\": \"'$id'\"}}' -H 'X-Scope: {{compute: {one}, image: {two}}}' {compute}/servers"
+                ),
+            ],
+        ),
+        (
+            "Replication: an image made and kept at two sites, changed at both during a cut",
+            vec![
+                format!(
+                    "id=$(curl -s -d '{{\"name\": \"alpine\"}}' -H 'X-Scope: {{image: {one} & {two}}}' {image}/images | {id})"
+                ),
+                format!("curl -X PUT -d bits {image}/images/$id/file"),
+                format!("until curl -sf {image_two}/images/$id/file; do sleep 1; done"),
+                format!("cheops demo cut {one} {two}"),
+                format!("curl -X PATCH -d '{{\"os\": \"linux\"}}' {image}/images/$id"),
+                format!("curl -X PATCH -d '{{\"version\": 3}}' {image_two}/images/$id"),
+                "cheops demo heal".to_owned(),
+                format!("curl {image}/images/$id {image_two}/images/$id"),
+            ],
+        ),
+        (
+            "Cross: one server over two sites, with half of its cpus at each",
+            vec![
+                format!(
+                    "curl -d '{{\"name\": \"big\", \"image\": \"'$id'\", \"cpus\": 6}}' -H 'X-Scope: {{compute: {one} % {two}}}' {compute}/servers"
+                ),
+                format!("curl -H 'X-Scope: {{compute: {one} % {two}}}' {compute}/capacity"),
+            ],
+        ),
+        (
+            "Otherwise: who answers is in X-Cheops-Site",
+            vec![
+                format!("curl -i -H 'X-Scope: {{image: {two} ; {other}}}' {image}/images"),
+                format!("cheops demo stop {two}"),
+                format!("curl -i -H 'X-Scope: {{image: {two} ; {other}}}' {image}/images"),
+                format!("cheops demo start {two}"),
+            ],
+        ),
+        (
+            "Around: the nearest that works; `cheops with` sets the scope for any program",
+            vec![
+                format!("cheops demo stop {one} image"),
+                format!(
+                    "cheops with --scope '{{image: around({one}, 10ms)}}' -- curl -i {image}/images"
+                ),
+                format!("cheops demo start {one} image"),
+            ],
+        ),
+    ]
 }
 
 /// The folder of this program, if a shell would not look there.

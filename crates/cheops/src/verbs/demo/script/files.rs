@@ -2,35 +2,28 @@
 //! links cut, one operation per site, and healed; and why it ended so.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use cheops_api::{Action, Client, ResourceState, ShellAction, Show, Submit, SubmitEvent, Wait};
+use cheops_api::{Action, ResourceState, ShellAction, Show, Submit, SubmitEvent, Wait};
 
-use super::stage::Stage;
-use crate::failure::{Failure, Verdict};
-use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, styled};
-use crate::output::{Format, Output};
-use crate::text::{counted, hanging, printable};
-
-/// How long the sites may take to agree.
-const PATIENCE: Duration = Duration::from_secs(30);
+use super::Script;
+use crate::failure::Failure;
+use crate::look::{ACCENT, BAD, BOLD, GOOD, styled};
+use crate::text::{hanging, printable};
 
 /// What is done at each of three sites, and of which type it is.
 const OPERATIONS: [(&str, &str); 3] =
     [("add", "echo left >> FILE"), ("set", "echo middle > FILE"), ("add", "echo right >> FILE")];
 
-pub(super) async fn play(stage: &mut Stage, output: &mut Output) -> Result<Verdict, Failure> {
-    let mut script = Script { stage, output };
+pub(super) async fn play(script: &mut Script<'_>) -> Result<(), Failure> {
     script.heading("One after the other, every site in reach of the others")?;
     for at in 0..OPERATIONS.len() {
         script.operate(at, "sequential", Wait::All).await?;
     }
-    let first = script.ending("sequential", "middle\nright\n").await?;
+    script.ending("sequential", "middle\nright\n").await?;
 
     script.heading("The same with all links cut: every site goes on alone")?;
     script.operate_to_begin("apart").await?;
-    script.cut(true)?;
-    script.nobody_is_heard().await?;
+    script.cut(&[]).await?;
     for at in 0..OPERATIONS.len() {
         script.operate(at, "apart", Wait::Local).await?;
     }
@@ -40,15 +33,9 @@ pub(super) async fn play(stage: &mut Stage, output: &mut Output) -> Result<Verdi
         script.output.line(format!("  {} holds {}", styled(BOLD, site), on_one_line(&held)))?;
     }
     script.heading("The links are healed")?;
-    script.cut(false)?;
-    let second = script.ending("apart", "middle\n").await?;
-    script.why("apart").await?;
-    Ok(if first && second { Verdict::Fine } else { Verdict::Problems })
-}
-
-struct Script<'a> {
-    stage: &'a mut Stage,
-    output: &'a mut Output,
+    script.heal().await?;
+    script.ending("apart", "middle\n").await?;
+    script.why("apart").await
 }
 
 fn on_one_line(text: &str) -> String {
@@ -57,17 +44,6 @@ fn on_one_line(text: &str) -> String {
 }
 
 impl Script<'_> {
-    fn heading(&mut self, text: &str) -> Result<(), Failure> {
-        if self.output.format == Format::Table {
-            self.output.line(format!("\n{}", styled(BOLD, text)))?;
-        }
-        Ok(())
-    }
-
-    fn client(&self, at: usize) -> Result<Client, Failure> {
-        self.stage.sites[at].client()
-    }
-
     /// The resource needs to be known everywhere before the sites are parted.
     async fn operate_to_begin(&mut self, id: &str) -> Result<(), Failure> {
         self.hand_in(0, id, "set", "echo init > FILE", Wait::All).await
@@ -117,25 +93,6 @@ impl Script<'_> {
         Ok(())
     }
 
-    fn cut(&mut self, cut: bool) -> Result<(), Failure> {
-        let links = self.stage.set_cut(&[], cut).map_err(Failure::ours)?;
-        let what = if cut { "cut" } else { "healed" };
-        self.output.line(styled(DIM, format!("  {} {what}", counted(links, "link"))))?;
-        Ok(())
-    }
-
-    async fn nobody_is_heard(&mut self) -> Result<(), Failure> {
-        for at in 0..self.stage.sites.len() {
-            let client = self.client(at)?;
-            self.until("the cut is noticed", async || {
-                let sites = client.sites().await?.sites;
-                Ok(sites.iter().all(|site| site.state != cheops_api::SiteState::Up))
-            })
-            .await?;
-        }
-        Ok(())
-    }
-
     async fn held_at(&self, at: usize, id: &str) -> Result<String, Failure> {
         let show = Show {
             command: format!("cat {id}.txt"),
@@ -147,7 +104,7 @@ impl Script<'_> {
     }
 
     /// Waits until all sites agree, and says whether they hold what the report found.
-    async fn ending(&mut self, id: &str, published: &str) -> Result<bool, Failure> {
+    async fn ending(&mut self, id: &str, published: &str) -> Result<(), Failure> {
         let mut held = BTreeSet::new();
         for at in 0..self.stage.sites.len() {
             let client = self.client(at)?;
@@ -159,21 +116,8 @@ impl Script<'_> {
         }
         let agreed = held.len() == 1 && held.contains(published);
         let values: Vec<_> = held.iter().map(|value| on_one_line(value)).collect();
-        let line = match agreed {
-            true => {
-                styled(GOOD, format!("  all sites hold {}, as the report has it", values.join(" ")))
-            }
-            false => styled(
-                BAD,
-                format!(
-                    "  the sites hold {}; the report has {}",
-                    values.join(" or "),
-                    on_one_line(published)
-                ),
-            ),
-        };
-        self.output.line(line)?;
-        Ok(agreed)
+        let what = format!("all sites hold {}, as the report has it", on_one_line(published));
+        self.claim(&what, agreed, &values.join(" or "))
     }
 
     async fn why(&mut self, id: &str) -> Result<(), Failure> {
@@ -184,20 +128,5 @@ impl Script<'_> {
             self.output.line(hanging("  ", &printable(&decision.sentence), width))?;
         }
         Ok(())
-    }
-
-    async fn until(
-        &self,
-        what: &str,
-        holds: impl AsyncFn() -> Result<bool, Failure>,
-    ) -> Result<(), Failure> {
-        let waiting = async {
-            while !holds().await? {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            Ok(())
-        };
-        let late = || Err(Failure::ours(format!("it never came true that {what}")));
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
     }
 }

@@ -1,0 +1,193 @@
+//! The demo's sites: processes, folders and links.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `site` | one site: its folder, config, agent and services |
+//! | `imagery` | the sample application, run by Node |
+//! | `links`, `ports` | ways between sites that can be cut, and where to listen |
+
+mod imagery;
+mod links;
+mod ports;
+mod site;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cheops_agent::mesh;
+use cheops_api::SiteState;
+use cheops_core::model::SiteId;
+
+use self::imagery::Imagery;
+use self::links::Links;
+use self::ports::Ports;
+use self::site::Setting;
+use crate::failure::Failure;
+use crate::look::{DIM, styled};
+use crate::output::Output;
+
+pub(super) use self::ports::Scheme;
+pub(super) use self::site::Site;
+
+/// How long the sites may take to come up.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// All of it. Ends with the process that made it, whatever happens to that.
+pub(super) struct Stage {
+    pub(super) sites: Vec<Site>,
+    /// What this machine lacks to run the sample application, if that does not run.
+    pub(super) lacks: Option<String>,
+    links: Links,
+    program: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+fn cannot(what: &str) -> impl FnOnce(std::io::Error) -> Failure {
+    let what = format!("the demo cannot {what}");
+    move |error| Failure::ours(what).because(error)
+}
+
+impl Stage {
+    pub(super) async fn start(
+        count: usize,
+        scheme: Scheme,
+        output: &mut Output,
+    ) -> Result<Self, Failure> {
+        let dir = tempfile::Builder::new()
+            .prefix("cheops-demo-")
+            .tempdir()
+            .map_err(cannot("make a folder"))?;
+        let program = std::env::current_exe().map_err(cannot("find its own program"))?;
+        let authority = dir.path().join("mesh");
+        let failed = |error| Failure::ours("the demo cannot make a mesh").because(error);
+        mesh::create(&authority).map_err(failed)?;
+        let names = (1..=count).filter_map(|n| SiteId::new(&format!("site{n}")).ok());
+        let addresses = ports::for_datagrams(count).map_err(cannot("find free ports"))?;
+        let named: Vec<_> = names.zip(addresses).collect();
+        let links = Links::between(&named).await.map_err(cannot("make links"))?;
+        output.aside(styled(DIM, format!("starting {count} sites ...")));
+        let lacks = imagery::lacks().await;
+        let imagery = match lacks {
+            None => Some(Imagery::write(&dir.path().join("imagery"))),
+            Some(_) => None,
+        };
+        let imagery = imagery.transpose().map_err(cannot("write the sample application"))?;
+        let mut ports = Ports::new(scheme);
+        let mut stage = Self { sites: Vec::new(), lacks, links, program, _dir: dir };
+        for (at, (name, address)) in named.iter().enumerate() {
+            let folder = stage._dir.path().join(name.as_str());
+            let setting = Setting {
+                program: &stage.program,
+                imagery: imagery.as_ref(),
+                links: &stage.links,
+                folder: &folder,
+                at,
+            };
+            let site = Site::set(name, *address, &setting, &mut ports).await?;
+            mesh::issue(&authority, name, &folder.join("identity.pem")).map_err(failed)?;
+            stage.sites.push(site);
+        }
+        drop(ports);
+        for site in &mut stage.sites {
+            site.start_agent(&stage.program).map_err(cannot("start an agent"))?;
+        }
+        stage.settled(PATIENCE).await?;
+        Ok(stage)
+    }
+
+    /// Waits until every site that runs hears those that it can hear, has told them all it knows,
+    /// and has noticed that it hears nobody else.
+    pub(super) async fn settled(&mut self, patience: Duration) -> Result<(), Failure> {
+        let waiting = async {
+            for at in 0..self.sites.len() {
+                while self.sites[at].is_up() && !self.knows_who_is_there(at).await? {
+                    self.sites[at].still_runs()?;
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            }
+            Ok(())
+        };
+        let late = || Failure::ours("the sites did not find out in time who can be heard");
+        tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn knows_who_is_there(&self, at: usize) -> Result<bool, Failure> {
+        let site = &self.sites[at];
+        let Ok(seen) = site.client()?.sites().await else { return Ok(false) };
+        // A broken link has no round trip. That the site behind it is away may be said later.
+        let hears = |other: &Site| {
+            let mut seen = seen.sites.iter();
+            let seen = seen.find(|seen| seen.site == other.name.as_str())?;
+            (seen.state == SiteState::Up && seen.round_trip_ms.is_some()).then_some(seen)
+        };
+        let mut others = self.sites.iter().filter(|other| other.name != site.name);
+        Ok(others.all(|other| {
+            match other.is_up() && self.links.are_whole(&site.name, &other.name) {
+                true => hears(other).is_some_and(|seen| seen.behind_on == 0),
+                false => hears(other).is_none(),
+            }
+        }))
+    }
+
+    /// Cuts, or heals, the link between these two; all links if nobody is named.
+    pub(super) fn set_cut(&mut self, sites: &[SiteId], cut: bool) -> Result<usize, String> {
+        for site in sites {
+            self.known(site)?;
+        }
+        Ok(self.links.set_cut(sites, cut))
+    }
+
+    fn known(&mut self, site: &SiteId) -> Result<&mut Site, String> {
+        let found = self.sites.iter_mut().find(|known| known.name == *site);
+        found.ok_or_else(|| format!("there is no site `{site}` in this demo"))
+    }
+
+    /// Kills an agent as a power cut would, or one of the services of its site.
+    pub(super) async fn kill(
+        &mut self,
+        site: &SiteId,
+        service: Option<&str>,
+    ) -> Result<(), String> {
+        let found = self.known(site)?;
+        let killed = match service {
+            None => found.kill_agent().await,
+            Some(name) => found.service_mut(name)?.kill().await,
+        };
+        match killed {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("`{}` of {site} does not run", service.unwrap_or("agent"))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Starts what was killed again.
+    pub(super) async fn revive(
+        &mut self,
+        site: &SiteId,
+        service: Option<&str>,
+    ) -> Result<(), String> {
+        let program = self.program.clone();
+        let found = self.known(site)?;
+        let revived = match service {
+            None if found.is_up() => Ok(false),
+            None => found.start_agent(&program).map(|()| true),
+            Some(name) => found.service_mut(name)?.revive().await,
+        };
+        match revived {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("`{}` of {site} runs already", service.unwrap_or("agent"))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Ends all of it, in order.
+    pub(super) async fn end(mut self) {
+        for site in &mut self.sites {
+            site.tell_to_stop();
+        }
+        for site in &mut self.sites {
+            site.ended().await;
+        }
+    }
+}
