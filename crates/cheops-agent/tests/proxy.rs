@@ -415,17 +415,63 @@ async fn shouting() -> SocketAddr {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn client_and_service_may_go_over_to_another_protocol() {
-    let upstream = shouting().await;
-    let stage = Stage::with(
-        1,
-        &format!("[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"),
-    )
-    .await;
-    let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
-    let ask = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\nhello";
-    client.write_all(ask.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
-    assert!(answer.ends_with("\r\n\r\nHELLO"), "{answer}");
+    for scope in ["", "X-Scope: x: site2\r\n"] {
+        let upstream = shouting().await;
+        let service = |site: usize| {
+            // Only the last site has one that is there.
+            let upstream = if scope.is_empty() || site == 1 { upstream.port() } else { 9 };
+            format!(
+                "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\n\
+                 upstream = \"http://127.0.0.1:{upstream}\"\n"
+            )
+        };
+        let stage = Stage::each(if scope.is_empty() { 1 } else { 2 }, service).await;
+        let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+        let ask = format!(
+            "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n{scope}\r\nhello"
+        );
+        client.write_all(ask.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
+        assert!(answer.to_lowercase().contains("upgrade: shout"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\nHELLO"), "{answer}");
+    }
+}
+
+/// A service that answers with the trailer it was sent as a trailer of its own.
+async fn with_trailers(request: Request) -> Response<Body> {
+    let body = request.into_body().collect().await.unwrap();
+    let sent = body.trailers().and_then(|trailers| trailers.get("x-sum").cloned());
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-sum-seen", sent.unwrap_or(http::HeaderValue::from_static("none")));
+    let frames = [
+        Ok::<_, std::io::Error>(http_body::Frame::data(body.to_bytes())),
+        Ok(http_body::Frame::trailers(trailers)),
+    ];
+    let body = http_body_util::StreamBody::new(futures_util::stream::iter(frames));
+    Response::builder().header("trailer", "x-sum-seen").body(Body::new(body)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trailers_travel_within_a_site_and_between_sites() {
+    let upstream = listen(Router::new().fallback(any(with_trailers))).await;
+    let service = |_| {
+        format!(
+            "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
+        )
+    };
+    let stage = Stage::each(2, service).await;
+    for scope in ["", "X-Scope: x: site2\r\n"] {
+        let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+        let ask = format!(
+            "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n{scope}\
+             Transfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n4\r\nbody\r\n0\r\nx-sum: 7\r\n\r\n"
+        );
+        client.write_all(ask.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("body"), "{answer}");
+        assert!(answer.contains("x-sum-seen: 7"), "{scope}{answer}");
+    }
 }

@@ -184,9 +184,9 @@ impl Refused {
     }
 
     pub(super) fn no_upgrade(protocol: &str) -> Self {
-        let detail = format!("an upgrade to `{protocol}` is not passed on to another site");
+        let detail = format!("an upgrade to `{protocol}` cannot run at several sites at once");
         Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
-            .hint("connect to that site's own proxy")
+            .hint("name one site for it, as in `image: paris`")
     }
 
     pub(super) fn into_response(self) -> Response<Body> {
