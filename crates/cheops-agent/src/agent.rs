@@ -174,7 +174,12 @@ impl Agent {
         let peers = Peers::bind(&me, random(), mesh, others)?;
         let mesh_address = peers.local_address();
 
-        let replicas = Replicas::new(config.site.clone());
+        let prefix = |service: &crate::config::ServiceConfig| {
+            let prefix = service.upstream.path().trim_end_matches('/');
+            (service.name.to_string(), prefix.to_owned())
+        };
+        let prefixes = config.services.iter().map(prefix).collect();
+        let replicas = Replicas::of(config.site.clone(), prefixes);
         let memory = Remembered::new(config.proxy.remember);
         let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
         let start = driver::Start {

@@ -249,6 +249,7 @@ impl Torture {
 
     fn liveness(&mut self) -> Result<(), Violation> {
         self.world.crash_chance = 0;
+        self.world.everyone_is_there();
         self.world.network.heal_all();
         self.world.network.weather = Weather::default();
         let until = self.world.now_ms + LIVENESS_MS;

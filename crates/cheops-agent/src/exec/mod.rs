@@ -190,6 +190,8 @@ impl Executor {
             let asked = Asked {
                 operation: &operation.id,
                 again: job.again,
+                repeats: !matches!(operation.kind.as_str(), "post"),
+                is_ours: operation.id.0.author.site.as_str() == inner.site,
                 service,
                 method,
                 path,

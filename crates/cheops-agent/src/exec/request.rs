@@ -51,8 +51,23 @@ const KEPT: [HeaderName; 8] = [
 /// The longest value of one.
 const LONGEST_KEPT: usize = 4 * 1024;
 
+/// Headers that make a request depend on what its sender saw.
+const CONDITIONS: [HeaderName; 5] = [
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+];
+
 /// A body may take a second more for so many bytes.
 const A_SECONDS: u64 = 1024 * 1024;
+
+/// So much of an answer to a creation is looked into for the new id.
+const LONGEST_CREATED: usize = 1024 * 1024;
+
+/// From this size on, a body may be let go while its operation is kept.
+const MAY_BE_GONE: u64 = 64 * 1024;
 
 /// The longest body that is looked into for ids.
 const LONGEST_READ: u64 = 1024 * 1024;
@@ -70,6 +85,10 @@ pub(super) struct Asked<'o> {
     pub(super) operation: &'o OperationId,
     /// Whether it was begun before, and may have been carried out.
     pub(super) again: bool,
+    /// Whether operations of its type may be run twice.
+    pub(super) repeats: bool,
+    /// Whether it was handed in at this site.
+    pub(super) is_ours: bool,
     pub(super) service: &'o str,
     pub(super) method: &'o str,
     pub(super) path: &'o str,
@@ -105,16 +124,23 @@ impl Services {
         let deadline = tokio::time::Instant::now() + limit;
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
         let answer = match answer {
+            Err(_) if is_repeatable(&asked) => {
+                let reason = format!("service `{}` did not answer in time", asked.service);
+                return not_yet(&asked, reason, true);
+            }
             Err(_) => return Outcome::TimedOut { limit_ms: web::millis(limit) },
             Ok(Err(error)) => return broken(&asked, upstream, &error),
             Ok(Ok(answer)) => answer,
         };
         let (head, mut body) = answer.into_parts();
-        if is_to_be_repeated(&asked, head.status.as_u16()) {
+        if is_repeatable(&asked) && matches!(head.status.as_u16(), 502..=504) {
             let reason = format!("service `{}` answered {}", asked.service, head.status);
-            return not_yet(&asked, reason);
+            return not_yet(&asked, reason, true);
         }
-        let mut output = Capture::new(self.output_limit);
+        // An id may come late in an answer.
+        let creates = asked.replica.is_some_and(|replica| replica.act == Act::Creates);
+        let limit = if creates { LONGEST_CREATED } else { 0 };
+        let mut output = Capture::new(self.output_limit.max(limit));
         let reading = async {
             while let Some(frame) = body.frame().await {
                 let Ok(frame) = frame else { return false };
@@ -141,6 +167,9 @@ impl Services {
         };
         let already = match replica.act {
             Act::Deletes => rules.already_gone.contains(&status),
+            Act::Changes if asked.method == "DELETE" => {
+                asked.again && rules.already_gone.contains(&status)
+            }
             // A patch that is refused the second time may have been refused the first time.
             Act::Changes if asked.method != "PUT" => false,
             _ => asked.again && rules.already_done.contains(&status),
@@ -154,6 +183,10 @@ impl Services {
             if local_id.is_none() {
                 (done, output) = (false, nameless(asked.service, &output));
             }
+        }
+        if output.text.len() > self.output_limit {
+            output.text.truncate(output.text.floor_char_boundary(self.output_limit));
+            output.truncated = true;
         }
         Outcome::Answered { status, headers: kept(&head.headers), output, done, local_id }
     }
@@ -173,9 +206,20 @@ impl Services {
             .and_then(|_| replicas.rename_path(asked.service, asked.path, Towards::Service));
         let uri = address(upstream, renamed.as_deref().unwrap_or(asked.path))?;
         let mut headers = passed_on(asked.headers)?;
+        if asked.replica.is_some() && (asked.again || !asked.is_ours) {
+            // They speak of what the user saw, and that was this request's first run.
+            CONDITIONS.iter().for_each(|name| drop(headers.remove(name)));
+        }
         let operation = HeaderValue::try_from(asked.operation.to_string())
             .map_err(|error| error.to_string())?;
         headers.insert(OPERATION, operation);
+        if let Some(file) = asked.body.filter(|file| file.size >= MAY_BE_GONE) {
+            let (content, blob) = (Arc::clone(content), file.blob);
+            let opened = tokio::task::spawn_blocking(move || content.open(&blob).map(drop)).await;
+            if !matches!(opened, Ok(Ok(()))) {
+                return Err("its body is not kept any more: every site had made use of it".into());
+            }
+        }
         let body = asked.body.map_or(FileBody::Empty, |file| {
             let (content, blob) = (Arc::clone(content), file.blob);
             FileBody::File { pieces: pieces(move || content.open(&blob)), left: file.size }
@@ -223,9 +267,13 @@ fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
         let reason = format!("service `{service}` cannot be reached at `{upstream}`: {why}");
         // A replica that misses a change stays behind for good: it waits for its service instead.
         return match asked.replica {
-            Some(_) => not_yet(asked, reason),
+            Some(_) => not_yet(asked, reason, false),
             None => Outcome::NotStarted { reason },
         };
+    }
+    if is_repeatable(asked) {
+        let reason = format!("service `{service}` broke off before it answered: {why}");
+        return not_yet(asked, reason, true);
     }
     let text = format!(
         "service `{service}` at `{upstream}` broke off before it answered: {why}; the request may \
@@ -234,19 +282,18 @@ fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
     Outcome::answered(http::StatusCode::BAD_GATEWAY.as_u16(), Output::whole(text))
 }
 
-fn not_yet(asked: &Asked<'_>, reason: String) -> Outcome {
+fn not_yet(asked: &Asked<'_>, reason: String, in_doubt: bool) -> Outcome {
     tracing::warn!(operation = %asked.operation, reason, "a request waits for its service");
-    Outcome::NotYet { reason }
+    Outcome::NotYet { reason, in_doubt }
 }
 
-/// Whether an answer says that the service cannot do it now, and asking again does no harm.
-fn is_to_be_repeated(asked: &Asked<'_>, status: u16) -> bool {
-    let repeatable = match asked.replica.map(|replica| replica.act) {
+/// Whether a request can be made again where nobody knows whether it was carried out.
+fn is_repeatable(asked: &Asked<'_>) -> bool {
+    match asked.replica.map(|replica| replica.act) {
         Some(Act::CreatesAs | Act::Deletes) => true,
-        Some(Act::Changes) => matches!(asked.method, "PUT" | "PATCH" | "DELETE"),
+        Some(Act::Changes) => asked.repeats && matches!(asked.method, "PUT" | "PATCH" | "DELETE"),
         Some(Act::Creates) | None => false,
-    };
-    repeatable && matches!(status, 502..=504)
+    }
 }
 
 /// What is said where a service made something and did not say what it calls it.
@@ -281,7 +328,7 @@ fn address(upstream: &Uri, path: &str) -> Result<Uri, String> {
 fn passed_on(given: &[Header]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::with_capacity(given.len() + 1);
     for Header { name, value } in given {
-        let wrong = || format!("header `{name}: {value}` cannot be sent");
+        let wrong = || format!("header `{name}` cannot be sent");
         let key = HeaderName::try_from(name).map_err(|_| wrong())?;
         headers.append(key, HeaderValue::try_from(value).map_err(|_| wrong())?);
     }

@@ -88,15 +88,10 @@ fn file(file: &FileRef) -> wire::File {
 
 /// What is shown of a header. Whoever may look at operations need not be the one who made them.
 fn shown(header: &cheops_core::model::Header) -> &str {
-    const SECRET: [&str; 6] = [
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "x-auth-token",
-        "x-service-token",
-        "x-subject-token",
-    ];
-    let is_secret = SECRET.iter().any(|secret| header.name.eq_ignore_ascii_case(secret));
+    const SECRET: [&str; 7] =
+        ["auth", "token", "cookie", "secret", "password", "credential", "key"];
+    let name = header.name.to_ascii_lowercase();
+    let is_secret = SECRET.iter().any(|secret| name.contains(secret));
     if is_secret { "(not shown)" } else { &header.value }
 }
 
@@ -223,6 +218,7 @@ pub(super) fn resource(
             Progress::AwaitsOperator(operation) => Some(operation.to_string()),
             _ => None,
         },
+        waits_for: view.waits_for.clone(),
         replicant: view.replicant.as_ref().map(|replicant| {
             let at = |site: &SiteId| Some((site.to_string(), replicant.at(site)?.to_owned()));
             wire::Replicant {

@@ -3,6 +3,8 @@
 //! Everything begins with its length. Lengths are bounded before anything is read into memory,
 //! and nothing that arrives can make this panic.
 
+use std::collections::BTreeSet;
+
 use cheops_core::model::{BlobId, Incarnation, SiteId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -98,6 +100,8 @@ pub(super) enum Ask {
         is_empty: bool,
         /// What to go over to; then what follows is spoken after that.
         upgrade: Option<Vec<u8>>,
+        /// The sites that are to keep what it makes, if that was decided.
+        among: Option<BTreeSet<SiteId>>,
         method: String,
         path: String,
         headers: Vec<(String, Vec<u8>)>,

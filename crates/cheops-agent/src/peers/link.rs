@@ -282,9 +282,17 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                     let to = tunnel::To::Api;
                     tunnel::serve(&work.door, &from, to, head, receive, send).await
                 }
-                Ok(frame::Ask::Service { service, is_empty, upgrade, method, path, headers }) => {
+                Ok(frame::Ask::Service {
+                    service,
+                    is_empty,
+                    upgrade,
+                    among,
+                    method,
+                    path,
+                    headers,
+                }) => {
                     let head = (method, path, headers);
-                    let to = tunnel::To::Service { service, is_empty, upgrade };
+                    let to = tunnel::To::Service { service, is_empty, upgrade, among };
                     tunnel::serve(&work.door, &from, to, head, receive, send).await
                 }
                 Err(error) => Err(error),

@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 
 use self::frame::Hello;
 use self::link::Link;
-pub(crate) use self::tunnel::{Door, PassedOn, TunnelError};
+pub(crate) use self::tunnel::{Door, PassedOn, ToService, TunnelError};
 use crate::driver::Driver;
 use crate::mesh::Identity;
 

@@ -1,6 +1,7 @@
 //! Requests passed on to another site's agent, and taken from there: an HTTP request as head and
 //! body on a stream of its own, streamed both ways.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -60,9 +61,9 @@ impl Door {
 
     async fn answer(&self, to: &To, request: Request<Body>) -> Response<Body> {
         match (self.0.get(), to) {
-            (Some((_, proxies)), To::Service { service, upgrade, .. }) => {
+            (Some((_, proxies)), To::Service { service, upgrade, among, .. }) => {
                 let upgrade = upgrade.as_ref().and_then(|to| HeaderValue::from_bytes(to).ok());
-                proxies.answer_peer(service, request, upgrade).await
+                proxies.answer_peer(service, request, upgrade, among.clone()).await
             }
             (Some((router, _)), To::Api) => {
                 let Ok(response) = router.clone().oneshot(request).await;
@@ -79,6 +80,15 @@ impl Door {
     }
 }
 
+/// What a request to a service of another site comes with.
+pub(crate) struct ToService<'a> {
+    pub(crate) name: &'a str,
+    /// What to go over to.
+    pub(crate) upgrade: Option<&'a HeaderValue>,
+    /// The sites that are to keep what it makes, if that was decided.
+    pub(crate) among: Option<&'a BTreeSet<SiteId>>,
+}
+
 /// For whom a request of another agent is.
 pub(super) enum To {
     /// This agent's own API.
@@ -89,6 +99,8 @@ pub(super) enum To {
         is_empty: bool,
         /// What to go over to.
         upgrade: Option<Vec<u8>>,
+        /// The sites that are to keep what it makes.
+        among: Option<BTreeSet<SiteId>>,
     },
 }
 
@@ -174,15 +186,15 @@ impl Peers {
     pub(crate) async fn ask_service(
         &self,
         to: &SiteId,
-        service: &str,
+        service: ToService<'_>,
         request: Request<Body>,
-        upgrade: Option<&HeaderValue>,
     ) -> Result<Response<Body>, TunnelError> {
         let is_empty = request.body().is_end_stream();
         let ask = |method, path, headers: &HeaderMap| Ask::Service {
-            service: service.to_owned(),
+            service: service.name.to_owned(),
             is_empty,
-            upgrade: upgrade.map(|to| to.as_bytes().to_vec()),
+            upgrade: service.upgrade.map(|to| to.as_bytes().to_vec()),
+            among: service.among.cloned(),
             method,
             path,
             headers: listed(headers.iter()),

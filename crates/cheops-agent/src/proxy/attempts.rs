@@ -56,6 +56,16 @@ pub(super) fn aim(target: &Target, is_reached: &dyn Fn(&SiteId) -> bool) -> Aim 
     }
 }
 
+/// Whether a target names a site, anywhere.
+pub(super) fn names(target: &Target, site: &SiteId) -> bool {
+    match target {
+        Target::Site(name) => name.as_str() == site.as_str(),
+        Target::All(parts) | Target::Cross(parts) | Target::FirstOf(parts) => {
+            parts.iter().any(|part| names(part, site))
+        }
+    }
+}
+
 /// The sites that something spans, in the order written; `None` if a part of it is more than a
 /// site.
 fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {

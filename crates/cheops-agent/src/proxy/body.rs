@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::body::Body as Boxed;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyDataStream, BodyExt, Full};
 use hyper::body::Incoming;
 
 /// What can be kept in memory to be sent a second time.
@@ -221,6 +222,29 @@ impl Supply {
             }
         }
     }
+}
+
+/// A body of up to so many bytes, whole; a longer one goes on as it came.
+pub(super) async fn whole_if_short<B>(
+    mut body: B,
+    most: usize,
+) -> Result<Result<Bytes, Boxed>, BodyError>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(Into::into)?.into_data() {
+            bytes.extend_from_slice(&data);
+        }
+        if bytes.len() > most {
+            let begun = stream::once(async { Ok(bytes.freeze()) });
+            let rest = BodyDataStream::new(body).map_err(Into::<BodyError>::into);
+            return Ok(Err(Boxed::from_stream(begun.chain(rest))));
+        }
+    }
+    Ok(Ok(bytes.freeze()))
 }
 
 /// A body that goes back to the client.

@@ -99,7 +99,7 @@ impl Service {
     /// connection.
     pub(super) async fn ask(
         &self,
-        Asked { mut head, upgrade }: Asked,
+        Asked { mut head, upgrade, .. }: Asked,
         body: Sent,
     ) -> Result<Response<Incoming>, Failed> {
         head.uri = self.address(&head.uri)?;

@@ -58,8 +58,8 @@ use self::refusal::{Refused, UNREACHABLE};
 use self::replicate::passing;
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
-use crate::peers::{Peers, TunnelError};
-use crate::replicas::Replicas;
+use crate::peers::{Peers, ToService, TunnelError};
+use crate::replicas::{Names, Replicas};
 
 pub(crate) use self::listen::Listening;
 pub(crate) use self::threads::Threads;
@@ -116,6 +116,8 @@ struct Asked {
     head: Parts,
     /// What the client wants to go over to, and its end of that.
     upgrade: Option<(HeaderValue, OnUpgrade)>,
+    /// The sites that are to keep what it makes, if another one than this is asked to see to it.
+    among: Option<BTreeSet<SiteId>>,
 }
 
 /// Why an attempt came to nothing.
@@ -190,9 +192,12 @@ impl Proxies {
             return Err(Refused::in_a_circle(service.name()));
         }
         let scope = self.scope_of(&head.headers)?;
-        let upgrade = headers::strip(&mut head.headers).map(|protocol| (protocol, on_upgrade));
+        let upgrade = headers::strip(&mut head.headers);
+        // Who would speak HTTP/2 as well is answered in what it speaks already.
+        let upgrade = upgrade.filter(|protocol| protocol != "h2c");
+        let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
         headers::forwarded_for(&mut head.headers, client);
-        let mut asked = Asked { head, upgrade };
+        let mut asked = Asked { head, upgrade, among: None };
         let resolved = match scope {
             None => None,
             Some(scope) => {
@@ -211,9 +216,16 @@ impl Proxies {
             .as_ref()
             .and_then(|resolved| resolved.placement.of(&service.config_name))
             .map(|placed| &placed.target);
-        if asked.upgrade.is_none()
-            && let Some(known) = self.replica(service, asked.head.uri.path())
-        {
+        // What another site's service calls something may be something else here.
+        let by = match target {
+            Some(target) if !attempts::names(target, &self.0.me) => Names::Meta,
+            _ => Names::All,
+        };
+        if let Some(known) = self.replica(service, asked.head.uri.path(), by) {
+            if !asked.head.method.is_safe() {
+                // Whoever is asked to go over to another protocol may stay with this one.
+                asked.upgrade = None;
+            }
             return self.on_replica(service, asked, body, &known).await;
         }
         match target {
@@ -245,14 +257,17 @@ impl Proxies {
     async fn follow(
         &self,
         service: &Service,
-        asked: Asked,
+        mut asked: Asked,
         body: Arriving,
         target: &Target,
     ) -> Result<Response<Returned>, Refused> {
         let sites = match attempts::aim(target, &|site| self.is_reached(site)) {
             Aim::FirstOf(sites) => sites,
-            Aim::All(sites) if asked.head.method.is_safe() || !sites.contains(&self.0.me) => {
-                self.nearest_first(&sites)
+            Aim::All(sites) if asked.head.method.is_safe() => self.nearest_first(&sites),
+            Aim::All(sites) if !sites.contains(&self.0.me) => {
+                let order = self.nearest_first(&sites);
+                asked.among = Some(sites);
+                order
             }
             Aim::All(sites) => return self.replicate(service, asked, body, sites).await,
             Aim::Cross(sites) => {
@@ -344,7 +359,8 @@ impl Proxies {
         service.pseudonym.sign(&mut head.headers);
         let moves = body.moves();
         let request = Request::from_parts(head, Body::new(body));
-        let passing = self.0.peers.ask_service(site, service.name(), request, None);
+        let to = ToService { name: service.name(), upgrade: None, among: asked.among.as_ref() };
+        let passing = self.0.peers.ask_service(site, to, request);
         match moves.answered_within(self.0.answer_limit, passing).await {
             Some(Ok(response)) => Ok(response.map(Either::Right)),
             Some(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
@@ -367,7 +383,11 @@ impl Proxies {
         body: Sent,
     ) -> Result<Response<Returned>, Failed> {
         let replicas = &self.0.replicas;
-        if asked.upgrade.is_some() || !replicas.renames(service.name()) {
+        if !replicas.renames(service.name()) {
+            return self.ask(service, asked, body).await;
+        }
+        if asked.upgrade.is_some() {
+            passing::rename_path(replicas, service, &mut asked.head);
             return self.ask(service, asked, body).await;
         }
         let (method, path) = (asked.head.method.clone(), asked.head.uri.path().to_owned());
@@ -408,6 +428,7 @@ impl Proxies {
         service: &str,
         request: Request<Body>,
         upgrade: Option<HeaderValue>,
+        among: Option<BTreeSet<SiteId>>,
     ) -> Response<Body> {
         let Some(service) = self.0.services.get(service) else {
             return self.refuse(Refused::no_such_service(service, &self.0.me));
@@ -424,7 +445,7 @@ impl Proxies {
                 Err(failed) => self.refuse(failed.refused),
             };
         }
-        let asked = Asked { head, upgrade: None };
+        let asked = Asked { head, upgrade: None, among };
         match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
             Ok(response) => response.map(Body::new),
             Err(refused) => self.refuse(refused),
@@ -437,31 +458,17 @@ impl Proxies {
         asked: Asked,
         body: Arriving,
     ) -> Result<Response<Returned>, Refused> {
-        if let Some(known) = self.replica(service, asked.head.uri.path()) {
+        if service.pseudonym.is_in(&asked.head.headers) {
+            return Err(Refused::in_a_circle(service.name()));
+        }
+        if let Some(known) = self.replica(service, asked.head.uri.path(), Names::All) {
             return self.on_replica(service, asked, body, &known).await;
         }
-        if !asked.head.method.is_safe()
-            && let Some(sites) = self.all_of(service, &asked.head.headers).await
-        {
+        if let Some(sites) = asked.among.clone().filter(|sites| sites.contains(&self.0.me)) {
             return self.replicate(service, asked, body, sites).await;
         }
         let here = self.here(service, asked, Sent::once(body)).await;
         here.map_err(|failed| failed.refused)
-    }
-
-    /// The sites among which this one is to keep what a request of another site's user makes.
-    async fn all_of(
-        &self,
-        service: &Service,
-        headers: &http::HeaderMap,
-    ) -> Option<BTreeSet<SiteId>> {
-        let scope = scope::carried(headers).ok().flatten()?;
-        let resolved = self.0.atlas.resolve(scope.trim()).await.ok()?;
-        let target = &resolved.placement.of(&service.config_name)?.target;
-        match attempts::aim(target, &|site| self.is_reached(site)) {
-            Aim::All(sites) if sites.contains(&self.0.me) => Some(sites),
-            _ => None,
-        }
     }
 }
 
@@ -471,7 +478,7 @@ fn again(asked: &Asked) -> Asked {
     head.method = asked.head.method.clone();
     head.uri = asked.head.uri.clone();
     head.headers = asked.head.headers.clone();
-    Asked { head, upgrade: None }
+    Asked { head, upgrade: None, among: asked.among.clone() }
 }
 
 /// What became of a request, as the agent that ran it says.

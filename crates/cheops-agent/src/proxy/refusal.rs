@@ -87,6 +87,12 @@ impl Refused {
             .hint("name the sites, as in `paris % lyon` or `paris & lyon`")
     }
 
+    pub(super) fn unknown_replica(service: &str, path: &str) -> Self {
+        let detail = format!("nothing that is kept at several sites is at `{path}` of `{service}`");
+        Self::new(StatusCode::NOT_FOUND, "unknown-replica", "nothing was run", detail)
+            .hint("name one site to change what it alone has; `&` makes something with POST or PUT")
+    }
+
     pub(super) fn not_made_yet(service: &str, meta_id: &str) -> Self {
         let detail = format!(
             "`{meta_id}` of service `{service}` is to be made here and at other sites, and none \

@@ -20,7 +20,7 @@ use super::headers;
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Failed, Proxies};
-use crate::peers::TunnelError;
+use crate::peers::{ToService, TunnelError};
 
 const CHUNK: usize = 16 * 1024;
 /// How much may be under way in one direction.
@@ -42,13 +42,14 @@ impl Proxies {
         site: &SiteId,
         asked: Asked,
     ) -> Result<Response<Returned>, Refused> {
-        let Asked { mut head, upgrade: Some((protocol, client)) } = asked else {
+        let Asked { mut head, upgrade: Some((protocol, client)), .. } = asked else {
             return Err(Refused::bad_target("it asks for no other protocol"));
         };
         service.pseudonym.sign(&mut head.headers);
         let (says, said) = mpsc::channel(CHUNKS);
         let request = Request::from_parts(head, spoken(said));
-        let asking = self.0.peers.ask_service(site, service.name(), request, Some(&protocol));
+        let to = ToService { name: service.name(), upgrade: Some(&protocol), among: None };
+        let asking = self.0.peers.ask_service(site, to, request);
         let response = match tokio::time::timeout(self.0.answer_limit, asking).await {
             Ok(Ok(response)) => response,
             Ok(Err(error @ TunnelError::NoLink(_))) => {

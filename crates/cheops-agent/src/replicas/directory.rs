@@ -6,8 +6,16 @@ use std::sync::Arc;
 use cheops_core::model::{Replicant, ResourceId, SiteId};
 use percent_encoding::percent_decode_str;
 
-use super::naming::TELLING;
 use super::rename::Towards;
+
+/// By which names a replica is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// That which users know, and that of this site's service.
+    All,
+    /// Only that which users know: at another site the other may be something else.
+    Meta,
+}
 
 /// A replica, as this site knows it.
 #[derive(Debug)]
@@ -37,22 +45,36 @@ impl Known {
         here.into_iter().chain([self.meta_id()])
     }
 
-    /// Whether a name at that place means this one. A long one does wherever it stands; a short
-    /// one only where this resource would be, for it may be something else elsewhere.
-    fn is_at(&self, name: &str, place: Option<&str>) -> bool {
+    /// Whether a name at that place means this one. One that nobody else draws does wherever it
+    /// stands; another only where this resource would be, for it may be something else elsewhere.
+    fn is_at(&self, name: &str, place: Option<&str>, prefix: &str) -> bool {
         let collection = self.replicant.collection.trim_end_matches('/');
-        name.len() >= TELLING || place.is_some_and(|place| place.ends_with(collection))
+        is_unique(name)
+            || place.is_some_and(|place| {
+                place == collection || place.strip_prefix(prefix) == Some(collection)
+            })
     }
+}
+
+/// Whether a name can mean only one thing.
+pub(super) fn is_unique(name: &str) -> bool {
+    uuid::Uuid::try_parse(name).is_ok()
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Directory {
+    /// What stands before every path of the service, in its own links.
+    prefix: String,
     by_name: HashMap<String, Vec<Arc<Known>>>,
     by_resource: HashMap<ResourceId, Arc<Known>>,
     renamed: usize,
 }
 
 impl Directory {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned(), ..Self::default() }
+    }
+
     pub(super) fn insert(&mut self, known: Known) {
         let known = Arc::new(known);
         self.renamed += usize::from(known.is_renamed());
@@ -80,14 +102,17 @@ impl Directory {
     }
 
     /// The replica that a path speaks of: the last one, for what is below a resource belongs to it.
-    pub(super) fn find(&self, path: &str) -> Option<Arc<Known>> {
+    pub(super) fn find(&self, path: &str, by: Names) -> Option<Arc<Known>> {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let mut end = path.len();
         loop {
             let start = path[..end].rfind('/')?;
             let segment = percent_decode_str(&path[start + 1..end]).decode_utf8();
             let place = &path[..start];
-            if let Some(known) = segment.ok().and_then(|name| self.named(&name, Some(place))) {
+            if let Ok(name) = segment
+                && let Some(known) = self.named(&name, Some(place))
+                && (by == Names::All || known.meta_id() == name)
+            {
                 return Some(known.clone());
             }
             end = start;
@@ -95,7 +120,7 @@ impl Directory {
     }
 
     fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
-        self.by_name.get(name)?.iter().find(|known| known.is_at(name, place))
+        self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }
 
     /// What a name at that place becomes on its way; `None` if it stays.
@@ -135,9 +160,10 @@ pub(super) mod tests {
     }
 
     fn directory() -> Directory {
-        let mut directory = Directory::default();
+        let mut directory = Directory::new("/api");
         directory.insert(known("/v1/images", META, Some("7")));
         directory.insert(known("/v1/tags", "blue", Some("blue")));
+        directory.insert(known("/v1/keys", "database", Some("database")));
         directory
     }
 
@@ -148,6 +174,8 @@ pub(super) mod tests {
             (format!("/other/{META}/file?x=1"), Some(META)),
             ("/v1/images/7/file".to_owned(), Some(META)),
             ("/api/v1/images/7".to_owned(), Some(META)),
+            ("/admin/v1/images/7".to_owned(), None),
+            ("/v1/other/database".to_owned(), None),
             ("/v1/tags/7".to_owned(), None),
             ("/v1/tags/blue".to_owned(), Some("blue")),
             ("/v1/tags/%62lue".to_owned(), Some("blue")),
@@ -158,9 +186,17 @@ pub(super) mod tests {
             (format!("/v1/images/{META}/tags/blue"), Some(META)),
         ];
         for (path, expected) in cases {
-            let found = directory().find(&path);
+            let found = directory().find(&path, Names::All);
             assert_eq!(found.as_ref().map(|known| known.meta_id()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn for_another_site_only_the_name_that_users_know_counts() {
+        let found = |path: &str| directory().find(path, Names::Meta).is_some();
+        assert!(found(&format!("/v1/images/{META}")));
+        assert!(!found("/v1/images/7"));
+        assert!(found("/v1/tags/blue"));
     }
 
     #[test]
@@ -168,17 +204,17 @@ pub(super) mod tests {
         let mut directory = directory();
         assert!(directory.renames());
         directory.remove(&known("/v1/images", META, None).resource);
-        assert!(directory.find("/v1/images/7").is_none());
-        assert!(directory.find(&format!("/v1/images/{META}")).is_none());
+        assert!(directory.find("/v1/images/7", Names::All).is_none());
+        assert!(directory.find(&format!("/v1/images/{META}"), Names::All).is_none());
         assert!(!directory.renames(), "the other has one name only");
-        assert!(directory.find("/v1/tags/blue").is_some());
+        assert!(directory.find("/v1/tags/blue", Names::All).is_some());
     }
 
     #[test]
     fn a_replica_that_is_not_made_here_yet_has_no_name_for_the_service() {
         let mut directory = Directory::default();
         directory.insert(known("/v1/images", META, None));
-        assert!(directory.find(&format!("/v1/images/{META}")).is_some());
+        assert!(directory.find(&format!("/v1/images/{META}"), Names::All).is_some());
         assert_eq!(directory.new_name(META, None, Towards::Service), None);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use cheops_core::model::{Replicant, ResourceId, SiteId};
 
 use self::directory::Directory;
-pub(crate) use self::directory::Known;
+pub(crate) use self::directory::{Known, Names};
 pub(crate) use self::naming::{Naming, Renaming, encoded};
 pub(crate) use self::rename::{Towards, is_json};
 
@@ -32,6 +32,8 @@ struct Shared {
     me: SiteId,
     /// How many there are, so that a site without any need not look.
     count: AtomicUsize,
+    /// What stands before the paths of services in their own links.
+    prefixes: HashMap<String, String>,
     services: RwLock<Services>,
 }
 
@@ -45,8 +47,13 @@ struct Services {
 impl Replicas {
     /// None yet.
     pub(crate) fn new(me: SiteId) -> Self {
-        let services = RwLock::default();
-        Self(Arc::new(Shared { me, count: AtomicUsize::new(0), services }))
+        Self::of(me, HashMap::new())
+    }
+
+    /// The same, for services whose own paths begin with these.
+    pub(crate) fn of(me: SiteId, prefixes: HashMap<String, String>) -> Self {
+        let (count, services) = (AtomicUsize::new(0), RwLock::default());
+        Self(Arc::new(Shared { me, count, prefixes, services }))
     }
 
     /// From now on requests that speak of it are known; or, with `None`, no more.
@@ -60,7 +67,9 @@ impl Replicas {
         }
         if let Some(replicant) = replicant {
             let service = replicant.service.clone();
-            let directory = services.directories.entry(service.clone()).or_default();
+            let prefix = self.0.prefixes.get(&service).map_or("", String::as_str);
+            let directory = services.directories.entry(service.clone());
+            let directory = directory.or_insert_with(|| Directory::new(prefix));
             directory.insert(Known::new(resource.clone(), replicant, &self.0.me));
             services.of.insert(resource.clone(), service);
         }
@@ -68,8 +77,8 @@ impl Replicas {
     }
 
     /// The replica that a path speaks of.
-    pub(crate) fn find(&self, service: &str, path: &str) -> Option<Arc<Known>> {
-        self.with(service, |directory| directory.find(path)).flatten()
+    pub(crate) fn find(&self, service: &str, path: &str, by: Names) -> Option<Arc<Known>> {
+        self.with(service, |directory| directory.find(path, by)).flatten()
     }
 
     /// Whether the service beside this agent calls any of its replicas by another name than users

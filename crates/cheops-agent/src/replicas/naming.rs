@@ -18,7 +18,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const USUAL: [&str; 2] = ["/id", "/uuid"];
 
 /// A text of that length is an id if it equals one; a shorter one may be so by chance.
-pub(super) const TELLING: usize = 8;
+const TELLING: usize = 8;
 
 /// No id is longer.
 const LONGEST: usize = 1024;

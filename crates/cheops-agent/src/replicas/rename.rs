@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Replicas;
 use super::directory::Directory;
-use super::naming::{Naming, TELLING, id_text, is_link, rename_link};
+use super::naming::{Naming, id_text, is_link, rename_link};
 
 /// Which way a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,8 +125,7 @@ fn in_texts(directory: &Directory, value: &mut Value, way: Towards) -> bool {
             let renamed = if is_link(text) {
                 in_link(directory, text, way)
             } else {
-                let name = directory.new_name(text, None, way);
-                name.filter(|_| text.len() >= TELLING).map(str::to_owned)
+                directory.new_name(text, None, way).map(str::to_owned)
             };
             renamed.map(|renamed| *text = renamed).is_some()
         }
@@ -150,11 +149,12 @@ mod tests {
     use super::super::directory::tests::{META, known};
     use super::*;
 
+    const LONG: &str = "5a3f0000-aaaa-4bbb-8ccc-0000000000ee";
     const OTHER: &str = "0f8e1a52-7c51-4bbb-8ccc-0000000000ff";
 
     fn replicas() -> Replicas {
         let replicas = Replicas::new(SiteId::new("paris").unwrap());
-        for (meta, local) in [(META, "7"), ("meta-of-long", OTHER)] {
+        for (meta, local) in [(META, "7"), (LONG, OTHER)] {
             let known = known("/v1/images", meta, Some(local));
             replicas.publish(&known.resource, Some(Arc::clone(&known.replicant)));
         }
@@ -179,13 +179,13 @@ mod tests {
             (
                 "/v1/images",
                 json!({"images": [{"id": "7", "of": OTHER}, {"id": "8"}], "next": "/v1/tags/7"}),
-                json!({"images": [{"id": META, "of": "meta-of-long"}, {"id": "8"}], "next": "/v1/tags/7"}),
+                json!({"images": [{"id": META, "of": LONG}, {"id": "8"}], "next": "/v1/tags/7"}),
             ),
             ("/v1/images/7", json!({"id": 7, "tags": ["7"]}), json!({"id": META, "tags": ["7"]})),
             ("/v1/images", json!([{"id": 7}, 7]), json!([{"id": META}, 7])),
             ("/v1/tags", json!([{"id": 7}]), json!([{"id": 7}])),
             ("/v1/images", json!({"image": {"id": 7}}), json!({"image": {"id": META}})),
-            ("/any", json!({"image": OTHER}), json!({"image": "meta-of-long"})),
+            ("/any", json!({"image": OTHER}), json!({"image": LONG})),
         ];
         for (path, body, expected) in cases {
             assert_eq!(renamed(path, &body, Towards::User), expected, "{path} {body}");
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn the_service_sees_its_own_ids() {
-        let body = json!({"id": META, "like": ["meta-of-long"], "name": "n"});
+        let body = json!({"id": META, "like": [LONG], "name": "n"});
         let expected = json!({"id": "7", "like": [OTHER], "name": "n"});
         assert_eq!(renamed(&format!("/v1/images/{META}"), &body, Towards::Service), expected);
-        let path = format!("/v1/images/{META}/file?like=meta-of-long");
+        let path = format!("/v1/images/{META}/file?like={LONG}");
         let there = replicas().rename_path("image", &path, Towards::Service).unwrap();
         assert_eq!(there, format!("/v1/images/7/file?like={OTHER}"));
         let back = replicas().rename_path("image", &there, Towards::User);

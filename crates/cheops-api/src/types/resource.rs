@@ -119,6 +119,10 @@ pub struct Resource {
     pub behind: BTreeMap<String, u64>,
     /// The operation in doubt that waits for the operator, if one does.
     pub awaits: Option<String>,
+    /// What keeps the next operation from being tried at this site, if something does: it is tried
+    /// again every now and then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// What the sites call it, if it is a resource of a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicant: Option<Replicant>,

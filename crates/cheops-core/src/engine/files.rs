@@ -51,7 +51,7 @@ impl Resource {
         }
         let sites = &self.declared.sites;
         let is_done = |id: &&OperationId| {
-            self.replies.get(id).is_some_and(|replies| replies.are_complete(sites))
+            self.replies.get(id).is_some_and(|replies| replies.ran_everywhere(sites))
         };
         let done: BTreeSet<_> = self.files.held.iter().filter(is_done).cloned().collect();
         if !done.is_empty() {

@@ -17,10 +17,16 @@ impl Resource {
     pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
         let Some(current) = self.runs.current.take_if(|current| current.job == job) else { return };
         match (&current.step, current.phase) {
-            (step @ Step::Run(_), Phase::Whole) if matches!(outcome, Outcome::NotYet { .. }) => {
-                self.finish(step.clone(), Ended::ItDidNot, turn);
-                let at_ms = self.runs.not_yet(step, turn.now.mono_ms);
-                turn.context.timers.set(at_ms, Timer::Retry(self.id.clone()));
+            (step @ Step::Run(_), Phase::Whole)
+                if let Outcome::NotYet { reason, in_doubt } = &outcome =>
+            {
+                self.runs.not_yet(step, *in_doubt, reason.clone(), turn.now.mono_ms);
+                // What was tried in vain however often takes no more room than once.
+                let log = Box::new(self.runs.log.clone());
+                turn.record(Record::Ran(self.id.clone(), log));
+                if let Some(at_ms) = self.runs.retry_ms() {
+                    turn.context.timers.set(at_ms, Timer::Retry(self.id.clone()));
+                }
             }
             (Step::Run(item), Phase::Whole) => {
                 self.runs.reached();

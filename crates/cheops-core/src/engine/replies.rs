@@ -41,6 +41,13 @@ impl Replies {
         sites.iter().all(|site| self.latest.keys().any(|author| author.site == *site))
     }
 
+    /// Whether it came to its end at each of these sites, well or not.
+    pub(super) fn ran_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
+        let ran =
+            |site: &SiteId| self.of(site).is_some_and(|reply| verdict(&reply.status).is_some());
+        sites.iter().all(ran)
+    }
+
     /// What the last words of all sites come to: what asks for attention first.
     pub(super) fn ending(&self) -> Ending {
         let words = || self.latest.values().filter_map(|entry| reply_in(entry));

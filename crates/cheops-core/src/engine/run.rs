@@ -31,10 +31,11 @@ pub(super) struct Runs {
     retry: Option<Retry>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Retry {
     at_ms: u64,
     times: u32,
+    reason: String,
 }
 
 /// How long to wait before the first time something is tried again, and at most.
@@ -177,17 +178,33 @@ impl Runs {
         }
     }
 
-    /// The step came to nothing, since what carries it out cannot be had. When to try again.
-    pub(super) fn not_yet(&mut self, step: &Step, now_ms: u64) -> u64 {
-        if let Some(runs) = operation_of(step).and_then(|id| self.runs_for_this_list.get_mut(id)) {
+    /// The step came to nothing, since what carries it out cannot be had; or, in doubt, maybe not
+    /// to nothing. It is tried again a while later.
+    pub(super) fn not_yet(&mut self, step: &Step, in_doubt: bool, reason: String, now_ms: u64) {
+        let id = operation_of(step);
+        if let Some(runs) = id.and_then(|id| self.runs_for_this_list.get_mut(id)) {
             // That was none.
             *runs = runs.saturating_sub(1);
         }
-        let times = self.retry.map_or(0, |retry| retry.times);
+        // One doubt says as much as many.
+        if !in_doubt || id.is_some_and(|id| self.log.doubts_again(id)) {
+            self.finished(step, Ended::ItDidNot);
+        } else {
+            self.progress = Progress::Unknown;
+        }
+        let times = self.retry.as_ref().map_or(0, |retry| retry.times);
         let wait_ms = FIRST_RETRY_MS.saturating_mul(1 << times.min(10)).min(LAST_RETRY_MS);
         let at_ms = now_ms.saturating_add(wait_ms);
-        self.retry = Some(Retry { at_ms, times: times.saturating_add(1) });
-        at_ms
+        self.retry = Some(Retry { at_ms, times: times.saturating_add(1), reason });
+    }
+
+    pub(super) fn retry_ms(&self) -> Option<u64> {
+        self.retry.as_ref().map(|retry| retry.at_ms)
+    }
+
+    /// What it waits for, if it waits to try something again.
+    pub(super) fn waits_for(&self) -> Option<&str> {
+        self.retry.as_ref().map(|retry| retry.reason.as_str())
     }
 
     /// What carries it out is there again.
@@ -196,7 +213,7 @@ impl Runs {
     }
 
     pub(super) fn retry_is_due(&self, now_ms: u64) -> bool {
-        self.retry.is_some_and(|retry| retry.at_ms <= now_ms)
+        self.retry_ms().is_some_and(|at_ms| at_ms <= now_ms)
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -265,7 +282,7 @@ impl Resource {
 
     /// Starts the next step, if there is one and none is under way.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
-        let waits = self.runs.retry.is_some_and(|retry| retry.at_ms > turn.now.mono_ms);
+        let waits = self.runs.retry_ms().is_some_and(|at_ms| at_ms > turn.now.mono_ms);
         if self.runs.current.is_some() || self.runs.still_awaits || waits {
             return;
         }
@@ -377,7 +394,9 @@ impl Resource {
         let mut again = false;
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
-            again = self.runs.log.may_have_happened(&item.id);
+            // Only requests to services make use of it, and not every log need be searched.
+            again = matches!(&task, Task::Run(operation) if operation.replica().is_some())
+                && self.runs.log.may_have_happened(&item.id);
         }
         self.runs.log.begin(&step);
         turn.record(Record::Begun(self.id.clone(), step.clone()));

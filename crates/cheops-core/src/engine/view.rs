@@ -70,6 +70,8 @@ pub struct ResourceView {
     pub deleted: bool,
     /// What the sites call it, if it is a resource of a service.
     pub replicant: Option<Replicant>,
+    /// What keeps the next operation from being tried, if something does.
+    pub waits_for: Option<String>,
 }
 
 /// A resource in a line: as much as can be told without a look at all its operations' content.
@@ -249,6 +251,7 @@ fn view(resource: &Resource) -> ResourceView {
         converged: converged(resource),
         deleted: resource.is_deleted() || resource.is_retired(),
         replicant: resource.declared.replicant.clone(),
+        waits_for: resource.runs.waits_for().map(str::to_owned),
     }
 }
 

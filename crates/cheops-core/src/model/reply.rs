@@ -91,11 +91,13 @@ pub enum Outcome {
         /// The limit.
         limit_ms: u64,
     },
-    /// What is to carry it out cannot be had at present; nobody has seen it. It is to be tried
-    /// again, and there is nothing to reply yet.
+    /// What is to carry it out cannot be had at present. It is to be tried again, and there is
+    /// nothing to reply yet.
     NotYet {
         /// Why.
         reason: String,
+        /// Whether it may have happened all the same.
+        in_doubt: bool,
     },
     /// It could not be started.
     NotStarted {
@@ -151,7 +153,7 @@ impl Outcome {
         match self {
             Self::Exited { output, .. } | Self::Answered { output, .. } => &output.text,
             Self::TimedOut { .. } => "",
-            Self::NotYet { reason } | Self::NotStarted { reason } => reason,
+            Self::NotYet { reason, .. } | Self::NotStarted { reason } => reason,
         }
     }
 }

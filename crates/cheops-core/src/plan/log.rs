@@ -179,10 +179,26 @@ impl RunLog {
         self.ended.contains_key(id)
     }
 
-    /// Whether it ended here before, or was begun and may have happened.
+    /// Whether it may have taken effect here before: it did when it last ended, or whether it did
+    /// is in doubt.
     pub fn may_have_happened(&self, id: &OperationId) -> bool {
-        let pending = matches!(&self.pending, Some(Step::Run(item)) if item.id == *id);
-        pending || self.has_run(id) || self.suspects.iter().any(|suspect| suspect.id == *id)
+        self.outcome(id) == Some(Effect::Took)
+            || self.suspects.iter().any(|suspect| suspect.id == *id)
+            || self.is_in_doubt(id)
+    }
+
+    /// Whether the last two runs are both of it and in doubt: the second says no more than the
+    /// first, since nothing happened in between.
+    pub fn doubts_again(&self, id: &OperationId) -> bool {
+        let mut last = self.runs.iter().rev().filter(|run| run.trace != Trace::Refused);
+        let mut is_one =
+            || last.next().is_some_and(|run| run.item.id == *id && run.trace.in_doubt());
+        is_one() && is_one()
+    }
+
+    /// Whether it was begun here, and nobody can tell whether it happened.
+    pub fn is_in_doubt(&self, id: &OperationId) -> bool {
+        self.last(id, Trace::in_doubt).is_some()
     }
 
     /// How the operation's last run ended here.

@@ -310,11 +310,34 @@ impl World {
             && self.rng.below(100) < chance
         {
             self.sometimes.saw("run: not yet");
+            // Nobody saw it; or nobody knows whether it was done, and it was not, or it was. The
+            // latter only where twice is as good as once: else whoever runs it says that it failed.
+            let fate = if self.may_be_repeated(site, job) { self.rng.below(3) } else { 0 };
+            if fate == 2 {
+                self.take_effect(site, job);
+            }
             if let Some(running) = self.sites[site].running.get_mut(&job) {
-                running.outcome = Some(Outcome::NotYet { reason: "nobody is there".to_owned() });
+                let reason = "nobody is there".to_owned();
+                running.outcome = Some(Outcome::NotYet { reason, in_doubt: fate > 0 });
             }
             return;
         }
+        self.take_effect(site, job);
+    }
+
+    /// From now on there is always somebody to carry out an operation.
+    pub(crate) fn everyone_is_there(&mut self) {
+        self.setup.not_yet = 0;
+    }
+
+    fn may_be_repeated(&self, site: usize, job: JobId) -> bool {
+        let Some(running) = self.sites[site].running.get(&job) else { return false };
+        let Task::Run(operation) = &running.job.task else { return false };
+        let config = self.configs.get(&running.job.resource);
+        config.is_some_and(|config| config.handling(&operation.kind).idempotent)
+    }
+
+    fn take_effect(&mut self, site: usize, job: JobId) {
         let configs = &self.configs;
         let config = |resource: &ResourceId| configs.get(resource).cloned().unwrap_or_default();
         if let Err(twice) = self.sites[site].carry_out(job, &self.operations, config) {

@@ -148,6 +148,9 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if !behind.is_empty() {
         lines.push(styled(WARN, hanging("behind: ", &behind.join(", "), width)));
     }
+    if let Some(reason) = &resource.waits_for {
+        lines.push(styled(WARN, hanging("waits: ", &printable(reason), width)));
+    }
     if let Some(health) = &resource.health {
         lines.push(styled(BAD, hanging("diverged: ", &printable(health), width)));
     }
@@ -327,6 +330,7 @@ mod tests {
             progress: Progress::AwaitsOperator,
             behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),
             awaits: Some("lyon-2.2".to_owned()),
+            waits_for: None,
             replicant: None,
         }
     }

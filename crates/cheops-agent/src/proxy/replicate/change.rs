@@ -33,16 +33,12 @@ pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Chan
     change(service, collection, meta_id, kind, act)
 }
 
-/// A request about something that is not known yet, and is called what the path says.
-pub(super) fn of_unknown(service: &str, method: &Method, path: &str) -> Result<Change, Refused> {
+/// A `PUT` of something that is not known yet, and is called what the path says.
+pub(super) fn of_unknown(service: &str, path: &str) -> Result<Change, Refused> {
     let path = bare(path);
     let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    let (kind, act) = match *method {
-        Method::PUT => ("put", Act::CreatesAs),
-        _ => kind_of(method, Below::Itself),
-    };
-    change(service, collection, &name, kind, act)
+    change(service, collection, &name, "put", Act::CreatesAs)
 }
 
 /// Whether a path is that of a resource, or of something that belongs to it.
@@ -68,6 +64,17 @@ pub(super) fn kind_of(method: &Method, below: Below) -> (&'static str, Act) {
         (&Method::PUT | &Method::PATCH | &Method::DELETE, Below::Part) => ("part", Act::Changes),
         _ => ("post", Act::Changes),
     }
+}
+
+/// Whether a patch in steps only sets members to values: run again, it comes to the same.
+pub(super) fn only_sets(patch: &[u8]) -> bool {
+    let Ok(serde_json::Value::Array(steps)) = serde_json::from_slice(patch) else { return false };
+    steps.iter().all(|step| {
+        let path = step["path"].as_str().unwrap_or_default();
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let is_member = last != "-" && last.parse::<u64>().is_err();
+        matches!(step["op"].as_str(), Some("replace" | "add")) && is_member
+    })
 }
 
 fn change(
@@ -119,13 +126,31 @@ mod tests {
 
     #[test]
     fn a_path_that_nobody_knows_names_the_resource() {
-        let put = of_unknown("kv", &Method::PUT, "/keys/a%20b?ttl=1").unwrap();
+        let put = of_unknown("kv", "/keys/a%20b?ttl=1").unwrap();
         assert_eq!((put.kind, put.replica.act), ("put", Act::CreatesAs));
         assert_eq!(put.resource.as_str(), "kv/keys/a b");
-        let delete = of_unknown("kv", &Method::DELETE, "/x").unwrap();
-        assert_eq!((delete.kind, delete.replica.act), ("delete", Act::Deletes));
-        assert_eq!((delete.resource.as_str(), delete.replica.collection.as_str()), ("kv/x", ""));
-        assert!(of_unknown("kv", &Method::PUT, "/").is_err());
+        let root = of_unknown("kv", "/x").unwrap();
+        assert_eq!((root.resource.as_str(), root.replica.collection.as_str()), ("kv/x", ""));
+        assert!(of_unknown("kv", "/").is_err());
+    }
+
+    #[test]
+    fn a_patch_in_steps_can_be_repeated_if_it_only_sets_members() {
+        let cases = [
+            (r#"[{"op": "replace", "path": "/name", "value": 1}]"#, true),
+            (r#"[{"op": "add", "path": "/os/version", "value": 1}]"#, true),
+            (r#"[{"op": "add", "path": "/tags/-", "value": 1}]"#, false),
+            (r#"[{"op": "replace", "path": "/tags/0", "value": 1}]"#, false),
+            (
+                r#"[{"op": "replace", "path": "/a", "value": 1}, {"op": "remove", "path": "/b"}]"#,
+                false,
+            ),
+            (r#"{"name": 1}"#, false),
+            ("", false),
+        ];
+        for (patch, expected) in cases {
+            assert_eq!(only_sets(patch.as_bytes()), expected, "{patch}");
+        }
     }
 
     #[test]

@@ -20,31 +20,30 @@ use axum::body::Body;
 use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
 use cheops_core::model::{Header, OperationType, Payload, Reply, SiteId};
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response};
-use http_body::Body as _;
-use http_body_util::{BodyExt, Either};
+use http_body_util::Either;
 use serde_json::Value;
 
 use self::change::{Change, NewName};
 use self::keep::NotKept;
-use super::body::{Arriving, Returned, Sent};
+use super::body::{Arriving, Returned, Sent, whole_if_short};
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::config::Pointer;
 use crate::driver::Said;
-use crate::replicas::{Known, Towards, is_json};
+use crate::replicas::{Known, Names, Towards, is_json};
 
 /// The longest body in which an id is looked for.
-const LONGEST_READ: u64 = 1024 * 1024;
+const LONGEST_READ: usize = 1024 * 1024;
 
 impl Proxies {
     /// The replica that a request speaks of. Where the config says that there are resources of
     /// their own below it, it does not speak of those.
-    pub(super) fn replica(&self, service: &Service, path: &str) -> Option<Arc<Known>> {
-        let known = self.0.replicas.find(service.name(), path)?;
+    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Arc<Known>> {
+        let known = self.0.replicas.find(service.name(), path, by)?;
         let names = [Some(known.meta_id()), known.here.as_deref()];
         let segments: Vec<&str> = path.trim_start_matches('/').split(['/', '?']).collect();
         let at = segments.iter().rposition(|segment| {
@@ -69,6 +68,7 @@ impl Proxies {
             let names: Vec<&str> = names.into_iter().flatten().collect();
             let path = asked.head.uri.path();
             let (kind, act) = change::kind_of(&asked.head.method, change::below(path, &names));
+            let (kind, body) = steps(kind, &asked.head.headers, body).await?;
             let replica = cheops_core::model::Replica {
                 meta_id: known.replicant.meta_id.clone(),
                 collection: known.replicant.collection.clone(),
@@ -97,13 +97,17 @@ impl Proxies {
         body: Arriving,
         sites: BTreeSet<SiteId>,
     ) -> Result<Response<Returned>, Refused> {
-        let path = asked.head.uri.path().to_owned();
+        let path = asked.head.uri.path();
+        let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
+        let path = renamed.unwrap_or_else(|| path.to_owned());
         let (change, body) = if asked.head.method == Method::POST {
             let pointer = service.client_chosen_id.as_ref();
             let (name, body) = new_name(pointer, &mut asked.head, body).await?;
             (change::creation(service.name(), &path, &name)?, body)
+        } else if asked.head.method == Method::PUT {
+            (change::of_unknown(service.name(), &path)?, body)
         } else {
-            (change::of_unknown(service.name(), &asked.head.method, &path)?, body)
+            return Err(Refused::unknown_replica(service.name(), &path));
         };
         self.hand_in(service, asked.head, body, change, Some(sites)).await
     }
@@ -196,6 +200,26 @@ impl Proxies {
     }
 }
 
+/// A patch in steps (RFC 6902) may say more than what to set: then it cannot be repeated.
+async fn steps(
+    kind: &'static str,
+    headers: &HeaderMap,
+    body: Arriving,
+) -> Result<(&'static str, Arriving), Refused> {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if kind != "patch" || !content_type.is_some_and(|kind| kind.contains("json-patch")) {
+        return Ok((kind, body));
+    }
+    let read = whole_if_short(body, LONGEST_READ).await;
+    Ok(match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+        Ok(bytes) => {
+            let kind = if change::only_sets(&bytes) { kind } else { "post" };
+            (kind, Arriving::FromPeer(Body::from(bytes)))
+        }
+        Err(long) => ("post", Arriving::FromPeer(long)),
+    })
+}
+
 /// Who names what a request makes. Where the service takes an id with it, it gets one.
 async fn new_name(
     pointer: Option<&Pointer>,
@@ -203,12 +227,14 @@ async fn new_name(
     body: Arriving,
 ) -> Result<(NewName, Arriving), Refused> {
     let drawn = uuid::Uuid::new_v4().to_string();
-    let is_short = body.size_hint().upper().is_some_and(|upper| upper <= LONGEST_READ);
-    let Some(pointer) = pointer.filter(|_| is_short && is_json(&head.headers)) else {
+    let Some(pointer) = pointer.filter(|_| is_json(&head.headers)) else {
         return Ok((NewName::Services(drawn), body));
     };
-    let bytes = body.collect().await;
-    let bytes = bytes.map_err(|error| Refused::broken_request(&error.to_string()))?.to_bytes();
+    let read = whole_if_short(body, LONGEST_READ).await;
+    let bytes = match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+        Ok(bytes) => bytes,
+        Err(long) => return Ok((NewName::Services(drawn), Arriving::FromPeer(long))),
+    };
     let again = |bytes: bytes::Bytes| Arriving::FromPeer(Body::from(bytes));
     let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
         // The service will say what is wrong with it.

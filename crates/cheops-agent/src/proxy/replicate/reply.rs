@@ -22,6 +22,9 @@ pub(super) fn answer(
         return Err(Refused::superseded(resource, &by.to_string()));
     }
     let (status, headers, output) = match &reply.outcome {
+        Some(Outcome::Answered { status, output, done: false, .. }) if *status < 400 => {
+            return Err(Refused::failed_here(resource, &output.text));
+        }
         Some(Outcome::Answered { status, headers, output, .. }) => (status, headers, output),
         Some(Outcome::TimedOut { limit_ms }) => {
             return Err(Refused::too_late(service, me, limit_ms / 1000));
