@@ -5,6 +5,7 @@ mod stage;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -26,6 +27,8 @@ struct Things {
     next: Mutex<u64>,
     kept: Mutex<BTreeMap<String, Value>>,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Answers that it cannot do anything now.
+    is_busy: AtomicBool,
 }
 
 type Shared = Arc<Things>;
@@ -98,6 +101,9 @@ async fn change(
     Path(id): Path<String>,
     Json(patch): Json<Value>,
 ) -> Response {
+    if things.is_busy.load(Ordering::SeqCst) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
     match things.kept.lock().unwrap().get_mut(&id) {
         Some(thing) => {
             for (key, value) in patch.as_object().unwrap() {
@@ -460,4 +466,51 @@ async fn a_replica_waits_for_a_service_that_is_down_and_its_users_hear_so() {
 
     serve(reserved.listen(16).unwrap(), service(&application.things[1]));
     application.all_list(&[0, 1], &[(&id, "shop")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_waits_for_a_service_that_is_busy_and_says_so() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    application.things[1].is_busy.store(true, Ordering::SeqCst);
+    let path = format!("/v1/things/{id}");
+    let patch = json!({ "name": "shop" });
+    assert_eq!(application.send_json(0, Method::PATCH, &path, "", &patch).await.status, 200);
+    until("the site says what it waits for", async || {
+        let shown = application.stage.client(1).resource(&id).await.unwrap();
+        shown.waits_for.is_some_and(|reason| reason.contains("503"))
+    })
+    .await;
+    assert_eq!(application.listed(1).await, [(id.clone(), "web".to_owned())]);
+    application.things[1].is_busy.store(false, Ordering::SeqCst);
+    application.all_list(&[0, 1], &[(&id, "shop")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_of_this_site_means_something_else_at_another() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    // Another site has a thing of its own under the id that this site's service gave the replica.
+    let other = json!({ "name": "other" });
+    application.things[2].kept.lock().unwrap().insert("1".to_owned(), other);
+    let gone = application.ask(0, Method::DELETE, "/v1/things/1", "thing: site3").await;
+    assert_eq!(gone.status, 204);
+    assert_eq!(application.count(2), 0);
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    // What only looks like a part of a replica's path is none.
+    let body = json!({ "name": "x" });
+    let put = application.send_json(0, Method::PUT, "/v1/other/1", "", &body).await;
+    assert_eq!(put.status, 404, "the service has no such collection");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_keeps_at_several_sites_is_not_changed_there() {
+    let application = Application::start("").await;
+    application.things[0].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
+    application.things[1].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
+    let gone = application.ask(0, Method::DELETE, "/v1/things/9", SCOPE).await;
+    assert_eq!((gone.status, gone.header("x-cheops-error")), (404, "unknown-replica"));
+    assert_eq!([0, 1].map(|site| application.count(site)), [1, 1]);
 }
