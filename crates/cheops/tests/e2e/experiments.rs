@@ -162,6 +162,12 @@ impl Experiment {
                 all_replied(&site.operations(id).await, made, stage)
             })
             .await;
+            // The last of them may have made one count again that had lost.
+            use cheops_api::ResourceState::{Running, Waiting};
+            until("nothing is left to run", async || {
+                !matches!(site.state(id).await, None | Some(Running | Waiting))
+            })
+            .await;
         }
     }
 
