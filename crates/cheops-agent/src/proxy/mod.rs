@@ -11,7 +11,7 @@
 //! | `framing` | where their messages begin and end |
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `distances`, `attempts` | where that is, and when to try elsewhere |
-//! | `here` | the service of this site |
+//! | `here`, `pool` | the service of this site, and connections to it |
 //! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body` | what passes through, and how |
 //! | `replicate` | requests for several sites, and what they changed there |
@@ -27,6 +27,7 @@ mod headers;
 mod here;
 mod listen;
 mod memory;
+mod pool;
 mod refusal;
 mod replicate;
 mod scope;
