@@ -1,7 +1,7 @@
 //! Which scope was seen with which request id, for as long as a service may go on working on it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many names are remembered; beyond it the oldest are forgotten.
@@ -25,19 +25,20 @@ pub(super) enum Recalled {
 }
 
 /// What is remembered.
-#[derive(Debug)]
 pub(super) struct Memory {
     lasts: Duration,
     names: Mutex<Names>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Names {
     /// Each scope once, however many names stand for it.
     scopes: HashSet<Arc<str>>,
     known: HashMap<Name, (Recalled, Instant)>,
     /// When each is looked at again, in order.
     ages: VecDeque<(Instant, Name)>,
+    /// Found once: under much load it counts with every request.
+    forgotten_early: OnceLock<metrics::Counter>,
 }
 
 impl Memory {
@@ -133,7 +134,8 @@ impl Names {
                 self.ages.push_back((until, name));
             } else {
                 if until > now {
-                    metrics::counter!("cheops_proxy_ids_forgotten_early_total").increment(1);
+                    let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
+                    self.forgotten_early.get_or_init(counter).increment(1);
                 }
                 self.known.remove(&name);
             }
