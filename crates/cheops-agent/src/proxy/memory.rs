@@ -1,5 +1,6 @@
 //! Which scope was seen with which request id, for as long as a service may go on working on it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,12 +26,13 @@ pub(super) enum Recalled {
 }
 
 /// What is remembered.
+#[derive(Debug)]
 pub(super) struct Memory {
     lasts: Duration,
     names: Mutex<Names>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Names {
     /// Each scope once, however many names stand for it.
     scopes: HashSet<Arc<str>>,
@@ -57,18 +59,19 @@ impl Memory {
         let mut kept = self.names();
         kept.forget(now);
         let Some(scope) = kept.the_one(scope) else { return };
+        let Names { known, ages, .. } = &mut *kept;
         for name in names {
-            match kept.known.get_mut(name) {
-                Some((recalled, last)) => {
+            match known.entry(*name) {
+                Entry::Occupied(mut entry) => {
+                    let (recalled, last) = entry.get_mut();
                     *last = until;
-                    if *recalled != Recalled::Scope(scope.clone()) && *recalled != Recalled::Several
-                    {
+                    if !matches!(recalled, Recalled::Scope(other) if *other == scope) {
                         *recalled = Recalled::Several;
                     }
                 }
-                None => {
-                    kept.known.insert(*name, (Recalled::Scope(scope.clone()), until));
-                    kept.ages.push_back((until, *name));
+                Entry::Vacant(entry) => {
+                    entry.insert((Recalled::Scope(scope.clone()), until));
+                    ages.push_back((until, *name));
                 }
             }
         }

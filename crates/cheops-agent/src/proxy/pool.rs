@@ -79,7 +79,7 @@ impl Pool {
                 },
             }
         }
-        let mut connection = self.connect().await?;
+        let mut connection = Box::pin(self.connect()).await?;
         let response = connection.send_request(request).await.map_err(Unanswered::BrokenOff)?;
         Ok(self.lend(connection, response))
     }
@@ -171,5 +171,98 @@ impl Body for Answered {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use http_body_util::BodyExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::exec::web::{Roots, connector};
+
+    /// A service that says on which of its connections it is asked.
+    async fn service() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            for n in 1.. {
+                let (mut client, _) = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{n}");
+                    while client.read(&mut [0; 1024]).await.is_ok_and(|asked| asked > 0) {
+                        client.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    fn pool(address: SocketAddr) -> Pool {
+        let upstream = format!("http://{address}").parse().unwrap();
+        Pool::new(connector(Roots::None).unwrap(), upstream)
+    }
+
+    fn request() -> Request<Sent> {
+        let request = Request::get("/").header("host", "image");
+        request.body(Sent::whole(Bytes::new())).unwrap()
+    }
+
+    async fn read(response: Response<Answered>) -> Bytes {
+        response.into_body().collect().await.unwrap().to_bytes()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_as_soon_as_its_answer_was_read() {
+        let pool = pool(service().await);
+        for _ in 0..3 {
+            assert_eq!(read(pool.ask(request()).await.unwrap()).await, "1");
+        }
+        let unread = pool.ask(request()).await.unwrap();
+        assert_eq!(read(pool.ask(request()).await.unwrap()).await, "2", "the first is in use");
+        assert_eq!(read(unread).await, "1");
+        assert_eq!(read(pool.apart().ask(request()).await.unwrap()).await, "3");
+    }
+
+    #[tokio::test]
+    async fn one_that_the_service_closed_is_not_used_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = pool(listener.local_addr().unwrap());
+        for _ in 0..3 {
+            let answering = async {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let _asked = client.read(&mut [0; 1024]).await.unwrap();
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1").await.unwrap();
+            };
+            let (answer, ()) = tokio::join!(pool.ask(request()), answering);
+            assert_eq!(read(answer.unwrap()).await, "1");
+            let heard_of_it = async {
+                while pool.kept.state().idle.iter().any(|one| !one.connection.is_closed()) {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(10), heard_of_it).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_told_apart_whether_a_request_never_left_or_was_not_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = pool(listener.local_addr().unwrap());
+        let closing = async {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let _asked = client.read(&mut [0; 1024]).await.unwrap();
+        };
+        let (broken, ()) = tokio::join!(pool.ask(request()), closing);
+        assert!(matches!(broken, Err(Unanswered::BrokenOff(_))));
+        drop(listener);
+        let unreached = pool.ask(request()).await;
+        assert!(matches!(unreached, Err(Unanswered::NoConnection(_))));
     }
 }
