@@ -10,9 +10,9 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 /// Servers commonly close an idle connection after two seconds or more. Using one that is just
 /// being closed would leave it open whether a request arrived, so ours are closed earlier.
-const IDLE: Duration = Duration::from_secs(1);
+pub(crate) const IDLE: Duration = Duration::from_secs(1);
 /// Enough for the clients of a busy proxy; those that nobody needs are gone after [`IDLE`].
-const IDLE_CONNECTIONS: usize = 1024;
+pub(crate) const IDLE_CONNECTIONS: usize = 1024;
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Whose certificates are trusted.
@@ -33,7 +33,12 @@ where
     B: Body + Send,
     B::Data: Send,
 {
-    connector(roots).map(pooled)
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .build(connector(roots)?);
+    Ok(client)
 }
 
 /// What connects to servers whose certificates are trusted by these.
@@ -58,19 +63,6 @@ pub(crate) fn connector(roots: Roots) -> Result<Connector, String> {
         }
     };
     Ok(builder.https_or_http().enable_http1().wrap_connector(connector))
-}
-
-/// A client that connects by this, with a pool of its own.
-pub(crate) fn pooled<B>(connector: Connector) -> Client<Connector, B>
-where
-    B: Body + Send,
-    B::Data: Send,
-{
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .build(connector)
 }
 
 /// An error and all that led to it, in one line.

@@ -13,6 +13,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyDataStream, BodyExt, Full};
 use hyper::body::Incoming;
 
+use super::pool::Answered;
+
 /// What can be kept in memory to be sent a second time.
 const KEPT: u64 = 64 * 1024;
 
@@ -248,7 +250,7 @@ where
 }
 
 /// A body that goes back to the client.
-pub(super) type Returned = http_body_util::Either<Incoming, Boxed>;
+pub(super) type Returned = http_body_util::Either<Answered, Boxed>;
 
 #[cfg(test)]
 mod tests {

@@ -52,8 +52,10 @@ impl Framing {
         while !bytes.is_empty() {
             bytes = match &mut self.0 {
                 State::Opaque => return Ok(()),
-                State::Head(head) if head.is_empty() && whole_head(bytes).is_some() => {
-                    let end = whole_head(bytes).unwrap_or(bytes.len());
+                State::Head(head)
+                    if head.is_empty()
+                        && let Some(end) = whole_head(bytes) =>
+                {
                     match &bytes[..end] {
                         HTTP2 => self.0 = State::Opaque,
                         head => self.0 = State::after(follows(head)?),

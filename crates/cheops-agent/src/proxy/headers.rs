@@ -2,6 +2,7 @@
 //! and everyone on the way says that they were on it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use http::header::{
     CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
@@ -19,39 +20,54 @@ pub(super) const ERROR: HeaderName = HeaderName::from_static("x-cheops-error");
 /// Which sites' parts are not in an answer that was joined.
 pub(super) const INCOMPLETE: HeaderName = HeaderName::from_static("x-cheops-incomplete");
 
+/// What speaks of one connection only.
+static OF_A_CONNECTION: [HeaderName; 10] = [
+    CONNECTION,
+    KEEP_ALIVE,
+    UPGRADE,
+    TRANSFER_ENCODING,
+    TE,
+    TRAILER,
+    // Answered by whoever reads the body, when it does.
+    EXPECT,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+];
+
 /// Takes away what speaks of one connection only, and what a `Connection` header names. What the
 /// sender wants to go over to is given back: both sides have to agree on that.
 pub(super) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
-    let upgrade = headers.remove(UPGRADE);
-    let mut wants_upgrade = false;
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> = headers
-            .get_all(CONNECTION)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(|name| name.trim().parse().ok())
-            .collect();
-        wants_upgrade = named.contains(&UPGRADE);
-        headers.remove(CONNECTION);
-        // Not what says where a message goes: nobody may hide that from the next one.
-        for name in named.iter().filter(|name| **name != HOST) {
-            headers.remove(name);
-        }
+    let is_of_it = |name: &&HeaderName| OF_A_CONNECTION.contains(name);
+    let found: Vec<HeaderName> = headers.keys().filter(is_of_it).cloned().collect();
+    if found.is_empty() {
+        return None;
     }
-    let trailers = takes_trailers(headers);
-    for name in [&KEEP_ALIVE, &PROXY_CONNECTION, &PROXY_AUTHENTICATE, &PROXY_AUTHORIZATION, &TE] {
+    let named = named_by_connection(headers);
+    let upgrade = headers.remove(UPGRADE).filter(|_| named.contains(&UPGRADE));
+    // Not what says where a message goes: nobody may hide that from the next one.
+    for name in named.iter().filter(|name| **name != HOST) {
         headers.remove(name);
     }
-    headers.remove(TRANSFER_ENCODING);
-    // Answered by whoever reads the body, when it does.
-    headers.remove(EXPECT);
+    let trailers = takes_trailers(headers);
+    for name in found.iter().filter(|name| !trailers || **name != TRAILER) {
+        headers.remove(name);
+    }
     if trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
-    } else {
-        headers.remove(TRAILER);
     }
-    upgrade.filter(|_| wants_upgrade)
+    upgrade
+}
+
+/// Other headers that a `Connection` header speaks of.
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let says_only_how_it_ends = |option: &&str| {
+        option.eq_ignore_ascii_case("keep-alive") || option.eq_ignore_ascii_case("close")
+    };
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let options = values.flat_map(|value| value.split(',')).map(str::trim);
+    let others = options.filter(|option| !says_only_how_it_ends(option));
+    others.filter_map(|name| name.parse().ok()).collect()
 }
 
 fn takes_trailers(headers: &HeaderMap) -> bool {
@@ -96,22 +112,28 @@ impl Pseudonym {
     }
 }
 
-/// Says for whom a request is passed on, after whoever said so before.
-pub(super) fn forwarded_for(headers: &mut HeaderMap, client: IpAddr) {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.filter(|host| !host.contains(['"', '\\']));
-    let mut text = match client {
-        IpAddr::V4(ip) => format!("for={ip}"),
-        IpAddr::V6(ip) => format!("for=\"[{ip}]\""),
-    };
-    if let Some(host) = host {
-        text.push_str(";host=\"");
-        text.push_str(host);
-        text.push('"');
+/// A client, as `Forwarded` speaks of it: written once for all its requests.
+#[derive(Debug, Clone)]
+pub(super) struct Client(Arc<str>);
+
+impl Client {
+    pub(super) fn new(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(ip) => Self(format!("for={ip}").into()),
+            IpAddr::V6(ip) => Self(format!("for=\"[{ip}]\"").into()),
+        }
     }
-    text.push_str(";proto=http");
-    if let Ok(value) = HeaderValue::try_from(text) {
-        headers.append(FORWARDED, value);
+
+    /// Says for whom a request is passed on, after whoever said so before.
+    pub(super) fn say_in(&self, headers: &mut HeaderMap) {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let text = match host.filter(|host| !host.contains(['"', '\\'])) {
+            Some(host) => [&self.0, ";host=\"", host, "\";proto=http"].concat(),
+            None => [&self.0, ";proto=http"].concat(),
+        };
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.append(FORWARDED, value);
+        }
     }
 }
 
@@ -175,7 +197,7 @@ pub(super) mod tests {
     #[test]
     fn whom_a_request_is_for_is_said_after_what_was_said_before() {
         let mut sent = headers(&[("host", "[::1]:80"), ("forwarded", "for=10.0.0.1")]);
-        forwarded_for(&mut sent, "::1".parse().unwrap());
+        Client::new("::1".parse().unwrap()).say_in(&mut sent);
         assert_eq!(
             listed(&sent)[..2],
             ["forwarded: for=\"[::1]\";host=\"[::1]:80\";proto=http", "forwarded: for=10.0.0.1"]

@@ -6,12 +6,11 @@ use http::header::{COOKIE, HOST};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
-use hyper::body::Incoming;
-use hyper_util::client::legacy;
 
 use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
+use super::pool::{Answered, Pool, Unanswered};
 use super::refusal::Refused;
 use super::{Asked, Failed, upgrade};
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
@@ -40,14 +39,17 @@ pub(super) struct Service {
     site_header: HeaderValue,
     scheme: Scheme,
     authority: Option<Authority>,
+    /// For clients that name no host.
+    host: HeaderValue,
     prefix: String,
-    connector: Connector,
-    pub(super) client: legacy::Client<Connector, Sent>,
+    pub(super) pool: Pool,
 }
 
 impl Service {
     pub(super) fn new(site: &SiteId, config: &ServiceConfig, connector: Connector) -> Self {
         let site_header = HeaderValue::try_from(site.as_str());
+        let upstream = &config.upstream;
+        let host = HeaderValue::try_from(upstream.authority().map_or("", host_of));
         Self {
             pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
             config_name: config.name.clone(),
@@ -57,17 +59,17 @@ impl Service {
             cross: config.cross.clone(),
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
-            scheme: config.upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
-            authority: config.upstream.authority().cloned(),
-            prefix: config.upstream.path().trim_end_matches('/').to_owned(),
-            client: web::pooled(connector.clone()),
-            connector,
+            scheme: upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
+            authority: upstream.authority().cloned(),
+            host: host.unwrap_or(HeaderValue::from_static("")),
+            prefix: upstream.path().trim_end_matches('/').to_owned(),
+            pool: Pool::new(connector, upstream.clone()),
         }
     }
 
     /// The same service, with connections of its own.
     pub(super) fn apart(&self) -> Self {
-        Self { client: web::pooled(self.connector.clone()), ..self.clone() }
+        Self { pool: self.pool.apart(), ..self.clone() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -101,16 +103,17 @@ impl Service {
         &self,
         Asked { mut head, upgrade, .. }: Asked,
         body: Sent,
-    ) -> Result<Response<Incoming>, Failed> {
-        head.uri = self.address(&head.uri)?;
+    ) -> Result<Response<Answered>, Failed> {
+        self.address(&mut head.uri)?;
         head.version = Version::HTTP_11;
+        head.headers.entry(HOST).or_insert_with(|| self.host.clone());
         self.pseudonym.sign(&mut head.headers);
         let client_side = upgrade.map(|(protocol, on_upgrade)| {
             headers::upgrade_to(&mut head.headers, protocol);
             on_upgrade
         });
-        let sent = self.client.request(Request::from_parts(head, body)).await;
-        let mut response = sent.map_err(|error| self.failed(&error))?;
+        let asked = self.pool.ask(Request::from_parts(head, body)).await;
+        let mut response = asked.map_err(|error| self.failed(&error))?;
         *response.version_mut() = Version::HTTP_11;
         let service_side = hyper::upgrade::on(&mut response);
         let protocol = headers::strip(response.headers_mut());
@@ -135,31 +138,38 @@ impl Service {
         answer.insert(SITE, self.site_header.clone());
     }
 
-    pub(super) fn address(&self, asked: &Uri) -> Result<Uri, Failed> {
+    /// Makes what was asked for the path at the service.
+    pub(super) fn address(&self, asked: &mut Uri) -> Result<(), Failed> {
+        if self.prefix.is_empty() && asked.authority().is_none() {
+            return Ok(());
+        }
         let path = asked.path_and_query().map_or("/", PathAndQuery::as_str);
-        let path = match self.prefix.is_empty() {
-            true => asked.path_and_query().cloned(),
-            false => PathAndQuery::try_from(format!("{}{path}", self.prefix)).ok(),
-        };
-        let mut parts = http::uri::Parts::default();
-        parts.scheme = Some(self.scheme.clone());
-        parts.authority.clone_from(&self.authority);
-        parts.path_and_query = Some(path.unwrap_or(PathAndQuery::from_static("/")));
-        Uri::from_parts(parts).map_err(|error| Failed {
+        let path = PathAndQuery::try_from(format!("{}{path}", self.prefix));
+        *asked = path.map(Uri::from).map_err(|error| Failed {
             fate: Fate::NeverArrived,
             refused: Refused::bad_target(&error.to_string()),
-        })
+        })?;
+        Ok(())
     }
 
-    pub(super) fn failed(&self, error: &legacy::Error) -> Failed {
+    pub(super) fn failed(&self, error: &Unanswered) -> Failed {
         let why = web::causes(error);
-        if error.is_connect() {
-            let refused = Refused::unreachable_service(self.name(), &self.site, &why);
-            return Failed { fate: Fate::NeverArrived, refused };
+        match error {
+            Unanswered::NoConnection(_) => Failed {
+                fate: Fate::NeverArrived,
+                refused: Refused::unreachable_service(self.name(), &self.site, &why),
+            },
+            Unanswered::BrokenOff(_) => Failed {
+                fate: Fate::Unknown,
+                refused: Refused::broken_off(self.name(), &self.site, &why),
+            },
         }
-        let refused = Refused::broken_off(self.name(), &self.site, &why);
-        Failed { fate: Fate::Unknown, refused }
     }
+}
+
+/// An authority without what a client would say of itself.
+fn host_of(authority: &Authority) -> &str {
+    authority.as_str().rsplit('@').next().unwrap_or_default()
 }
 
 /// Brings what the versions of HTTP say in different ways into one form, and refuses what is not

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::Proxies;
 use super::framing::Guarded;
+use super::headers::Client;
 use super::here::Service;
 use super::threads::Threads;
 
@@ -104,9 +105,10 @@ async fn serve(
     if !matches!(tokio::time::timeout(HEAD_LIMIT, stream.readable()).await, Ok(Ok(()))) {
         return;
     }
+    let seen = Client::new(client.ip());
     let answer = service_fn(move |request| {
-        let (proxies, service) = (proxies.clone(), service.clone());
-        async move { Ok::<_, Infallible>(proxies.answer(&service, request, client.ip()).await) }
+        let (proxies, service, client) = (proxies.clone(), service.clone(), seen.clone());
+        async move { Ok::<_, Infallible>(proxies.answer(&service, request, &client).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);

@@ -1,7 +1,8 @@
 //! Which scope was seen with which request id, for as long as a service may go on working on it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// So many names are remembered; beyond it the oldest are forgotten.
@@ -38,6 +39,8 @@ struct Names {
     known: HashMap<Name, (Recalled, Instant)>,
     /// When each is looked at again, in order.
     ages: VecDeque<(Instant, Name)>,
+    /// Found once: under much load it counts with every request.
+    forgotten_early: OnceLock<metrics::Counter>,
 }
 
 impl Memory {
@@ -56,18 +59,19 @@ impl Memory {
         let mut kept = self.names();
         kept.forget(now);
         let Some(scope) = kept.the_one(scope) else { return };
+        let Names { known, ages, .. } = &mut *kept;
         for name in names {
-            match kept.known.get_mut(name) {
-                Some((recalled, last)) => {
+            match known.entry(*name) {
+                Entry::Occupied(mut entry) => {
+                    let (recalled, last) = entry.get_mut();
                     *last = until;
-                    if *recalled != Recalled::Scope(scope.clone()) && *recalled != Recalled::Several
-                    {
+                    if !matches!(recalled, Recalled::Scope(other) if *other == scope) {
                         *recalled = Recalled::Several;
                     }
                 }
-                None => {
-                    kept.known.insert(*name, (Recalled::Scope(scope.clone()), until));
-                    kept.ages.push_back((until, *name));
+                Entry::Vacant(entry) => {
+                    entry.insert((Recalled::Scope(scope.clone()), until));
+                    ages.push_back((until, *name));
                 }
             }
         }
@@ -133,7 +137,8 @@ impl Names {
                 self.ages.push_back((until, name));
             } else {
                 if until > now {
-                    metrics::counter!("cheops_proxy_ids_forgotten_early_total").increment(1);
+                    let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
+                    self.forgotten_early.get_or_init(counter).increment(1);
                 }
                 self.known.remove(&name);
             }

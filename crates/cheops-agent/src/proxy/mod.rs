@@ -11,7 +11,7 @@
 //! | `framing` | where their messages begin and end |
 //! | `scope`, `memory` | under which scope a request runs |
 //! | `atlas`, `distances`, `attempts` | where that is, and when to try elsewhere |
-//! | `here` | the service of this site |
+//! | `here`, `pool` | the service of this site, and connections to it |
 //! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body`, `upgrade` | what passes through, and how |
 //! | `replicate` | requests for several sites, and what they changed there |
@@ -27,14 +27,15 @@ mod headers;
 mod here;
 mod listen;
 mod memory;
+mod pool;
 mod refusal;
 mod replicate;
 mod scope;
 mod threads;
 mod upgrade;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,9 +52,9 @@ use hyper::upgrade::OnUpgrade;
 use self::atlas::Atlas;
 use self::attempts::{Aim, Fate};
 use self::body::{Arriving, Returned, Sent, Supply};
-use self::headers::{ERROR, SITE};
+use self::headers::{Client, ERROR, SITE};
 use self::here::Service;
-use self::memory::{Memory, Recalled};
+use self::memory::{Memory, Name, Recalled};
 use self::refusal::{Refused, UNREACHABLE};
 use self::replicate::passing;
 use crate::config::{ProxyConfig, ServiceConfig};
@@ -102,12 +103,12 @@ impl Remembered {
     pub(crate) fn see(&self, headers: &http::HeaderMap) {
         let scope = scope::carried(headers).ok().flatten();
         if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
-            self.keep(headers, &scope.trim().into());
+            self.keep(&scope::correlations(headers), &scope.trim().into());
         }
     }
 
-    fn keep(&self, headers: &http::HeaderMap, scope: &Arc<str>) {
-        self.0.keep(&scope::correlations(headers), scope, Instant::now());
+    fn keep(&self, names: &[Name], scope: &Arc<str>) {
+        self.0.keep(names, scope, Instant::now());
     }
 }
 
@@ -161,7 +162,7 @@ impl Proxies {
         &self,
         service: &Service,
         mut request: Request<Incoming>,
-        client: IpAddr,
+        client: &Client,
     ) -> Response<Returned> {
         let on_upgrade = hyper::upgrade::on(&mut request);
         let (head, body) = request.into_parts();
@@ -185,32 +186,32 @@ impl Proxies {
         mut head: Parts,
         body: Arriving,
         on_upgrade: OnUpgrade,
-        client: IpAddr,
+        client: &Client,
     ) -> Result<Response<Returned>, Refused> {
         here::normalise(&mut head)?;
         if service.pseudonym.is_in(&head.headers) {
             return Err(Refused::in_a_circle(service.name()));
         }
-        let scope = self.scope_of(&head.headers)?;
+        let resolved = match self.scope_of(&head.headers)? {
+            None => None,
+            Some(scope) => {
+                let resolved = self.0.atlas.resolve(scope.trim()).await;
+                Some(resolved.map_err(|bad| Refused::bad_scope(&bad))?)
+            }
+        };
         let upgrade = headers::strip(&mut head.headers);
         // Who would speak HTTP/2 as well is answered in what it speaks already.
         let upgrade = upgrade.filter(|protocol| protocol != "h2c");
         let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
-        headers::forwarded_for(&mut head.headers, client);
+        client.say_in(&mut head.headers);
+        if let Some(resolved) = &resolved {
+            let names = scope::mark(&mut head.headers, &resolved.written);
+            self.0.memory.keep(&names, &resolved.scope);
+        }
         let mut asked = Asked { head, upgrade, among: None };
-        let resolved = match scope {
-            None => None,
-            Some(scope) => {
-                let resolved = self.0.atlas.resolve(&scope).await;
-                let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
-                scope::mark(&mut asked.head.headers, &resolved.written);
-                self.0.memory.keep(&asked.head.headers, &resolved.scope);
-                Some(resolved)
-            }
-        };
         // An id of a whole says itself where its parts are, whatever the scope.
         if let Some(whole) = cross::Over::whole(&asked.head.uri) {
-            return self.cross(service, asked, body, whole).await;
+            return Box::pin(self.cross(service, asked, body, whole)).await;
         }
         let target = resolved
             .as_ref()
@@ -226,29 +227,37 @@ impl Proxies {
                 // Whoever is asked to go over to another protocol may stay with this one.
                 asked.upgrade = None;
             }
-            return self.on_replica(service, asked, body, &known).await;
+            return Box::pin(self.on_replica(service, asked, body, &known)).await;
         }
         match target {
-            None => {
+            Some(target) if !self.is_here(target) => {
+                // What is rare is apart, so that what is not has less to carry.
+                Box::pin(self.follow(service, asked, body, target)).await
+            }
+            _ => {
                 let here = self.here(service, asked, Sent::once(body)).await;
                 here.map_err(|failed| failed.refused)
             }
-            Some(target) => self.follow(service, asked, body, target).await,
         }
     }
 
+    /// Whether a target is this site and nothing else.
+    fn is_here(&self, target: &Target) -> bool {
+        matches!(target, Target::Site(site) if site.as_str() == self.0.me.as_str())
+    }
+
     /// Under which scope a request runs, if under one.
-    fn scope_of(&self, headers: &http::HeaderMap) -> Result<Option<String>, Refused> {
+    fn scope_of<'a>(&self, headers: &'a http::HeaderMap) -> Result<Option<Cow<'a, str>>, Refused> {
         let carried = scope::carried(headers);
         if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
-            return Ok(Some(scope.trim().to_owned()));
+            return Ok(Some(scope));
         }
         if self.0.memory.0.is_empty() {
             return Ok(None);
         }
         match self.0.memory.0.recall(&scope::correlations(headers), Instant::now()) {
             None => Ok(None),
-            Some(Recalled::Scope(scope)) => Ok(Some(scope.to_string())),
+            Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.to_string()))),
             Some(Recalled::Several) => Err(Refused::several_scopes()),
         }
     }
@@ -379,13 +388,22 @@ impl Proxies {
     async fn here(
         &self,
         service: &Service,
+        asked: Asked,
+        body: Sent,
+    ) -> Result<Response<Returned>, Failed> {
+        if !self.0.replicas.renames(service.name()) {
+            return self.ask(service, asked, body).await;
+        }
+        Box::pin(self.ask_by_its_ids(service, asked, body)).await
+    }
+
+    async fn ask_by_its_ids(
+        &self,
+        service: &Service,
         mut asked: Asked,
         body: Sent,
     ) -> Result<Response<Returned>, Failed> {
         let replicas = &self.0.replicas;
-        if !replicas.renames(service.name()) {
-            return self.ask(service, asked, body).await;
-        }
         if asked.upgrade.is_some() {
             passing::rename_path(replicas, service, &mut asked.head);
             return self.ask(service, asked, body).await;

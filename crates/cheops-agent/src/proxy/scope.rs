@@ -2,7 +2,9 @@
 //! on whose behalf it is made.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
@@ -126,21 +128,56 @@ impl Written {
     }
 }
 
+/// An id that was drawn for a request, in every form in which a service may speak of it. They are
+/// parts of one text.
+struct Drawn {
+    id: uuid::Uuid,
+    text: Bytes,
+}
+
+impl Drawn {
+    const OPENSTACK: Range<usize> = 0..40;
+    const REQUEST_ID: Range<usize> = 4..40;
+    const TRACEPARENT: Range<usize> = 40..95;
+
+    fn new() -> Self {
+        let id = uuid::Uuid::new_v4();
+        let mut text = Vec::with_capacity(Self::TRACEPARENT.end);
+        text.extend_from_slice(b"req-");
+        text.extend_from_slice(id.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
+        let mut trace = [0; 32];
+        id.simple().encode_lower(&mut trace);
+        for part in [b"00-", &trace[..], b"-", &trace[16..], b"-01"] {
+            text.extend_from_slice(part);
+        }
+        Self { id, text: text.into() }
+    }
+
+    fn set(&self, headers: &mut HeaderMap, name: HeaderName, part: Range<usize>) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(self.text.slice(part)) {
+            headers.insert(name, value);
+        }
+    }
+}
+
 /// Gives a scoped request every mark by which a service may speak of it, and the scope itself.
-pub(super) fn mark(headers: &mut HeaderMap, written: &Written) {
-    let id = uuid::Uuid::new_v4();
+/// The names by which it is known from now on.
+pub(super) fn mark(headers: &mut HeaderMap, written: &Written) -> Vec<Name> {
+    let drawn = Drawn::new();
     // Nova takes an id of exactly this form, and only if it is alone.
     let mut openstack = headers.get_all(OPENSTACK).iter();
     let (first, more) = (openstack.next(), openstack.next());
-    if more.is_some() || !first.is_some_and(|one| is_openstack(one.as_bytes())) {
-        set(headers, OPENSTACK, format!("req-{id}"));
+    let is_named = more.is_none() && first.is_some_and(|one| is_openstack(one.as_bytes()));
+    if !is_named {
+        drawn.set(headers, OPENSTACK, Drawn::OPENSTACK);
     }
-    if !headers.contains_key(REQUEST_ID) {
-        set(headers, REQUEST_ID, id.to_string());
+    let has_id = headers.contains_key(REQUEST_ID);
+    if !has_id {
+        drawn.set(headers, REQUEST_ID, Drawn::REQUEST_ID);
     }
-    if !headers.contains_key(TRACEPARENT) && !headers.contains_key(B3) {
-        let span = id.as_u64_pair().1;
-        set(headers, TRACEPARENT, format!("00-{}-{span:016x}-01", id.simple()));
+    let is_traced = headers.contains_key(TRACEPARENT) || headers.contains_key(B3);
+    if !is_traced {
+        drawn.set(headers, TRACEPARENT, Drawn::TRACEPARENT);
     }
     headers.remove(CHEOPS_SCOPE);
     if let Some(scope) = &written.scope {
@@ -152,6 +189,10 @@ pub(super) fn mark(headers: &mut HeaderMap, written: &Written) {
     if let Some(member) = &written.baggage {
         headers.append(BAGGAGE, member.clone());
     }
+    if is_named || has_id || is_traced || headers.contains_key(B3_TRACE) {
+        return correlations(headers);
+    }
+    vec![drawn.id.as_u128()]
 }
 
 /// A scope that came with it may be another than the one that counts.
@@ -213,9 +254,9 @@ mod tests {
     #[test]
     fn a_scoped_request_can_be_spoken_of_in_every_way() {
         let mut sent = HeaderMap::new();
-        mark(&mut sent, &Written::new("{compute: paris, image: lyon}"));
-        let names = correlations(&sent);
+        let names = mark(&mut sent, &Written::new("{compute: paris, image: lyon}"));
         assert_eq!(names.len(), 1, "all of them are one: {names:?}");
+        assert_eq!(correlations(&sent), names);
         for one in [&OPENSTACK, &REQUEST_ID, &TRACEPARENT] {
             let alone = headers(&[(one.as_str(), sent[one].to_str().unwrap())]);
             assert_eq!(correlations(&alone), names, "{one}");
@@ -230,7 +271,8 @@ mod tests {
     fn ids_that_a_client_chose_are_kept_and_one_that_nova_would_not_take_is_replaced() {
         let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
         let mut sent = headers(&[("x-openstack-request-id", own), ("x-request-id", "mine-mine")]);
-        mark(&mut sent, &Written::new("image: lyon"));
+        let names = mark(&mut sent, &Written::new("image: lyon"));
+        assert_eq!(names, correlations(&sent), "of the client's ids, too");
         assert_eq!(sent[&OPENSTACK], own);
         assert_eq!(sent[&REQUEST_ID], "mine-mine");
         let upper = own.to_uppercase().replace("REQ", "req");

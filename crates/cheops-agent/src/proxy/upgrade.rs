@@ -83,12 +83,12 @@ impl Service {
         protocol: HeaderValue,
         heard: Body,
     ) -> Result<Response<Body>, Failed> {
-        head.uri = self.address(&head.uri)?;
+        self.address(&mut head.uri)?;
         head.version = Version::HTTP_11;
         self.pseudonym.sign(&mut head.headers);
         headers::upgrade_to(&mut head.headers, protocol);
         let request = Request::from_parts(head, Sent::whole(Bytes::new()));
-        let sent = self.client.request(request).await;
+        let sent = self.pool.ask(request).await;
         let mut response = sent.map_err(|error| self.failed(&error))?;
         let service = hyper::upgrade::on(&mut response);
         headers::strip(response.headers_mut());

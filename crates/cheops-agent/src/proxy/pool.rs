@@ -1,0 +1,268 @@
+//! Kept connections to one service, by HTTP/1.1. Who asks takes the one that was used last, and it
+//! is there again for others when the answer was read to its end.
+//!
+//! A proxy's clients are many, and its service is one: there is nothing to look up, and no task is
+//! needed to wait until a connection is free.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use tower::ServiceExt;
+
+use super::body::{BodyError, Sent};
+use crate::exec::web::{Connector, IDLE, IDLE_CONNECTIONS};
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unanswered {
+    /// The request never left.
+    #[error("no connection")]
+    NoConnection(#[source] BodyError),
+    /// Some of it may have arrived.
+    #[error("the connection broke off")]
+    BrokenOff(#[source] hyper::Error),
+}
+
+/// The connections. Clones share them.
+#[derive(Clone)]
+pub(super) struct Pool {
+    connector: Connector,
+    upstream: Uri,
+    kept: Arc<Kept>,
+}
+
+#[derive(Default)]
+struct Kept(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Those that nobody uses, the last used last.
+    idle: Vec<Idle>,
+    is_swept: bool,
+}
+
+struct Idle {
+    connection: SendRequest<Sent>,
+    since: Instant,
+}
+
+impl Pool {
+    /// Without any connection yet.
+    pub(super) fn new(connector: Connector, upstream: Uri) -> Self {
+        Self { connector, upstream, kept: Arc::default() }
+    }
+
+    /// Another one to the same service.
+    pub(super) fn apart(&self) -> Self {
+        Self::new(self.connector.clone(), self.upstream.clone())
+    }
+
+    /// Sends a request, and waits for the head of the answer.
+    pub(super) async fn ask(
+        &self,
+        mut request: Request<Sent>,
+    ) -> Result<Response<Answered>, Unanswered> {
+        while let Some(mut connection) = self.kept.take() {
+            match connection.try_send_request(request).await {
+                Ok(response) => return Ok(self.lend(connection, response)),
+                // The service closed it before any of the request was written.
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(Unanswered::BrokenOff(error.into_error())),
+                },
+            }
+        }
+        let mut connection = Box::pin(self.connect()).await?;
+        let response = connection.send_request(request).await.map_err(Unanswered::BrokenOff)?;
+        Ok(self.lend(connection, response))
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Sent>, Unanswered> {
+        let connecting = self.connector.clone().oneshot(self.upstream.clone());
+        let stream = connecting.await.map_err(Unanswered::NoConnection)?;
+        let shaken = handshake(stream).await;
+        let (sender, connection) =
+            shaken.map_err(|error| Unanswered::NoConnection(error.into()))?;
+        // How it ended is told to whoever waits for an answer.
+        tokio::spawn(connection.with_upgrades());
+        if !std::mem::replace(&mut self.kept.state().is_swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(&self.kept)));
+        }
+        Ok(sender)
+    }
+
+    fn lend(
+        &self,
+        connection: SendRequest<Sent>,
+        response: Response<Incoming>,
+    ) -> Response<Answered> {
+        let lent = Some((connection, self.kept.clone()));
+        response.map(|body| Answered { body, lent })
+    }
+}
+
+impl Kept {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing here leaves it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that can be used at once.
+    fn take(&self) -> Option<SendRequest<Sent>> {
+        let idle = &mut self.state().idle;
+        // Not those that the service closed, or that are still busy with what nobody waits for.
+        let at = idle.iter().rposition(|one| one.connection.is_ready())?;
+        (idle[at].since.elapsed() < IDLE).then(|| idle.remove(at).connection)
+    }
+
+    fn give_back(&self, connection: SendRequest<Sent>) {
+        let idle = &mut self.state().idle;
+        if !connection.is_closed() && idle.len() < IDLE_CONNECTIONS {
+            idle.push(Idle { connection, since: Instant::now() });
+        }
+    }
+}
+
+/// Closes what nobody used for long, until the pool is gone.
+async fn sweep(kept: Weak<Kept>) {
+    loop {
+        tokio::time::sleep(IDLE).await;
+        let Some(kept) = kept.upgrade() else { return };
+        let idle = &mut kept.state().idle;
+        idle.retain(|one| !one.connection.is_closed() && one.since.elapsed() < IDLE);
+    }
+}
+
+/// The body of an answer, with the connection on which it comes.
+pub(super) struct Answered {
+    body: Incoming,
+    lent: Option<(SendRequest<Sent>, Arc<Kept>)>,
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        if let Some((connection, kept)) = self.lent.take() {
+            kept.give_back(connection);
+        }
+    }
+}
+
+impl Body for Answered {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use http_body_util::BodyExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::exec::web::{Roots, connector};
+
+    /// A service that says on which of its connections it is asked.
+    async fn service() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            for n in 1.. {
+                let (mut client, _) = listener.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{n}");
+                    while client.read(&mut [0; 1024]).await.is_ok_and(|asked| asked > 0) {
+                        client.write_all(answer.as_bytes()).await.unwrap();
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    fn pool(address: SocketAddr) -> Pool {
+        let upstream = format!("http://{address}").parse().unwrap();
+        Pool::new(connector(Roots::None).unwrap(), upstream)
+    }
+
+    fn request() -> Request<Sent> {
+        let request = Request::get("/").header("host", "image");
+        request.body(Sent::whole(Bytes::new())).unwrap()
+    }
+
+    async fn read(response: Response<Answered>) -> Bytes {
+        response.into_body().collect().await.unwrap().to_bytes()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_as_soon_as_its_answer_was_read() {
+        let pool = pool(service().await);
+        for _ in 0..3 {
+            assert_eq!(read(pool.ask(request()).await.unwrap()).await, "1");
+        }
+        let unread = pool.ask(request()).await.unwrap();
+        assert_eq!(read(pool.ask(request()).await.unwrap()).await, "2", "the first is in use");
+        assert_eq!(read(unread).await, "1");
+        assert_eq!(read(pool.apart().ask(request()).await.unwrap()).await, "3");
+    }
+
+    #[tokio::test]
+    async fn one_that_the_service_closed_is_not_used_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = pool(listener.local_addr().unwrap());
+        for _ in 0..3 {
+            let answering = async {
+                let (mut client, _) = listener.accept().await.unwrap();
+                let _asked = client.read(&mut [0; 1024]).await.unwrap();
+                client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1").await.unwrap();
+            };
+            let (answer, ()) = tokio::join!(pool.ask(request()), answering);
+            assert_eq!(read(answer.unwrap()).await, "1");
+            let heard_of_it = async {
+                while pool.kept.state().idle.iter().any(|one| !one.connection.is_closed()) {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(10), heard_of_it).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_told_apart_whether_a_request_never_left_or_was_not_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let pool = pool(listener.local_addr().unwrap());
+        let closing = async {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let _asked = client.read(&mut [0; 1024]).await.unwrap();
+        };
+        let (broken, ()) = tokio::join!(pool.ask(request()), closing);
+        assert!(matches!(broken, Err(Unanswered::BrokenOff(_))));
+        drop(listener);
+        let unreached = pool.ask(request()).await;
+        assert!(matches!(unreached, Err(Unanswered::NoConnection(_))));
+    }
+}
