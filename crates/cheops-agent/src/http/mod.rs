@@ -88,6 +88,7 @@ pub(crate) fn router(api: Shared) -> Router {
 /// What other agents may pass on: what is about one resource, and nothing else.
 pub(crate) fn router_for_peers(api: Shared) -> Router {
     Router::new()
+        .route(paths::SITES, get(read::sites))
         .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
         .route(paths::SHOW, post(show::show))

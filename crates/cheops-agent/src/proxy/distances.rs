@@ -35,8 +35,8 @@ struct Said {
 }
 
 impl Distances {
-    /// Asks the sites around which a scope looks, if that was not done of late. Whether anything
-    /// new was heard.
+    /// Asks the sites around which a scope looks, if that was not done of late. Whether it was, so
+    /// that distances are to be looked at anew.
     pub(super) async fn hear(&self, scope: &str, peers: &Peers) -> bool {
         if !scope.contains("around") {
             return false;
@@ -47,15 +47,14 @@ impl Distances {
         let stale: Vec<SiteId> = peers_asked.filter(|site| self.is_due(site)).cloned().collect();
         let heard = join_all(stale.iter().map(|site| ask(peers, site))).await;
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_new = false;
+        let was_asked = !stale.is_empty();
         for (site, round_trips) in stale.into_iter().zip(heard) {
             // A site that says nothing is as far from the others as it was.
             if let Some(round_trips) = round_trips {
                 said.entry(site).or_default().round_trips = round_trips;
-                is_new = true;
             }
         }
-        is_new
+        was_asked
     }
 
     /// How far a site is: as it was measured now, or last. A site that is not heard has not moved,

@@ -390,7 +390,7 @@ async fn whoever_is_near_answers_and_another_one_when_that_is_cut_off() {
     application.stage.cut_off(2);
     until("site2 is not heard", async || application.stage[1].hears().await == 1).await;
     let answer = list(1);
-    assert_eq!(answer.status, 200, "{}", answer.error);
+    assert_eq!(answer.status, 200, "{}", answer.body);
     assert!(["site1", "site3"].contains(&answer.site.as_str()), "{}", answer.site);
     application.stage.join(2);
     application.stage.all_hear().await;
