@@ -1,0 +1,3 @@
+export default function Resources({ query }: { query: Record<string, string> }) {
+    return <h1>Resources {query['q']}</h1>;
+}
