@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort } from './api/client';
 import { keepFeed, type Link } from './api/feed';
 import type { Change, Demo, Sites, Summary } from './api/types';
+import { isNews } from './news';
 import { paced } from './pace';
 
 /** The sites, as this agent sees them. */
@@ -34,7 +35,7 @@ export interface Happened {
     what: Change | { event: 'missed'; from: number };
 }
 
-const KEPT = 60;
+const KEPT = 40;
 const PACE_MS = 300;
 /** Round trips and what is behind change without a word in the feed. */
 const LOOK_AGAIN_MS = 5000;
@@ -94,7 +95,7 @@ export function startLive(): void {
             for (const listener of resetListeners) listener();
         },
         onChange(change) {
-            note(change);
+            if (isNews(change)) note(change);
             refreshSites();
             if (resourceOf(change)) refreshSummary();
             for (const listener of changeListeners) listener(change);
@@ -152,8 +153,8 @@ export function useLive<T>(
 ): Live<T> {
     const [state, setState] = useState<Omit<Live<T>, 'stale' | 'reload'>>(NOTHING);
     const reload = useRef(() => {});
-    const isNews = useRef(when);
-    isNews.current = when;
+    const matches = useRef(when);
+    matches.current = when;
 
     useEffect(() => {
         const over = new AbortController();
@@ -171,7 +172,7 @@ export function useLive<T>(
         });
         reload.current = run;
         run();
-        const forget = [onReset(run), onChange((change) => isNews.current?.(change) && run())];
+        const forget = [onReset(run), onChange((change) => matches.current?.(change) && run())];
         return () => {
             over.abort();
             for (const off of forget) off();

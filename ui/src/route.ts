@@ -38,7 +38,7 @@ export function parse(hash: string): Place {
         case 'new':
             return second ? nowhere : { name: 'new', query };
         case 'cross':
-            return second && !third ? { name: 'cross', id: second } : nowhere;
+            return third ? nowhere : { name: 'cross', id: second ?? '' };
         case 'matrix':
             return second ? nowhere : { name: 'matrix', query };
         default:

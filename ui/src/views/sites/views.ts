@@ -1,0 +1,69 @@
+// What the other sites see: asked for while the map is looked at, a few at a time.
+import { computed, effect, signal, untracked } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get, path } from '../../api/client';
+import type { Sites } from '../../api/types';
+import { link, onChange, onReset, sites } from '../../live';
+import { paced } from '../../pace';
+import type { Views } from './edges';
+
+const ASK_AGAIN_MS = 10_000;
+const PACE_MS = 2000;
+const AT_ONCE = 3;
+const MOST = 40;
+
+const others = signal<Views>(new Map());
+
+/** What each site sees, of those that answered the last time they were asked. */
+export function useViews(): Views {
+    useEffect(() => {
+        const over = new AbortController();
+        const askAll = paced(PACE_MS, async () => {
+            if (over.signal.aborted || document.hidden || link.value === 'cut') return;
+            others.value = await viewsOf(upSites(), over.signal);
+        });
+        const timer = setInterval(askAll, ASK_AGAIN_MS);
+        const forget = [
+            onReset(askAll),
+            onChange((change) => change.event.startsWith('site-') && askAll()),
+            // Also once it is known who there is to ask.
+            effect(() => {
+                if (whoIsUp.value) untracked(askAll);
+            }),
+        ];
+        return () => {
+            over.abort();
+            clearInterval(timer);
+            for (const off of forget) off();
+        };
+    }, []);
+
+    const own = sites.value;
+    // While cut off, nobody can vouch for anything.
+    if (!own || link.value === 'cut') return new Map();
+    const up = new Set(upSites());
+    return new Map([...[...others.value].filter(([site]) => up.has(site)), [own.me, own]]);
+}
+
+function upSites(): string[] {
+    const up = sites.value?.sites.filter((site) => site.state === 'up') ?? [];
+    return up.map((site) => site.site).slice(0, MOST);
+}
+
+const whoIsUp = computed(() => upSites().join());
+
+async function viewsOf(names: string[], signal: AbortSignal): Promise<Views> {
+    const found = new Map<string, Sites>();
+    const waiting = [...names];
+    const askNext = async (): Promise<void> => {
+        for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+            try {
+                found.set(name, await get<Sites>(path`/api/v1/sites/${name}`, { signal }));
+            } catch {
+                // Who does not answer vouches for nothing, and that is what the map then shows.
+            }
+        }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, askNext));
+    return found;
+}
