@@ -5,7 +5,7 @@ import { ApiProblem, get, isAbort } from '../../api/client';
 import type { MatrixPair, MatrixTrial, Profile } from '../../api/types';
 import { useLive } from '../../live';
 import { Button, Copy, Loading, Problem } from '../../parts';
-import { go, href, type Texts } from '../../route';
+import { go, type Texts } from '../../route';
 import { gridOf } from './document';
 import { Editor } from './editor';
 import { read } from './json';
@@ -152,17 +152,19 @@ function Workbench(props: {
     const isWrong = marks.some(({ severity }) => severity === 'error');
     return (
         <div class="matrix-bench">
-            <section class="card matrix-edit" aria-labelledby="matrix-rules">
+            <section class="card matrix-part rules" aria-labelledby="matrix-rules">
                 <h2 id="matrix-rules">Rules</h2>
                 <p class="muted small">
                     What is to become of the type in a row and the type in a column. A pair counts
                     both ways, so its mirror changes with it.
                 </p>
                 <Rules text={text} grid={gridOf(text, profiles)} onText={edit} />
-                <h3>The same as JSON</h3>
+            </section>
+            <section class="card matrix-part text" aria-labelledby="matrix-text">
+                <h2 id="matrix-text">The same as JSON</h2>
                 <Editor text={text} marks={marks} onText={edit} />
             </section>
-            <section class="card matrix-result" aria-labelledby="matrix-outcomes">
+            <section class="card matrix-part outcomes" aria-labelledby="matrix-outcomes">
                 <h2 id="matrix-outcomes">Outcomes</h2>
                 {problem && <Problem of={problem} />}
                 {isWrong && (
@@ -189,7 +191,11 @@ function Result({ trial, isStale }: { trial: MatrixTrial; isStale: boolean }) {
         null,
     );
     if (trial.types.length === 0) {
-        return <p class="muted">No types yet. Add one to the rules, such as `set`.</p>;
+        return (
+            <p class="muted">
+                No types yet. Add one to the rules, such as <code>set</code>.
+            </p>
+        );
     }
     const chosen = trial.pairs.find(
         ({ first, second }) => first === choice?.first && second === choice.second,
@@ -243,23 +249,20 @@ function Use(props: { text: string; type: string; isUsable: boolean; isShared: b
                 Use it for a new resource
             </Button>
             <span class="matrix-copy">
-                JSON <Copy text={text} />
+                the JSON <Copy text={text} />
             </span>
             <span class="matrix-copy">
-                as a command <Copy text={command} />
+                the command <Copy text={command} />
             </span>
             <span class="matrix-copy">
                 {isShared ? (
                     <>
-                        a link to this <Copy text={location.href} />
+                        this link <Copy text={location.href} />
                     </>
                 ) : (
                     <span class="muted">too long for a link</span>
                 )}
             </span>
-            <a class="small" href={href({ name: 'resources' })}>
-                Back to the resources
-            </a>
         </footer>
     );
 }

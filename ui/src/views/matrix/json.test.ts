@@ -69,7 +69,6 @@ describe('printing', () => {
                 '    "set": {"Idempotent": true}',
                 '  }',
                 '}',
-                '',
             ].join('\n'),
         );
         expect(JSON.parse(print(value))).toEqual(value);

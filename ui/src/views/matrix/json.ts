@@ -184,7 +184,7 @@ export function placeAt(text: string, offset: number): { line: number; column: n
 
 /** A document as people write it by hand: one matrix entry, and one type, a line. */
 export function print(value: unknown): string {
-    return `${printed(value, '')}\n`;
+    return printed(value, '');
 }
 
 const NARROW = 96;

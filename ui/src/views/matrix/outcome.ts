@@ -27,7 +27,8 @@ export function outcomeOf(pair: MatrixPair): Outcome {
     if (pair.any_order) return { kind: 'any-order', glyph: '①②', words: 'both, any order' };
     const [leader] = pair.list;
     const glyph = leader === 'second' ? '②→①' : '①→②';
-    if (isSame) return { kind: 'ordered', glyph, words: 'both, in order' };
+    if (pair.entry.endsWith(': ordered'))
+        return { kind: 'ordered', glyph, words: 'both, in order' };
     return { kind: 'ordered', glyph, words: `both, ${leader === 'second' ? second : first} first` };
 }
 

@@ -11,11 +11,11 @@ export function Outcomes(props: {
     const row = (first: string) => trial.pairs.filter((pair) => pair.first === first);
     return (
         <>
+            <p class="muted small">
+                Made at two sites that cannot hear each other: ① the earlier, ② the later.
+            </p>
             <div class="matrix-scroll" role="region" aria-label="Outcomes by type" tabIndex={0}>
-                <table class="matrix-outcomes">
-                    <caption>
-                        Made at two sites that cannot hear each other: ① the earlier, ② the later.
-                    </caption>
+                <table class={`matrix-outcomes ${trial.types.length > 3 ? 'many' : ''}`}>
                     <thead>
                         <tr>
                             <td class="matrix-corner">① ↓ &nbsp;② →</td>

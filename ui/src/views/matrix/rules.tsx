@@ -22,7 +22,7 @@ export function Rules(props: { text: string; grid: Grid | null; onText: (text: s
         <>
             {grid.types.length > 0 && (
                 <div class="matrix-scroll" role="region" aria-label="Rules by type" tabIndex={0}>
-                    <table class="matrix-rules">
+                    <table class={`matrix-rules ${grid.types.length > 3 ? 'many' : ''}`}>
                         <thead>
                             <tr>
                                 <td class="matrix-corner">before ↓ &nbsp;after →</td>

@@ -102,16 +102,11 @@ function Scene({ frame }: { frame: Frame }) {
     return (
         <div class="matrix-scene" aria-hidden="true">
             <Place name="paris" items={frame.paris} />
-            <svg
-                class={`matrix-link ${frame.link}`}
-                viewBox="0 0 100 40"
-                preserveAspectRatio="xMidYMid meet"
-            >
-                <line x1="0" y1="20" x2="100" y2="20" />
-                <path class="matrix-cross" d="M44 14 L56 26 M56 14 L44 26" />
-                <circle class="matrix-packet first" cx="50" cy="20" r="6" />
-                <circle class="matrix-packet second" cx="50" cy="20" r="6" />
-            </svg>
+            <div class={`matrix-link ${frame.link}`}>
+                <span class="matrix-packet first">①</span>
+                <span class="matrix-packet second">②</span>
+                <span class="matrix-scissors">✕</span>
+            </div>
             <Place name="lyon" items={frame.lyon} />
         </div>
     );
