@@ -99,13 +99,13 @@ describe('what a pair can be', () => {
 
     it('names who replaces', () => {
         expect(choices('set', 'inc').map(({ label }) => label)).toEqual([
-            'both, any order',
-            'both, in order',
+            'any order',
+            'in order',
             'last wins',
             'set wins',
-            'both, set first',
+            'set first',
             'inc wins',
-            'both, inc first',
+            'inc first',
             'logic:text',
             'logic:exec',
         ]);

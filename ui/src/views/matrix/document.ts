@@ -10,7 +10,7 @@ export type Source = 'document' | 'profile' | 'unsaid';
 
 export type Cell = { before: string; after: string; entry: Entry; source: Source };
 
-export type Grid = { types: string[]; profile: string | null; cells: Cell[][] };
+export type Grid = { types: string[]; cells: Cell[][] };
 
 export type Profile = { name: string; about: string; config: unknown };
 
@@ -54,7 +54,6 @@ export function gridOf(text: string, profiles: Profile[]): Grid | null {
     };
     return {
         types,
-        profile: typeof profile === 'string' ? profile : null,
         cells: types.map((before) => types.map((after) => cell(before, after))),
     };
 }
@@ -79,7 +78,7 @@ function wordsFor(entry: Entry, before: string, after: string): Omit<Choice, 'va
     const replacing = entry.result === 'take-both-keep-order' ? before : after;
     if (hasOrder(entry.result)) {
         return entry.keepBoth
-            ? { label: `both, ${replacing} first`, meaning: `both stay, ${replacing} runs first` }
+            ? { label: `${replacing} first`, meaning: `both stay, ${replacing} runs first` }
             : {
                   label: `${replacing} wins`,
                   meaning: `${replacing} replaces what was there, and stays alone`,
@@ -88,12 +87,12 @@ function wordsFor(entry: Entry, before: string, after: string): Omit<Choice, 'va
     switch (entry.result) {
         case 'take-both':
             return {
-                label: 'both, any order',
+                label: 'any order',
                 meaning: 'both stay, and the order makes no difference',
             };
         case 'ordered':
             return {
-                label: 'both, in order',
+                label: 'in order',
                 meaning: 'both stay, the earlier runs first at every site',
             };
         case 'take-one':

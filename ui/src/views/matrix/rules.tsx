@@ -52,7 +52,6 @@ export function Rules(props: { text: string; grid: Grid | null; onText: (text: s
                                         <td key={cell.after}>
                                             <Rule
                                                 cell={cell}
-                                                profile={grid.profile}
                                                 onPick={(choice) =>
                                                     onText(
                                                         withPair(
@@ -77,22 +76,24 @@ export function Rules(props: { text: string; grid: Grid | null; onText: (text: s
     );
 }
 
-function Rule(props: { cell: Cell; profile: string | null; onPick: (choice: string) => void }) {
-    const { cell, profile, onPick } = props;
+function Rule({ cell, onPick }: { cell: Cell; onPick: (choice: string) => void }) {
     const choices = choicesFor(cell);
     const current = choices.find(({ value }) => value === valueOf(cell.entry));
     const isSaid = cell.source === 'document';
-    const byDefault =
-        cell.source === 'profile' ? `${current?.label} (${profile})` : 'both (not said)';
+    const why = {
+        document: '',
+        profile: ', as the profile says',
+        unsaid: ', since nothing is said',
+    };
     return (
         <select
             class={`matrix-rule ${cell.source}`}
             aria-label={`${cell.before} before ${cell.after}`}
-            title={current?.meaning}
+            title={`${current?.meaning}${why[cell.source]}`}
             value={isSaid ? valueOf(cell.entry) : NOT_LISTED}
             onChange={(event) => onPick(event.currentTarget.value)}
         >
-            <option value={NOT_LISTED}>{isSaid ? 'not said' : byDefault}</option>
+            <option value={NOT_LISTED}>{isSaid ? 'not said' : `(${current?.label})`}</option>
             {choices.map(({ value, label, meaning }) => (
                 <option key={value} value={value} title={meaning}>
                     {label}
