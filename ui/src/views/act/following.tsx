@@ -56,9 +56,9 @@ export function useHanding(): Handing {
 export function bodyOf(operation: Submit, files: ReadonlyMap<string, File>): Submit | FormData {
     if (files.size === 0) return operation;
     const form = new FormData();
-    // As a plain part: the agent tells files by their names.
     form.append('operation', JSON.stringify(operation));
-    for (const [name, file] of files) form.append(name, file, file.name);
+    // The agent goes by the file's own name before that of its part, so both are the placeholder's.
+    for (const [name, file] of files) form.append(name, file, name);
     return form;
 }
 

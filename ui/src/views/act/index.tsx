@@ -16,10 +16,9 @@ const OWN = 'own';
 export default function Create({ query }: { query: Texts }) {
     const [id, setId] = useState(query['id'] ?? '');
     const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
-    const [profile, setProfile] = useState(query['profile'] ?? 'file');
-    const [config, setConfig] = useState(
-        '{\n  "ResolutionMatrix": [\n    { "Before": "set", "After": "set", "Result": "take-one" }\n  ]\n}',
-    );
+    const [given] = useState(() => (query['config'] === 'session' ? handedOver() : null));
+    const [profile, setProfile] = useState(given === null ? (query['profile'] ?? 'file') : OWN);
+    const [config, setConfig] = useState(() => given ?? SAMPLE);
     const [form, setForm] = useState(EMPTY);
     const [files, setFiles] = useState<ReadonlyMap<string, File>>(new Map());
     const [tried, setTried] = useState(false);
@@ -160,7 +159,18 @@ export default function Create({ query }: { query: Texts }) {
                             ))}
                         </fieldset>
                         {profile === OWN ? (
-                            <Field label="Config, in JSON" error={tried ? wrongConfig : null}>
+                            <Field
+                                label="Config, in JSON"
+                                error={tried ? wrongConfig : null}
+                                hint={
+                                    given !== null && (
+                                        <>
+                                            The matrix from{' '}
+                                            <a href={href({ name: 'matrix' })}>Try a matrix</a>.
+                                        </>
+                                    )
+                                }
+                            >
                                 <textarea
                                     class="mono"
                                     rows={8}
@@ -204,6 +214,15 @@ export default function Create({ query }: { query: Texts }) {
         </div>
     );
 }
+
+const SAMPLE = `{
+  "ResolutionMatrix": [
+    { "Before": "set", "After": "set", "Result": "take-one" }
+  ]
+}`;
+
+/** The config that `Try a matrix` handed over, if it did. */
+const handedOver = (): string | null => sessionStorage.getItem('cheops.new.config');
 
 const OWN_PROFILE = {
     name: OWN,

@@ -14,8 +14,7 @@ export function Callouts(props: {
     onForce: () => void;
 }) {
     const { resource, sides, elsewhere, onDecide, onForce } = props;
-    const views = elsewhere ? [{ site: '', own: resource }] : sides;
-    const known = views.flatMap(({ site, own }) => (own ? [{ site, own }] : []));
+    const known = sides.flatMap(({ site, own }) => (own ? [{ site, own }] : []));
     return (
         <div class="callouts">
             {elsewhere && (
@@ -40,7 +39,7 @@ export function Callouts(props: {
                             key={`doubt ${site}`}
                             tone="doubt"
                             icon="question"
-                            title={`In doubt${site ? ` at ${site}` : ''}: your word is needed`}
+                            title={`In doubt at ${site}: your word is needed`}
                             acts={
                                 <Button
                                     kind="primary"
@@ -63,7 +62,7 @@ export function Callouts(props: {
                             key={`health ${site}`}
                             tone="bad"
                             icon="unequal"
-                            title={`Diverged${site ? ` at ${site}` : ''}`}
+                            title={`Diverged at ${site}`}
                             acts={<Button onClick={onForce}>Force…</Button>}
                         >
                             {own.health}. An operation that overwrites everything, or a forced one,
@@ -78,7 +77,7 @@ export function Callouts(props: {
                             key={`waits ${site}`}
                             tone="warn"
                             icon="clock"
-                            title={`Waits${site ? ` at ${site}` : ''}`}
+                            title={`Waits at ${site}`}
                         >
                             {own.waits_for}. It is tried again every now and then.
                         </Callout>

@@ -10,6 +10,8 @@ import { address } from './places';
 
 /** More would not be looked at, and would make the page slow. */
 const MOST = 500;
+/** With more conflicts, runs that lost as a whole are folded, too. */
+const MOST_APART = 40;
 
 const HEIGHT = 58;
 const GAP = 34;
@@ -33,8 +35,9 @@ export function History({ resource, explanation, op }: Props) {
     const hidden = explanation.operations.length - operations.length;
     const conflicts = useMemo(() => conflictsIn(explanation), [explanation]);
     const drawing = useMemo(() => {
+        const told = conflicts.length > MOST_APART ? [] : conflicts;
         const apart = new Set([
-            ...conflicts.flatMap(({ operation, winner }) => [operation, winner ?? '']),
+            ...told.flatMap(({ operation, winner }) => [operation, winner ?? '']),
             ...operations.filter(({ replaces }) => replaces !== 'nothing').map(({ id }) => id),
             ...unfolded,
             op ?? '',
@@ -124,26 +127,34 @@ function Lines({
     conflicts: DecidedPair[];
     scale: Scale;
 }) {
-    const nodeOf = new Map(
-        drawing.nodes.flatMap((node) => node.operations.map((id) => [id, node])),
-    );
     return (
         <svg class="history-lines" aria-hidden="true">
             {drawing.edges.map((edge) => (
                 <path key={`${edge.from.id} ${edge.to.id}`} class="edge" d={drawn(edge, scale)} />
             ))}
-            {conflicts.map((decision) => {
-                const loser = nodeOf.get(decision.operation);
-                const winner = nodeOf.get(decision.winner ?? '');
-                return loser && winner && loser !== winner ? (
-                    <Conflict
-                        key={`${decision.operation} ${decision.winner}`}
-                        {...{ decision, winner, loser, scale }}
-                    />
-                ) : null;
-            })}
+            {betweenNodes(drawing, conflicts).map(({ decision, winner, loser }) => (
+                <Conflict
+                    key={`${winner.id} ${loser.id}`}
+                    {...{ decision, winner, loser, scale }}
+                />
+            ))}
         </svg>
     );
+}
+
+/** Conflicts as lines between nodes, one for each two. */
+function betweenNodes(drawing: Drawing, conflicts: DecidedPair[]): Omit<ConflictProps, 'scale'>[] {
+    const nodeOf = new Map(
+        drawing.nodes.flatMap((node) => node.operations.map((id) => [id, node])),
+    );
+    const lines = new Map<string, Omit<ConflictProps, 'scale'>>();
+    for (const decision of conflicts) {
+        const loser = nodeOf.get(decision.operation);
+        const winner = nodeOf.get(decision.winner ?? '');
+        if (loser && winner && loser !== winner)
+            lines.set(`${winner.id} ${loser.id}`, { decision, winner, loser });
+    }
+    return [...lines.values()];
 }
 
 /** Down from the bottom of one card to the top of the other, in the lane kept free for it. */
@@ -256,6 +267,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                             >
                                 <Icon name="down" />
                                 {plural(node.operations.length, 'operation')} in a row
+                                {leftOut(node, known)}
                             </button>
                         ) : (
                             <a
@@ -282,6 +294,13 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
             })}
         </ol>
     );
+}
+
+/** How many of a folded run are left out, if any. */
+function leftOut({ operations }: Node, known: ReadonlyMap<string, ExplainedOperation>): string {
+    const count = operations.filter((id) => !known.get(id)?.counts).length;
+    if (count === 0) return '';
+    return count === operations.length ? ', left out' : `, ${count} left out`;
 }
 
 function neighbour(nodes: readonly Node[], from: Node, key: string): Node | undefined {

@@ -173,12 +173,12 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                         Run an operation
                     </Button>
                 )}
-                <Button icon="search" onClick={() => onAct('look')}>
+                <Button icon="eye" onClick={() => onAct('look')}>
                     Look
                 </Button>
                 {state !== 'deleted' && (
                     <>
-                        <Button icon="over" onClick={() => onAct('force')}>
+                        <Button icon="bolt" onClick={() => onAct('force')}>
                             Force
                         </Button>
                         <Button kind="danger" icon="trash" onClick={() => onAct('delete')}>

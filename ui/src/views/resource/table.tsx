@@ -107,11 +107,10 @@ function Verdict({
     const others = sides.filter((side) => !side.here);
     const asked = others.filter((side) => side.own);
     const silent = others.filter((side) => !side.own && !side.asking).map(({ site }) => site);
-    const cells = all.flatMap((row) => row.cells.map((cell) => ({ row, cell })));
-    const moved = cells.filter(({ cell }) => cell.movedFrom !== null).length;
-    const missing = cells.filter(
-        ({ cell, row }) => row.operation && cell.kind === 'unknown-there',
-    ).length;
+    const having = (wanted: (cell: Cell) => boolean) =>
+        all.filter((row) => row.operation && row.cells.some(wanted)).length;
+    const moved = having((cell) => cell.movedFrom !== null);
+    const missing = having((cell) => cell.kind === 'unknown-there');
     const findings = [
         resource.errors > 0 && `${plural(resource.errors, 'operation')} failed somewhere`,
         moved > 0 && `${plural(moved, 'operation')} in another order`,
