@@ -80,6 +80,12 @@ export const refreshDemo = paced(PACE_MS, loadDemo);
 
 export function startLive(): void {
     let cutAt: number | null = null;
+    const loadAll = () => {
+        refreshSites();
+        refreshSummary();
+        refreshDemo();
+    };
+    loadAll();
     keepFeed('/api/v1/changes', {
         onState(state) {
             link.value = state.link;
@@ -89,9 +95,7 @@ export function startLive(): void {
         onReset() {
             if (cutAt !== null) note({ event: 'missed', from: cutAt });
             cutAt = null;
-            refreshSites();
-            refreshSummary();
-            refreshDemo();
+            loadAll();
             for (const listener of resetListeners) listener();
         },
         onChange(change) {

@@ -240,7 +240,11 @@ function NothingFound({ filter }: { filter: Filter }) {
     }
     return (
         <div class="card">
-            <Empty icon="search" title="Nothing matches" hint="Names are searched as you write them, capitals too.">
+            <Empty
+                icon="search"
+                title="Nothing matches"
+                hint="Names are searched as you write them, capitals too."
+            >
                 <Button onClick={() => go({ name: 'resources' })}>Show all resources</Button>
             </Empty>
         </div>

@@ -168,65 +168,66 @@ function Node({ site, at, card, isMe, isSelected, cut, holds }: NodeProps) {
     const status = statusLine(site, cut);
     const late = site.behind_on > 0 ? `, ${count(site.behind_on)} behind` : '';
     return (
-        <a
-            href={href({ name: 'sites', site: site.site })}
-            class={classes.filter(Boolean).join(' ')}
-            aria-label={`${site.site}: ${status}, ${plural(holds, 'resource')}${late}`}
-            aria-current={isSelected ? 'true' : undefined}
-            transform={`translate(${Math.round(at.x)} ${Math.round(at.y)})`}
-        >
-            {card ? (
-                <>
-                    <rect
-                        class="box"
-                        x={-CARD.width / 2}
-                        y={-CARD.height / 2}
-                        width={CARD.width}
-                        height={CARD.height}
-                        rx={10}
-                    />
-                    <g transform={`translate(${-CARD.width / 2 + 19} -13)`}>
-                        <Glyph state={state} />
-                    </g>
-                    <text class="name" x={-CARD.width / 2 + 34} y={-8.5}>
-                        {short(site.site, isMe ? 11 : 14)}
-                    </text>
-                    <text class="line" x={-CARD.width / 2 + 14} y={9}>
-                        {status}
-                    </text>
-                    <text class="line" x={-CARD.width / 2 + 14} y={24}>
-                        {plural(holds, 'resource')}
-                        {late && <tspan class="late">{late}</tspan>}
-                    </text>
-                    {isMe && (
-                        <g class="you" transform={`translate(0 ${-CARD.height / 2})`}>
-                            <rect x={-42} y={-9} width={84} height={18} rx={9} />
-                            <text dy="0.34em">you are here</text>
+        <g transform={`translate(${Math.round(at.x)} ${Math.round(at.y)})`}>
+            <a
+                href={href({ name: 'sites', site: site.site })}
+                class={classes.filter(Boolean).join(' ')}
+                aria-label={`${site.site}: ${status}, ${plural(holds, 'resource')}${late}`}
+                aria-current={isSelected ? 'true' : undefined}
+            >
+                {card ? (
+                    <>
+                        <rect
+                            class="box"
+                            x={-CARD.width / 2}
+                            y={-CARD.height / 2}
+                            width={CARD.width}
+                            height={CARD.height}
+                            rx={10}
+                        />
+                        <g transform={`translate(${-CARD.width / 2 + 19} -13)`}>
+                            <Glyph state={state} />
                         </g>
-                    )}
-                </>
-            ) : (
-                <>
-                    <circle class="box" r={isMe ? 17 : 14} />
-                    <Glyph state={state} />
-                    <text class="name middle" y={33}>
-                        {short(site.site, 12)}
-                    </text>
-                    {isMe ? (
-                        <text class="line middle here" y={-24}>
-                            you are here
+                        <text class="name" x={-CARD.width / 2 + 34} y={-8.5}>
+                            {short(site.site, isMe ? 11 : 14)}
                         </text>
-                    ) : (
-                        late && (
-                            <text class="line middle late" y={-21}>
-                                {count(site.behind_on)} behind
+                        <text class="line" x={-CARD.width / 2 + 14} y={9}>
+                            {status}
+                        </text>
+                        <text class="line" x={-CARD.width / 2 + 14} y={24}>
+                            {plural(holds, 'resource')}
+                            {late && <tspan class="late">{late}</tspan>}
+                        </text>
+                        {isMe && (
+                            <g class="you" transform={`translate(0 ${-CARD.height / 2})`}>
+                                <rect x={-42} y={-9} width={84} height={18} rx={9} />
+                                <text dy="0.34em">you are here</text>
+                            </g>
+                        )}
+                    </>
+                ) : (
+                    <>
+                        <circle class="box" r={isMe ? 17 : 14} />
+                        <Glyph state={state} />
+                        <text class="name middle" y={33}>
+                            {short(site.site, 12)}
+                        </text>
+                        {isMe ? (
+                            <text class="line middle here" y={-24}>
+                                you are here
                             </text>
-                        )
-                    )}
-                </>
-            )}
-            <title>{`${site.site}: ${status}`}</title>
-        </a>
+                        ) : (
+                            late && (
+                                <text class="line middle late" y={-21}>
+                                    {count(site.behind_on)} behind
+                                </text>
+                            )
+                        )}
+                    </>
+                )}
+                <title>{`${site.site}: ${status}`}</title>
+            </a>
+        </g>
     );
 }
 

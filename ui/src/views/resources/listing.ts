@@ -1,0 +1,176 @@
+// Loading the list: a page at a time as it is scrolled, and the rows in sight again when they change.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiProblem, get, isAbort, path } from '../../api/client';
+import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
+import { onChange, onReset, resourceOf } from '../../live';
+import { paced } from '../../pace';
+import { matches, type Filter } from './filter';
+import { NO_ROWS, appended, isReached, placeOf, updated, type Rows } from './rows';
+import type { Range } from './window';
+
+const FIRST_PAGE = 100;
+const PAGE = 500;
+const LARGEST_PAGE = 1000;
+const PACE_MS = 500;
+const LOOKED_AT_ONCE = 30;
+
+export interface Listing {
+    rows: Rows;
+    /** Whether `rows` answer what is looked for now; those of before stay until then. */
+    current: boolean;
+    loading: boolean;
+    problem: ApiProblem | null;
+}
+
+export interface Handle extends Listing {
+    more: () => void;
+    retry: () => void;
+    inSight: (range: Range) => void;
+}
+
+/** `onMoved` hears how many rows came in above those in sight. */
+export function useListing(filter: Filter, onMoved: (rows: number) => void): Handle {
+    const [listing, setListing] = useState<Listing>({
+        rows: NO_ROWS,
+        current: false,
+        loading: true,
+        problem: null,
+    });
+    const loader = useRef<ReturnType<typeof follow> | null>(null);
+    const sight = useRef<Range>({ from: 0, to: 0, first: 0 });
+
+    useEffect(() => {
+        setListing((old) => ({ ...old, current: false, loading: true, problem: null }));
+        const mine = follow(filter, sight, setListing, onMoved);
+        loader.current = mine;
+        return mine.stop;
+    }, [filter.q, filter.state, filter.site, filter.type]);
+
+    return {
+        ...listing,
+        more: () => loader.current?.more(),
+        retry: () => loader.current?.more(),
+        inSight: (range) => {
+            sight.current = range;
+            loader.current?.look();
+        },
+    };
+}
+
+function follow(
+    filter: Filter,
+    sight: { current: Range },
+    show: (listing: Listing) => void,
+    onMoved: (rows: number) => void,
+) {
+    const over = new AbortController();
+    const signal = over.signal;
+    let rows = NO_ROWS;
+    let begun = false;
+    let loading = false;
+    /** Changed since they were loaded, with the type of the operation that was heard of, if any. */
+    const changed = new Map<string, string | null>();
+
+    const page = (after: string | null, limit: number) =>
+        get<Page<ResourceSummary>>('/api/v1/resources', {
+            signal,
+            query: { ...filter, after, limit },
+        });
+
+    /** Runs one load at a time, and says how it went. */
+    const load = async (work: () => Promise<void>) => {
+        if (loading || signal.aborted) return;
+        loading = true;
+        let problem: ApiProblem | null = null;
+        try {
+            await work();
+        } catch (error) {
+            if (isAbort(error)) return;
+            problem = ApiProblem.of(error);
+        } finally {
+            loading = false;
+        }
+        if (!signal.aborted) show({ rows, current: begun, loading: false, problem });
+    };
+
+    const more = () =>
+        load(async () => {
+            if (begun && rows.next === null) return;
+            const before = rows.list.length;
+            // A page may end before it found anything: with many resources and a rare state.
+            do {
+                rows = appended(rows, await page(rows.next, begun ? PAGE : FIRST_PAGE));
+                begun = true;
+                const isSettled = rows.list.length > 0 || rows.next === null;
+                if (!signal.aborted)
+                    show({ rows, current: isSettled, loading: true, problem: null });
+            } while (rows.list.length === before && rows.next !== null);
+        });
+
+    /** All that is loaded may be old: as far as it is looked at, it is loaded anew. */
+    const anew = () =>
+        load(async () => {
+            changed.clear();
+            let fresh = NO_ROWS;
+            do {
+                fresh = appended(fresh, await page(fresh.next, LARGEST_PAGE));
+            } while (fresh.next !== null && fresh.list.length < sight.current.to);
+            rows = fresh;
+            begun = true;
+        });
+
+    const isInSight = (id: string): boolean => {
+        const { at, found } = placeOf(rows.list, id);
+        return !found || (at >= sight.current.from && at < sight.current.to);
+    };
+
+    const look = paced(PACE_MS, async () => {
+        const due = [...changed.keys()].filter(isInSight).slice(0, LOOKED_AT_ONCE);
+        if (due.length === 0 || signal.aborted) return;
+        const seen = await Promise.all(due.map((id) => lookAt(id, signal)));
+        if (signal.aborted) return;
+        const now = seen.filter((one) => one !== null && typeof one !== 'string');
+        const isWanted = (one: ResourceSummary) =>
+            placeOf(rows.list, one.id).found || matches(one, filter, changed.get(one.id) ?? null);
+        const update = {
+            now: now.filter(isWanted),
+            gone: seen.filter((one) => typeof one === 'string'),
+        };
+        const result = updated(rows, update, sight.current.first);
+        for (const id of due) changed.delete(id);
+        rows = result.rows;
+        show({ rows, current: begun, loading, problem: null });
+        if (result.above !== 0) onMoved(result.above);
+        if (changed.size > 0) look();
+    });
+
+    const hear = (change: Change) => {
+        const id = resourceOf(change);
+        if (id === null || !begun) return;
+        const isKnown = placeOf(rows.list, id).found;
+        const isNew = change.event === 'operation' && isReached(rows, id);
+        if (!isKnown && !isNew) return;
+        changed.set(id, change.event === 'operation' ? change.type : (changed.get(id) ?? null));
+        look();
+    };
+
+    const forget = [onChange(hear), onReset(anew)];
+    more();
+    return {
+        more,
+        look,
+        stop: () => {
+            over.abort();
+            for (const off of forget) off();
+        },
+    };
+}
+
+/** One as it is now; its name if it is no more; null if that cannot be told now. */
+async function lookAt(id: string, signal: AbortSignal): Promise<ResourceSummary | string | null> {
+    try {
+        return await get<Resource>(path`/api/v1/resources/${id}`, { signal });
+    } catch (error) {
+        return ApiProblem.of(error).status === 404 ? id : null;
+    }
+}
