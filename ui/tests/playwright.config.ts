@@ -1,6 +1,13 @@
 import { defineConfig } from '@playwright/test';
 import { chromium } from './stage/chromium';
 
+// Drives the page as real agents serve it, in the machine's own Chromium:
+//
+//   CHEOPS_BIN      the program; otherwise target/release/cheops, or target/debug/cheops
+//   CHEOPS_SEED     cheops-seed, if it is not beside it
+//   CHEOPS_UI_DIST  a page to try in place of the one built into the program
+//   CHROMIUM        the browser, if none is found
+//
 // One demo, of real agents, is shared by the stories of a worker; two at once would only make each
 // other slow.
 export default defineConfig({

@@ -13,6 +13,8 @@ export { until } from './until';
 interface Manners {
     /** A story in which an agent cannot be reached expects the browser to complain of that. */
     allow(complaint: RegExp): void;
+    /** The origin of an agent that is not the demo's. */
+    knows(url: string): void;
 }
 
 interface Stories {
@@ -48,8 +50,8 @@ export const test = base.extend<Stories, Stage>({
         { scope: 'worker', timeout: 120_000 },
     ],
 
-    context: async ({ context, demo }, use) => {
-        if (DIST) await serve(context, DIST, demo);
+    context: async ({ context }, use) => {
+        if (DIST) await serve(context, DIST);
         await use(context);
     },
 
@@ -58,7 +60,10 @@ export const test = base.extend<Stories, Stage>({
             const origins = demo.sites.map(({ url }) => new URL(url).origin);
             const allowed: RegExp[] = [];
             const watch = watched(page, origins);
-            await use({ allow: (complaint) => allowed.push(complaint) });
+            await use({
+                allow: (complaint) => allowed.push(complaint),
+                knows: (url) => origins.push(new URL(url).origin),
+            });
             const bad = watch.filter((seen) => !allowed.some((complaint) => complaint.test(seen)));
             expect(bad, 'complaints of the browser').toEqual([]);
         },
@@ -117,10 +122,9 @@ const MEDIA: Record<string, string> = {
     '.svg': 'image/svg+xml',
 };
 
-async function serve(context: BrowserContext, dist: string, demo: Demo): Promise<void> {
-    const origins = demo.sites.map(({ url }) => new URL(url).origin);
+async function serve(context: BrowserContext, dist: string): Promise<void> {
     await context.route(
-        (url) => origins.includes(url.origin) && !url.pathname.startsWith('/api/'),
+        (url) => !url.pathname.startsWith('/api/'),
         (route) => {
             const { pathname } = new URL(route.request().url());
             const path = join(dist, pathname === '/' ? 'index.html' : pathname);

@@ -178,7 +178,7 @@ function Workbench(props: {
                 <Use
                     text={text}
                     type={trial?.types[0] ?? 'set'}
-                    isUsable={!isWrong}
+                    isUsable={isFresh && !isWrong}
                     isShared={isShared}
                 />
             </section>

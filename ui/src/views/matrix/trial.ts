@@ -3,6 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, isAbort, post } from '../../api/client';
 import type { ConfigFinding, MatrixTrial } from '../../api/types';
+import { link } from '../../live';
 
 /** Who types on is not asked about in between. */
 const PAUSE_MS = 200;
@@ -23,6 +24,8 @@ const NOTHING: Trial = { trial: null, findings: [], problem: null, isFresh: fals
 /** What the config comes to; null while there is none that could be asked about. */
 export function useTrial(config: string | null): Trial {
     const [known, setKnown] = useState(NOTHING);
+    // Asked again once the agent is back.
+    const isCut = link.value === 'cut';
     useEffect(() => {
         setKnown((before) => ({ ...before, findings: [], isFresh: false }));
         if (config === null) return;
@@ -50,7 +53,7 @@ export function useTrial(config: string | null): Trial {
             clearTimeout(timer);
             stop.abort();
         };
-    }, [config]);
+    }, [config, isCut]);
     return known;
 }
 
