@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { Empty, Icon } from './parts';
 import { time } from './format';
-import { announce, announcement, clock, lastHeard, link, me, sites } from './live';
+import { announce, announcement, clock, demo, lastHeard, link, me, sites, trouble } from './live';
 import { href, route, type Place } from './route';
 import { nextTheme, theme, type Theme } from './theme';
 import Act from './views/act';
@@ -40,8 +40,10 @@ export function App() {
             >
                 Skip to content
             </a>
-            <Header place={place} />
-            <CutOff />
+            <div class="top">
+                <Header place={place} />
+                <CutOff />
+            </div>
             <main class="main" id="main" ref={main} tabIndex={-1}>
                 <View place={place} />
             </main>
@@ -192,14 +194,37 @@ function CutOff() {
         else if (was.current) announce('The agent is heard again. Everything is fresh.');
         was.current = cut;
     }, [cut]);
-    if (!cut) return null;
-    const heard = lastHeard.value;
+    if (!cut && (!trouble.value || !sites.value)) return null;
     return (
         <div class="banner">
             <Icon name="warning" />
-            {heard === null
-                ? 'The agent does not answer. Trying again…'
-                : `Cut off from the agent since ${time(heard, clock.value)} — what you see is from then. Trying again…`}
+            <p>
+                {cut
+                    ? sinceWhen(lastHeard.value)
+                    : `${trouble.value?.title}. What you see may be old.`}
+            </p>
+            {cut && <OtherPages />}
         </div>
+    );
+}
+
+function sinceWhen(heard: number | null): string {
+    if (heard === null) return 'The agent does not answer. Trying again…';
+    return `Cut off from the agent since ${time(heard, clock.value)} — what you see is from then. Trying again…`;
+}
+
+/** In a demo it may well be that this site was stopped: the others have pages too. */
+function OtherPages() {
+    const others = demo.value?.sites.filter((site) => site.site !== me.value && site.running) ?? [];
+    if (others.length === 0) return null;
+    return (
+        <p>
+            Other sites' pages:{' '}
+            {others.map((site) => (
+                <a key={site.site} href={site.api}>
+                    {site.site}
+                </a>
+            ))}
+        </p>
     );
 }

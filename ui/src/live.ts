@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort } from './api/client';
 import { keepFeed, type Link } from './api/feed';
 import type { Change, Demo, Sites, Summary } from './api/types';
-import { isNews } from './news';
+import { inWords, isNews } from './news';
 import { paced } from './pace';
 
 /** The sites, as this agent sees them. */
@@ -19,7 +19,7 @@ export const link = signal<Link>('connecting');
 export const lastHeard = signal<number | null>(null);
 /** Now, to the second. */
 export const clock = signal(Date.now());
-/** Why nothing could be loaded, while nothing was. */
+/** Why the last thing that was asked for could not be loaded. */
 export const trouble = signal<ApiProblem | null>(null);
 /** The latest changes, newest first. */
 export const activity = signal<Happened[]>([]);
@@ -39,6 +39,9 @@ const KEPT = 40;
 const PACE_MS = 300;
 /** Round trips and what is behind change without a word in the feed. */
 const LOOK_AGAIN_MS = 5000;
+
+/** What a screen reader is told of, whatever the page shows. */
+const IMPORTANT = new Set<Change['event']>(['site-down', 'site-up', 'diverged', 'in-doubt']);
 
 const changeListeners = new Set<(change: Change) => void>();
 const resetListeners = new Set<() => void>();
@@ -100,18 +103,21 @@ export function startLive(): void {
         },
         onChange(change) {
             if (isNews(change)) note(change);
+            if (IMPORTANT.has(change.event)) announce(inWords(change));
             refreshSites();
             if (resourceOf(change)) refreshSummary();
             for (const listener of changeListeners) listener(change);
         },
     });
     setInterval(() => (clock.value = Date.now()), 1000);
-    setInterval(() => {
+    const lookAgain = () => {
         if (document.hidden || link.value === 'cut') return;
         refreshSites();
         refreshSummary();
         if (demo.value) refreshDemo();
-    }, LOOK_AGAIN_MS);
+    };
+    setInterval(lookAgain, LOOK_AGAIN_MS);
+    document.addEventListener('visibilitychange', lookAgain);
 }
 
 let numbered = 0;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Change, Reply } from './api/types';
-import { isNews, sentence } from './news';
+import { inWords, isNews, sentence } from './news';
 
 const reply = (status: Reply['status']): Change => ({
     event: 'reply',
@@ -29,4 +29,5 @@ it('names who did what, as links', () => {
         ' failed at ',
         { site: 'lyon' },
     ]);
+    expect(inWords(reply('KO'))).toBe('paris-1.1 of motd failed at lyon');
 });

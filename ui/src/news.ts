@@ -17,8 +17,7 @@ export function isNews(change: Change): boolean {
     switch (change.event) {
         case 'settled':
         case 'pruned':
-        case 'in-doubt':
-            return change.event === 'in-doubt';
+            return false;
         case 'reply':
             // An operation in doubt has an event of its own.
             return change.reply.status === 'KO' || change.reply.status === 'PARTIAL';
@@ -92,6 +91,19 @@ export function sentence(change: Change): Sentence {
                 ` sent something that cannot be, and it was left aside: ${change.why}`,
             ]);
     }
+}
+
+/** The same without links. */
+export function inWords(change: Change): string {
+    const word = (part: Part) =>
+        typeof part === 'string'
+            ? part
+            : 'site' in part
+              ? part.site
+              : 'op' in part
+                ? part.op
+                : part.resource;
+    return sentence(change).parts.map(word).join('');
 }
 
 function say(icon: IconName, tone: Tone, parts: Part[]): Sentence {

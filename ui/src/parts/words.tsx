@@ -69,8 +69,8 @@ export function OpLink({ resource, op }: { resource: string; op: string }) {
 
 export function Copy({ text }: { text: string }) {
     const [done, setDone] = useState(false);
-    const copy = async () => {
-        await navigator.clipboard.writeText(text);
+    const copy = async (event: Event) => {
+        await copyText(text, event.currentTarget as HTMLElement);
         setDone(true);
         setTimeout(() => setDone(false), 1500);
     };
@@ -85,4 +85,17 @@ export function Copy({ text }: { text: string }) {
             <Icon name={done ? 'check' : 'copy'} />
         </button>
     );
+}
+
+/** Browsers keep the clipboard from pages that come over plain HTTP from another machine. */
+async function copyText(text: string, beside: HTMLElement): Promise<void> {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'hidden';
+    beside.after(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+    beside.focus();
 }

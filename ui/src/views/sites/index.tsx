@@ -17,10 +17,15 @@ export default function Sites({ site }: { site: string | null }) {
     const views = useViews();
     const mesh = sites.value;
     if (!mesh) {
-        return trouble.value ? (
-            <Problem of={trouble.value} />
-        ) : (
-            <Loading what="Asking the agent for its sites…" />
+        return (
+            <>
+                <h1>Sites</h1>
+                {trouble.value ? (
+                    <Problem of={trouble.value} />
+                ) : (
+                    <Loading what="Asking the agent for its sites…" />
+                )}
+            </>
         );
     }
     const cut = link.value === 'cut';

@@ -3,7 +3,7 @@ import { computed, effect, signal, untracked } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get, path } from '../../api/client';
 import type { Sites } from '../../api/types';
-import { link, onChange, onReset, sites } from '../../live';
+import { clock, link, onChange, onReset, sites } from '../../live';
 import { paced } from '../../pace';
 import type { Views } from './edges';
 
@@ -11,8 +11,10 @@ const ASK_AGAIN_MS = 10_000;
 const PACE_MS = 2000;
 const AT_ONCE = 3;
 const MOST = 40;
+/** What a site said longer ago says nothing about now. */
+const OLD_MS = 30_000;
 
-const others = signal<Views>(new Map());
+const others = signal<{ at: number; views: Views }>({ at: 0, views: new Map() });
 
 /** What each site sees, of those that answered the last time they were asked. */
 export function useViews(): Views {
@@ -20,7 +22,9 @@ export function useViews(): Views {
         const over = new AbortController();
         const askAll = paced(PACE_MS, async () => {
             if (over.signal.aborted || document.hidden || link.value === 'cut') return;
-            others.value = await viewsOf(upSites(), over.signal);
+            const at = Date.now();
+            const views = await viewsOf(upSites(), over.signal);
+            if (!over.signal.aborted) others.value = { at, views };
         });
         const timer = setInterval(askAll, ASK_AGAIN_MS);
         const forget = [
@@ -41,8 +45,9 @@ export function useViews(): Views {
     const own = sites.value;
     // While cut off, nobody can vouch for anything.
     if (!own || link.value === 'cut') return new Map();
-    const up = new Set(upSites());
-    return new Map([...[...others.value].filter(([site]) => up.has(site)), [own.me, own]]);
+    const { at, views } = others.value;
+    const up = new Set(clock.value - at < OLD_MS ? upSites() : []);
+    return new Map([...[...views].filter(([site]) => up.has(site)), [own.me, own]]);
 }
 
 function upSites(): string[] {
