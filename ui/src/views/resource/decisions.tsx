@@ -18,12 +18,14 @@ export function Decisions({ resource, explanation, op }: Props) {
         );
     return (
         <section class="decisions" aria-label="Decisions">
-            <p class="muted">
-                Each says which operation counts, by the resolution matrix of this resource.{' '}
+            <div class="settings-head">
+                <p class="muted">
+                    Which operation counts, by the resolution matrix of this resource.
+                </p>
                 <a href={href({ name: 'matrix', query: { resource: resource.id } })}>
                     Try this matrix
                 </a>
-            </p>
+            </div>
             <ol class="card decisions-list">
                 {decisions.map((decision) => (
                     <Decided

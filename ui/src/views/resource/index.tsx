@@ -211,18 +211,21 @@ function NotThere(props: {
     }, [id]);
     if (problem.status !== 404) return <Problem of={problem} retry={retry} />;
     return (
-        <Empty
-            title={`No site that can be heard has “${id}”`}
-            icon="search"
-            hint={problem.hint ?? problem.detail}
-        >
-            <p class="resource-acts">
-                <Button onClick={retry}>Look again</Button>
-                <a class="button primary" href={href({ name: 'new', query: { id } })}>
-                    Create it
-                </a>
-            </p>
-        </Empty>
+        <>
+            <h1 class="hidden">{id}</h1>
+            <Empty
+                title={`No site that can be heard has “${id}”`}
+                icon="search"
+                hint={problem.hint ?? problem.detail}
+            >
+                <p class="resource-acts">
+                    <Button onClick={retry}>Look again</Button>
+                    <a class="button primary" href={href({ name: 'new', query: { id } })}>
+                        Create it
+                    </a>
+                </p>
+            </Empty>
+        </>
     );
 }
 

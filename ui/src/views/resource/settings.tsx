@@ -2,6 +2,7 @@
 import type { Replicant, Resource } from '../../api/types';
 import { Copy, SiteName } from '../../parts';
 import { href } from '../../route';
+import { readable } from './json';
 
 export function Settings({ resource }: { resource: Resource }) {
     const { config, replicant, ...rest } = resource;
@@ -73,7 +74,7 @@ function Called({ replicant, sites }: { replicant: Replicant; sites: readonly st
 }
 
 function Json({ value }: { value: unknown }) {
-    const text = JSON.stringify(value, null, 2);
+    const text = readable(value);
     return (
         <div class="json card">
             <Copy text={text} />

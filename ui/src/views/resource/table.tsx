@@ -1,5 +1,5 @@
 // Side by side: a row per operation, a column per site.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explanation, Resource } from '../../api/types';
 import { plural, together } from '../../format';
 import { sites } from '../../live';
@@ -34,6 +34,7 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
         (id) => operations.get(id)?.replies,
     );
     const shown = end === total.length ? all.slice(start) : all.slice(start, end);
+    const frame = useFollowingTheEnd(end === total.length ? total.length : null, op);
     const older = start > 0;
     const newer = end < total.length;
     return (
@@ -46,6 +47,7 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
                 />
             )}
             <div
+                ref={frame}
                 class="sides-scroll card"
                 tabIndex={0}
                 role="group"
@@ -84,6 +86,33 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
     );
 }
 
+/**
+ * The newest stand at the end, so that is where one begins, and stays unless one has scrolled away;
+ * whoever came for one operation begins there.
+ */
+function useFollowingTheEnd(count: number | null, op: string | null) {
+    const frame = useRef<HTMLDivElement>(null);
+    const atEnd = useRef(true);
+    useEffect(() => {
+        const element = frame.current;
+        if (!element) return;
+        const chosen = op && element.querySelector<HTMLElement>('tr.chosen');
+        if (chosen) element.scrollTop = chosen.offsetTop - element.clientHeight / 2;
+        const look = () => {
+            const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+            atEnd.current = left < 40;
+        };
+        if (chosen) look();
+        element.addEventListener('scroll', look);
+        return () => element.removeEventListener('scroll', look);
+    }, []);
+    useEffect(() => {
+        const element = frame.current;
+        if (element && count !== null && atEnd.current) element.scrollTop = element.scrollHeight;
+    }, [count]);
+    return frame;
+}
+
 function Turn({ word, onClick }: { word: string; onClick: () => void }) {
     return (
         <p class="sides-turn">
@@ -112,7 +141,7 @@ function Verdict({
     const moved = having((cell) => cell.movedFrom !== null);
     const missing = having((cell) => cell.kind === 'unknown-there');
     const findings = [
-        resource.errors > 0 && `${plural(resource.errors, 'operation')} failed somewhere`,
+        resource.errors > 0 && `${plural(resource.errors, 'operation')} did not go well somewhere`,
         moved > 0 && `${plural(moved, 'operation')} in another order`,
         missing > 0 && `${plural(missing, 'operation')} not everywhere yet`,
         silent.length > 0 && `${together(silent)} not heard: shown as last known here`,
