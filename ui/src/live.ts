@@ -83,12 +83,9 @@ export const refreshDemo = paced(PACE_MS, loadDemo);
 
 export function startLive(): void {
     let cutAt: number | null = null;
-    const loadAll = () => {
-        refreshSites();
-        refreshSummary();
-        refreshDemo();
-    };
-    loadAll();
+    refreshSites();
+    refreshSummary();
+    refreshDemo();
     keepFeed('/api/v1/changes', {
         onState(state) {
             link.value = state.link;
@@ -96,9 +93,13 @@ export function startLive(): void {
             if (state.link === 'cut') cutAt ??= state.heard;
         },
         onReset() {
-            if (cutAt !== null) note({ event: 'missed', from: cutAt });
+            if (cutAt !== null) {
+                note({ event: 'missed', from: cutAt });
+                refreshDemo();
+            }
             cutAt = null;
-            loadAll();
+            refreshSites();
+            refreshSummary();
             for (const listener of resetListeners) listener();
         },
         onChange(change) {

@@ -68,6 +68,7 @@ function follow(
     let rows = NO_ROWS;
     let begun = false;
     let loading = false;
+    let isOld = false;
     /** Changed since they were loaded, with the type of the operation that was heard of, if any. */
     const changed = new Map<string, string | null>();
 
@@ -90,7 +91,9 @@ function follow(
         } finally {
             loading = false;
         }
-        if (!signal.aborted) show({ rows, current: begun, loading: false, problem });
+        if (signal.aborted) return;
+        show({ rows, current: begun, loading: false, problem });
+        if (isOld) anew();
     };
 
     const more = () =>
@@ -108,16 +111,21 @@ function follow(
         });
 
     /** All that is loaded may be old: as far as it is looked at, it is loaded anew. */
-    const anew = () =>
+    const anew = () => {
+        isOld = true;
         load(async () => {
+            isOld = false;
             changed.clear();
+            const { to } = sight.current;
             let fresh = NO_ROWS;
             do {
-                fresh = appended(fresh, await page(fresh.next, LARGEST_PAGE));
-            } while (fresh.next !== null && fresh.list.length < sight.current.to);
+                const limit = Math.min(LARGEST_PAGE, Math.max(FIRST_PAGE, to));
+                fresh = appended(fresh, await page(fresh.next, limit));
+            } while (fresh.next !== null && fresh.list.length < to);
             rows = fresh;
             begun = true;
         });
+    };
 
     const isInSight = (id: string): boolean => {
         const { at, found } = placeOf(rows.list, id);
@@ -155,14 +163,57 @@ function follow(
     };
 
     const forget = [onChange(hear), onReset(anew)];
-    more();
+    const before = leftAt(filter);
+    if (before) {
+        rows = before.rows;
+        sight.current = before.sight;
+        begun = true;
+        show({ rows, current: true, loading: false, problem: null });
+        // After the frame has gone to the top of what it takes for a new page.
+        setTimeout(() => scrollTo({ top: before.scroll, behavior: 'instant' }), 30);
+        anew();
+    } else {
+        more();
+    }
+    const leave = remember(filter);
     return {
         more,
         look,
         stop: () => {
+            leave({ rows, sight: sight.current, scroll: scrollY });
             over.abort();
             for (const off of forget) off();
         },
+    };
+}
+
+interface Left {
+    rows: Rows;
+    sight: Range;
+    scroll: number;
+}
+
+/** The list as it was left, by the browser's name for the step of its history: for the way back. */
+const left = new Map<string, Left>();
+const MOST_LEFT = 10;
+
+function step(filter: Filter): string | null {
+    const { navigation } = window as { navigation?: { currentEntry?: { key: string } } };
+    const key = navigation?.currentEntry?.key;
+    return key ? JSON.stringify([key, filter]) : null;
+}
+
+function leftAt(filter: Filter): Left | undefined {
+    return left.get(step(filter) ?? '');
+}
+
+function remember(filter: Filter): (as: Left) => void {
+    const here = step(filter);
+    return (as) => {
+        if (here === null || as.rows.list.length === 0) return;
+        left.delete(here);
+        left.set(here, as);
+        for (const oldest of [...left.keys()].slice(0, -MOST_LEFT)) left.delete(oldest);
     };
 }
 

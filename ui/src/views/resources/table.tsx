@@ -1,5 +1,4 @@
 // The rows, of which only those in sight are in the page.
-import { memo } from 'preact/compat';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ResourceSummary } from '../../api/types';
 import { count } from '../../format';
@@ -11,7 +10,7 @@ import { inSight, nearsEnd, type Range } from './window';
 const ROW_REM = 2.75;
 const CARD_REM = 4.75;
 const NARROW = '(max-width: 46rem)';
-const SITES_NAMED = 4;
+const SITES_NAMED = 3;
 
 interface TableProps {
     listing: Handle;
@@ -144,7 +143,7 @@ interface RowProps {
     top: number;
 }
 
-const Row = memo(function Row({ one, index, top }: RowProps) {
+function Row({ one, index, top }: RowProps) {
     const others = one.sites.length - SITES_NAMED;
     return (
         <div
@@ -195,4 +194,4 @@ const Row = memo(function Row({ one, index, top }: RowProps) {
             </span>
         </div>
     );
-});
+}

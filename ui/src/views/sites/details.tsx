@@ -46,7 +46,7 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
                     {site.problem}
                 </p>
             )}
-            <dl class="facts">
+            <dl class="site-facts">
                 {!isMe && (
                     <>
                         <dt>{site.state === 'up' ? 'Up since' : 'Last heard'}</dt>

@@ -131,10 +131,10 @@ const LEGEND: { state: Edge['state']; word: string }[] = [
 function Legend({ edges }: { edges: Edge[] }) {
     const seen = LEGEND.filter(({ state }) => edges.some((edge) => edge.state === state));
     return (
-        <ul class="legend" aria-label="What the lines mean">
+        <ul class="map-legend" aria-label="What the lines mean">
             {seen.map(({ state, word }) => (
                 <li key={state}>
-                    <svg class={`edge ${state}`} width="26" height="8" aria-hidden="true">
+                    <svg class={`link-line ${state}`} width="26" height="8" aria-hidden="true">
                         <line x1="1" y1="4" x2="25" y2="4" />
                     </svg>
                     {word}

@@ -7,6 +7,8 @@ import { href } from '../../route';
 import type { Edge, EdgeState } from './edges';
 import { CARD, along, heightFor, layout, type Spot } from './layout';
 
+const FEW = 6;
+
 export interface MapProps {
     sites: Site[];
     me: string;
@@ -19,15 +21,19 @@ export interface MapProps {
 
 export function SiteMap(props: MapProps) {
     const frame = useRef<HTMLDivElement>(null);
-    const [width, setWidth] = useState(0);
+    const [size, setSize] = useState({ width: 0, scale: 1 });
     useEffect(() => {
         const observer = new ResizeObserver(([entry]) => {
-            if (entry) setWidth(Math.floor(entry.contentRect.width));
+            if (!entry) return;
+            // Letters of the map grow with those of the page.
+            const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+            setSize({ width: Math.floor(entry.contentRect.width / scale), scale });
         });
         observer.observe(frame.current!);
         return () => observer.disconnect();
     }, []);
 
+    const { width, scale } = size;
     const names = props.sites.map((site) => site.site);
     const height = heightFor(names.length, width);
     const { spots, cards } = layout(names, width, height);
@@ -40,10 +46,11 @@ export function SiteMap(props: MapProps) {
         <div class="map" ref={frame}>
             {width > 0 && (
                 <svg
-                    width={width}
-                    height={height}
+                    width={width * scale}
+                    height={height * scale}
                     viewBox={`0 0 ${width} ${height}`}
                     role="group"
+                    class={names.length > 12 ? 'crowd' : ''}
                     aria-label="Map of the sites"
                 >
                     <g aria-hidden="true">
@@ -53,11 +60,13 @@ export function SiteMap(props: MapProps) {
                                 edge={edge}
                                 a={spots.get(edge.a)!}
                                 b={spots.get(edge.b)!}
-                                labelled={isLabelled(edge) && (cards || names.length <= 6)}
+                                labelled={isLabelled(edge) && (cards || names.length <= FEW)}
                                 faint={
                                     props.selected
                                         ? !touches(edge, props.selected)
-                                        : names.length > 8 && !touches(edge, props.me)
+                                        : names.length > 8 &&
+                                          edge.state === 'up' &&
+                                          !touches(edge, props.me)
                                 }
                                 cutByHand={isCut(props.demo, edge)}
                                 cards={cards}
@@ -70,6 +79,7 @@ export function SiteMap(props: MapProps) {
                             site={site}
                             at={spots.get(site.site)!}
                             card={cards}
+                            roomy={names.length <= FEW}
                             isMe={site.site === props.me}
                             isSelected={site.site === props.selected}
                             cut={props.cut}
@@ -119,13 +129,13 @@ interface LineProps {
 }
 
 function Line({ edge, a, b, labelled, faint, cutByHand, cards }: LineProps) {
-    const text = label(edge, cutByHand);
+    const text = linkWord(edge, cutByHand);
     const middle = along(a, b, 0.5);
     const wide = text.length * 6.4 + 16;
     // A line too short for its words goes without them.
     const room = Math.hypot(a.x - b.x, a.y - b.y) > wide + (cards ? 100 : 50);
     return (
-        <g class={`edge ${edge.state}${faint ? ' faint' : ''}`}>
+        <g class={`link-line ${edge.state}${faint ? ' faint' : ''}`}>
             <line x1={a.x} y1={a.y} x2={b.x} y2={b.y} />
             {labelled && text && room && (
                 <g transform={`translate(${middle.x} ${middle.y})`}>
@@ -138,7 +148,7 @@ function Line({ edge, a, b, labelled, faint, cutByHand, cards }: LineProps) {
 }
 
 /** A link in a word or a number. */
-function label(edge: Edge, cutByHand: boolean): string {
+function linkWord(edge: Edge, cutByHand: boolean): string {
     if (cutByHand) return edge.state === 'up' ? 'cut just now' : 'cut';
     switch (edge.state) {
         case 'up':
@@ -156,23 +166,26 @@ interface NodeProps {
     site: Site;
     at: Spot;
     card: boolean;
+    /** Whether a dot has room for more than its name. */
+    roomy: boolean;
     isMe: boolean;
     isSelected: boolean;
     cut: boolean;
     holds: number;
 }
 
-function Node({ site, at, card, isMe, isSelected, cut, holds }: NodeProps) {
+function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps) {
     const state = cut ? 'unknown' : site.state;
-    const classes = ['node', state, isMe && 'me', isSelected && 'selected'];
+    const classes = ['site-node', state, isMe && 'me', isSelected && 'selected'];
     const status = statusLine(site, cut);
     const late = site.behind_on > 0 ? `, ${count(site.behind_on)} behind` : '';
+    const holding = `${plural(holds, 'resource')}${late}`;
     return (
         <g transform={`translate(${Math.round(at.x)} ${Math.round(at.y)})`}>
             <a
                 href={href({ name: 'sites', site: site.site })}
                 class={classes.filter(Boolean).join(' ')}
-                aria-label={`${site.site}: ${status}, ${plural(holds, 'resource')}${late}`}
+                aria-description={card ? undefined : `${status}, ${holding}`}
                 aria-current={isSelected ? 'true' : undefined}
             >
                 {card ? (
@@ -189,18 +202,18 @@ function Node({ site, at, card, isMe, isSelected, cut, holds }: NodeProps) {
                             <Glyph state={state} />
                         </g>
                         <text class="name" x={-CARD.width / 2 + 34} y={-8.5}>
-                            {short(site.site, isMe ? 11 : 14)}
-                        </text>
-                        <text class="line" x={-CARD.width / 2 + 14} y={9}>
+                            {short(site.site, 14)}
+                        </text>{' '}
+                        <text class="node-line" x={-CARD.width / 2 + 14} y={9}>
                             {status}
-                        </text>
-                        <text class="line" x={-CARD.width / 2 + 14} y={24}>
+                        </text>{' '}
+                        <text class="node-line" x={-CARD.width / 2 + 14} y={24}>
                             {plural(holds, 'resource')}
                             {late && <tspan class="late">{late}</tspan>}
-                        </text>
+                        </text>{' '}
                         {isMe && (
                             <g class="you" transform={`translate(0 ${-CARD.height / 2})`}>
-                                <rect x={-42} y={-9} width={84} height={18} rx={9} />
+                                <rect x={-46} y={-9} width={92} height={18} rx={9} />
                                 <text dy="0.34em">you are here</text>
                             </g>
                         )}
@@ -211,21 +224,20 @@ function Node({ site, at, card, isMe, isSelected, cut, holds }: NodeProps) {
                         <Glyph state={state} />
                         <text class="name middle" y={33}>
                             {short(site.site, 12)}
-                        </text>
-                        {isMe ? (
-                            <text class="line middle here" y={-24}>
-                                you are here
+                            {isMe && !roomy && ' (you)'}
+                        </text>{' '}
+                        {roomy && (
+                            <text class="node-line middle" y={49}>
+                                {plural(holds, 'resource')}
                             </text>
-                        ) : (
-                            late && (
-                                <text class="line middle late" y={-21}>
-                                    {count(site.behind_on)} behind
-                                </text>
-                            )
+                        )}{' '}
+                        {roomy && (isMe || late) && (
+                            <text class={`node-line middle ${isMe ? 'here' : 'late'}`} y={-23}>
+                                {isMe ? 'you are here' : `${count(site.behind_on)} behind`}
+                            </text>
                         )}
                     </>
                 )}
-                <title>{`${site.site}: ${status}`}</title>
             </a>
         </g>
     );
@@ -240,9 +252,10 @@ function Glyph({ state }: { state: Site['state'] }) {
         case 'unknown':
         case 'never-heard':
             return (
-                <text class="glyph-text" dy="0.35em">
-                    ?
-                </text>
+                <path
+                    class="glyph open doubtful"
+                    d="M-2.6-2.6a2.6 2.6 0 1 1 3.8 2.3c-.8.4-1.2.9-1.2 1.7M0 4.6v.1"
+                />
             );
     }
 }

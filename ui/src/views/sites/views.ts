@@ -8,7 +8,7 @@ import { paced } from '../../pace';
 import type { Views } from './edges';
 
 const ASK_AGAIN_MS = 10_000;
-const PACE_MS = 2000;
+const PACE_MS = 1000;
 const AT_ONCE = 3;
 const MOST = 40;
 /** What a site said longer ago says nothing about now. */
@@ -28,7 +28,7 @@ export function useViews(): Views {
         });
         const timer = setInterval(askAll, ASK_AGAIN_MS);
         const forget = [
-            onReset(askAll),
+            onReset(() => whoIsUp.value && askAll()),
             onChange((change) => change.event.startsWith('site-') && askAll()),
             // Also once it is known who there is to ask.
             effect(() => {
