@@ -187,7 +187,7 @@ function Workbench(props: {
 }
 
 function Result({ trial, isStale }: { trial: MatrixTrial; isStale: boolean }) {
-    const [choice, choose] = useState<{ first: string; second: string; plays: boolean } | null>(
+    const [choice, choose] = useState<{ first: string; second: string; times: number } | null>(
         null,
     );
     if (trial.types.length === 0) {
@@ -207,14 +207,17 @@ function Result({ trial, isStale }: { trial: MatrixTrial; isStale: boolean }) {
             <Outcomes
                 trial={trial}
                 picked={picked}
-                onPick={({ first, second }) => choose({ first, second, plays: true })}
+                onPick={({ first, second }) =>
+                    choose({ first, second, times: (choice?.times ?? 0) + 1 })
+                }
             />
-            <Pair pair={picked} plays={chosen === picked && (choice?.plays ?? false)} />
+            <Pair pair={picked} played={chosen ? (choice?.times ?? 0) : 0} />
         </div>
     );
 }
 
-function Pair({ pair, plays }: { pair: MatrixPair; plays: boolean }) {
+/** `played`: how often its story was asked for; each time it begins anew. */
+function Pair({ pair, played }: { pair: MatrixPair; played: number }) {
     const { kind, glyph, words } = outcomeOf(pair);
     return (
         <section class="matrix-pair" aria-labelledby="matrix-pair">
@@ -229,7 +232,11 @@ function Pair({ pair, plays }: { pair: MatrixPair; plays: boolean }) {
                 Decided by <code>{pair.entry}</code>
                 {!pair.listed && ', since the matrix does not list the pair'}
             </p>
-            <Story key={`${pair.first} ${pair.second} ${pair.entry}`} pair={pair} plays={plays} />
+            <Story
+                key={`${pair.first} ${pair.second} ${pair.entry} ${played}`}
+                pair={pair}
+                plays={played > 0}
+            />
         </section>
     );
 }
