@@ -57,6 +57,7 @@ export function Delete({ resource, onClose }: ActProps) {
                     <Field label={`Type ${resource.id} to confirm`}>
                         <input
                             value={name}
+                            autofocus
                             autocomplete="off"
                             spellcheck={false}
                             onInput={(event) => setName(event.currentTarget.value)}

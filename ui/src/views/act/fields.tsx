@@ -12,9 +12,12 @@ type Props = {
     services: readonly string[];
     /** What is wrong, once someone tried to hand it in. */
     wrong: Mistakes;
+    /** Whether to begin here. */
+    first?: boolean;
 };
 
-export function OperationFields({ form, onForm, files, onFiles, types, services, wrong }: Props) {
+export function OperationFields(props: Props) {
+    const { form, onForm, files, onFiles, types, services, wrong, first = false } = props;
     const lists = useId();
     const set = (more: Partial<Form>) => onForm({ ...form, ...more });
     return (
@@ -30,11 +33,12 @@ export function OperationFields({ form, onForm, files, onFiles, types, services,
                     autocomplete="off"
                     spellcheck={false}
                     placeholder={types[0] ?? 'set'}
+                    autofocus={first}
                     onInput={(event) => set({ type: event.currentTarget.value })}
                 />
             </Field>
             {types.length > 0 && (
-                <div class="offered" role="group" aria-label="Known types">
+                <div class="offered" role="group" aria-label="Those known">
                     {types.slice(0, 12).map((type) => (
                         <button
                             key={type}

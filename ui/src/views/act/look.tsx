@@ -54,6 +54,7 @@ export function Look({ resource, onClose }: ActProps) {
                         autocomplete="off"
                         spellcheck={false}
                         placeholder="cat motd.txt"
+                        autofocus
                         onInput={(event) => setCommand(event.currentTarget.value)}
                     />
                 </Field>

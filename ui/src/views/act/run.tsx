@@ -73,6 +73,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                         types={types}
                         services={servicesOf(resource.replicant?.service)}
                         wrong={tried ? wrong : {}}
+                        first
                     />
                     <WaitField form={form} onForm={setForm} />
                     {force && (

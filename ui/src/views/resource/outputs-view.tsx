@@ -17,7 +17,12 @@ export function Outputs<T extends Printed>(props: {
                         <b>{together(block.sites, 8)}</b>
                         {head(block)}
                     </div>
-                    <Printout lines={block.lines} label={`Output at ${together(block.sites, 8)}`} />
+                    {(block.lines.length > 0 || RAN.includes(block.printed.status)) && (
+                        <Printout
+                            lines={block.lines}
+                            label={`Output at ${together(block.sites, 8)}`}
+                        />
+                    )}
                     {block.printed.truncated && (
                         <p class="output-note">There was more; the site did not keep it.</p>
                     )}
@@ -26,6 +31,9 @@ export function Outputs<T extends Printed>(props: {
         </ul>
     );
 }
+
+/** Of others it goes without saying that they printed nothing. */
+const RAN = ['OK', 'KO', 'PARTIAL'];
 
 const MARKS = { same: ' ', added: '+', missing: '−' };
 const SPOKEN = { same: '', added: 'only here: ', missing: 'missing here: ' };

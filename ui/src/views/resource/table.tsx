@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explanation, Resource } from '../../api/types';
 import { plural, together } from '../../format';
 import { sites } from '../../live';
-import { Ago, Button, Icon, SiteName, Time, type IconName, type Tone } from '../../parts';
+import { Button, Icon, SiteName, Time, type IconName, type Tone } from '../../parts';
 import { useOperations } from './data';
 import { shownPart } from './order';
 import { address } from './places';
@@ -179,7 +179,7 @@ function Head({ side }: { side: Side }) {
                         'did not answer; as last known here'
                     ) : known?.since ? (
                         <>
-                            not heard since <Ago at={known.since} />; as last known here
+                            not heard since <Time at={known.since} />; as last known here
                         </>
                     ) : (
                         'not heard; as last known here'
@@ -215,50 +215,54 @@ function Line({ row, sides, loaded, resource, chosen }: LineProps) {
     return (
         <tr class={classes.filter(Boolean).join(' ')}>
             <th scope="row">
-                <span class="row-place">{row.place ?? '–'}</span>
-                {operation ? (
-                    <span class="row-text">
-                        <a
-                            class="row-summary"
-                            data-op={row.id}
-                            href={address({ id: resource, op: row.id, tab: 'sides' })}
-                            aria-current={chosen ? 'true' : undefined}
-                        >
-                            <span class="type">{operation.type}</span>
-                            <span class="what">{operation.summary}</span>
-                        </a>
-                        <span class="row-about">
-                            <span class="mono">{row.id}</span> · <Time at={operation.time} />
-                            {operation.replaces === 'force' && <b class="word-bad"> · forced</b>}
-                        </span>
-                        {operation.left_out && (
+                <div class="row-head">
+                    <span class="row-place">{row.place ?? '–'}</span>
+                    {operation ? (
+                        <span class="row-text">
+                            <a
+                                class="row-summary"
+                                data-op={row.id}
+                                href={address({ id: resource, op: row.id, tab: 'sides' })}
+                                aria-current={chosen ? 'true' : undefined}
+                            >
+                                <span class="type">{operation.type}</span>
+                                <span class="what">{operation.summary}</span>
+                            </a>
                             <span class="row-about">
-                                {operation.left_out.by ? (
-                                    <>
-                                        superseded by{' '}
-                                        <a
-                                            class="mono above"
-                                            href={address({
-                                                id: resource,
-                                                op: operation.left_out.by,
-                                                tab: 'sides',
-                                            })}
-                                        >
-                                            {operation.left_out.by}
-                                        </a>
-                                    </>
-                                ) : (
-                                    operation.left_out.why
+                                <span class="mono">{row.id}</span> · <Time at={operation.time} />
+                                {operation.replaces === 'force' && (
+                                    <b class="word-bad"> · forced</b>
                                 )}
                             </span>
-                        )}
-                    </span>
-                ) : (
-                    <span class="row-text">
-                        <span class="mono">{row.id}</span>
-                        <span class="row-about">not known here yet</span>
-                    </span>
-                )}
+                            {operation.left_out && (
+                                <span class="row-about">
+                                    {operation.left_out.by ? (
+                                        <>
+                                            superseded by{' '}
+                                            <a
+                                                class="mono above"
+                                                href={address({
+                                                    id: resource,
+                                                    op: operation.left_out.by,
+                                                    tab: 'sides',
+                                                })}
+                                            >
+                                                {operation.left_out.by}
+                                            </a>
+                                        </>
+                                    ) : (
+                                        operation.left_out.why
+                                    )}
+                                </span>
+                            )}
+                        </span>
+                    ) : (
+                        <span class="row-text">
+                            <span class="mono">{row.id}</span>
+                            <span class="row-about">not known here yet</span>
+                        </span>
+                    )}
+                </div>
             </th>
             {row.cells.map((cell, index) => (
                 <Said
