@@ -86,7 +86,7 @@ export function startLive(): void {
     refreshSites();
     refreshSummary();
     refreshDemo();
-    keepFeed('/api/v1/changes', {
+    doubtFeed = keepFeed('/api/v1/changes', {
         onState(state) {
             link.value = state.link;
             lastHeard.value = state.heard;
@@ -121,6 +121,10 @@ export function startLive(): void {
     document.addEventListener('visibilitychange', lookAgain);
 }
 
+let doubtFeed = () => {};
+/** From the connection itself, or from something that stands between. */
+const NO_ANSWER = new Set([0, 502, 504]);
+
 let numbered = 0;
 
 function note(what: Happened['what']): void {
@@ -138,7 +142,9 @@ function keeping<T>(into: { value: T | null }, load: () => Promise<T | null>): (
             trouble.value = null;
         } catch (error) {
             // The old value stays: the banner says how old it is.
-            if (ApiProblem.of(error).status !== 404) trouble.value = ApiProblem.of(error);
+            const problem = ApiProblem.of(error);
+            if (NO_ANSWER.has(problem.status)) doubtFeed();
+            if (problem.status !== 404) trouble.value = problem;
         }
     };
 }

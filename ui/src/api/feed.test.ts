@@ -106,6 +106,16 @@ describe('the connection', () => {
     });
 });
 
+it('a line that is in doubt is made anew, once', () => {
+    const first = after([
+        ['opened', 0],
+        ['doubted', 100],
+    ]);
+    expect(first.state.link).toBe('cut');
+    expect(first.commands).toEqual(['connect']);
+    expect(step(first.state, 'doubted', 200).commands).toEqual([]);
+});
+
 describe('messages', () => {
     it('are split, heartbeats too, and what is not whole waits', () => {
         const { messages, rest } = splitMessages(

@@ -24,7 +24,8 @@ export interface FeedState {
     ticked: number;
 }
 
-export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'woke';
+/** `doubted`: somebody else asked the agent, and no answer came. */
+export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'woke' | 'doubted';
 
 /** `connect`: give up any connection there is, and make a new one. `reset`: what was loaded may be old. */
 export type Command = 'connect' | 'reset';
@@ -51,6 +52,9 @@ export function step(
             return { state: { ...state, heard: now }, commands: [] };
         case 'ended':
             return { state: cutOff(state, now), commands: [] };
+        case 'doubted':
+            // The line may be dead without having said so: a new one tells.
+            return state.link === 'live' ? again(state, now) : { state, commands: [] };
         case 'woke':
             // What came in while nobody looked is as good as ever if the line was never quiet.
             if (state.link === 'live' && !silent)
@@ -98,8 +102,8 @@ export interface Listener {
     onChange: (change: Change) => void;
 }
 
-/** Keeps the feed for as long as the page is open. */
-export function keepFeed(at: string, listener: Listener): void {
+/** Keeps the feed for as long as the page is open. Gives back how to cast doubt on it. */
+export function keepFeed(at: string, listener: Listener): () => void {
     let state = begin(Date.now());
     let current: AbortController | null = null;
 
@@ -132,6 +136,7 @@ export function keepFeed(at: string, listener: Listener): void {
     addEventListener('online', () => take('woke'));
     addEventListener('pageshow', () => take('woke'));
     document.addEventListener('visibilitychange', () => document.hidden || take('woke'));
+    return () => take('doubted');
 }
 
 interface Heard {

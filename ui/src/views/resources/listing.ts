@@ -9,10 +9,12 @@ import { NO_ROWS, appended, isReached, placeOf, updated, type Rows } from './row
 import type { Range } from './window';
 
 const FIRST_PAGE = 100;
-const PAGE = 500;
-const LARGEST_PAGE = 1000;
+const PAGE = 1000;
 const PACE_MS = 500;
 const LOOKED_AT_ONCE = 30;
+
+/** With how far the page was scrolled for it. */
+type Sight = Range & { scroll: number };
 
 export interface Listing {
     rows: Rows;
@@ -37,7 +39,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         problem: null,
     });
     const loader = useRef<ReturnType<typeof follow> | null>(null);
-    const sight = useRef<Range>({ from: 0, to: 0, first: 0 });
+    const sight = useRef<Sight>({ from: 0, to: 0, first: 0, scroll: 0 });
 
     useEffect(() => {
         setListing((old) => ({ ...old, current: false, loading: true, problem: null }));
@@ -51,7 +53,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         more: () => loader.current?.more(),
         retry: () => loader.current?.more(),
         inSight: (range) => {
-            sight.current = range;
+            sight.current = { ...range, scroll: scrollY };
             loader.current?.look();
         },
     };
@@ -59,7 +61,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
 
 function follow(
     filter: Filter,
-    sight: { current: Range },
+    sight: { current: Sight },
     show: (listing: Listing) => void,
     onMoved: (rows: number) => void,
 ) {
@@ -119,7 +121,7 @@ function follow(
             const { to } = sight.current;
             let fresh = NO_ROWS;
             do {
-                const limit = Math.min(LARGEST_PAGE, Math.max(FIRST_PAGE, to));
+                const limit = Math.min(PAGE, Math.max(FIRST_PAGE, to));
                 fresh = appended(fresh, await page(fresh.next, limit));
             } while (fresh.next !== null && fresh.list.length < to);
             rows = fresh;
@@ -170,7 +172,7 @@ function follow(
         begun = true;
         show({ rows, current: true, loading: false, problem: null });
         // After the frame has gone to the top of what it takes for a new page.
-        setTimeout(() => scrollTo({ top: before.scroll, behavior: 'instant' }), 30);
+        setTimeout(() => scrollTo({ top: before.sight.scroll, behavior: 'instant' }), 30);
         anew();
     } else {
         more();
@@ -180,7 +182,7 @@ function follow(
         more,
         look,
         stop: () => {
-            leave({ rows, sight: sight.current, scroll: scrollY });
+            leave({ rows, sight: sight.current });
             over.abort();
             for (const off of forget) off();
         },
@@ -189,8 +191,7 @@ function follow(
 
 interface Left {
     rows: Rows;
-    sight: Range;
-    scroll: number;
+    sight: Sight;
 }
 
 /** The list as it was left, by the browser's name for the step of its history: for the way back. */
