@@ -4,8 +4,8 @@ import { ApiProblem, isAbort, postLines } from '../../api/client';
 import type { Submit, SubmitEvent } from '../../api/types';
 import { duration } from '../../format';
 import { announce } from '../../live';
-import { Icon, OpLink, Problem, ReplyBadge, SiteName } from '../../parts';
-import { heard, NOTHING_YET, told, type Line, type Progress } from './progress';
+import { Icon, OpLink, Problem, ReplyBadge, SiteName, type IconName } from '../../parts';
+import { heard, NOTHING_YET, told, type Line, type Outcome, type Progress } from './progress';
 
 export type Handing = {
     progress: Progress | null;
@@ -34,7 +34,7 @@ export function useHanding(): Handing {
                 setProgress(known);
             };
             await postLines<SubmitEvent>(at, body, hear, { method, signal: over.current.signal });
-            announce(told(known));
+            announce(told(known).sentence);
             return true;
         } catch (error) {
             if (isAbort(error)) return false;
@@ -68,14 +68,7 @@ export function Following({ handing, resource }: { handing: Handing; resource: s
         <div class="following">
             {progress && (
                 <>
-                    <p class="following-told">
-                        {busy ? (
-                            <Icon name="spinner" spin />
-                        ) : (
-                            <Icon name={progress.end === 'done' ? 'check' : 'clock'} />
-                        )}
-                        {told(progress)}
-                    </p>
+                    <Standing progress={progress} />
                     {progress.operation && (
                         <p class="small muted">
                             It is <OpLink resource={resource} op={progress.operation} />.
@@ -90,6 +83,23 @@ export function Following({ handing, resource }: { handing: Handing; resource: s
             )}
             {problem && <Problem of={problem} />}
         </div>
+    );
+}
+
+const LOOKS: Record<Outcome, IconName> = {
+    going: 'spinner',
+    good: 'check',
+    bad: 'warning',
+    late: 'clock',
+};
+
+function Standing({ progress }: { progress: Progress }) {
+    const { outcome, sentence } = told(progress);
+    return (
+        <p class={`following-told ${outcome}`}>
+            <Icon name={LOOKS[outcome]} spin={outcome === 'going'} />
+            {sentence}
+        </p>
     );
 }
 

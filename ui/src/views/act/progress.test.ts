@@ -32,28 +32,40 @@ test('each site has a line from the beginning, and its reply and time when it ca
         ['lyon', undefined, null],
         ['paris', 'OK', 10],
     ]);
-    expect(told(progress)).toBe('1 of 2 sites have replied.');
+    expect(told(progress).sentence).toBe('1 of 2 sites replied.');
 });
 
 test.each([
-    [[], 'Handing it in…'],
-    [[accepted, { event: 'done' }], 'It is on disk here. The sites carry it out now.'],
+    [[], 'going', 'Handing it in…'],
+    [[accepted, { event: 'done' }], 'good', 'It is on disk here. The sites carry it out now.'],
     [
         [accepted, reply('paris', 'OK'), { event: 'done' }],
+        'good',
         'It went well at paris. The others follow.',
     ],
     [
         [accepted, reply('paris', 'OK'), reply('lyon', 'OK'), { event: 'done' }],
+        'good',
         'It went well at all 2 sites.',
     ],
     [
         [accepted, reply('paris', 'OK'), reply('lyon', 'KO'), { event: 'done' }],
+        'bad',
         'It did not go well at lyon.',
     ],
     [
+        [accepted, reply('paris', 'KO'), reply('lyon', 'KO'), { event: 'done' }],
+        'bad',
+        'It failed at every site, so it does not count.',
+    ],
+    [
         [accepted, reply('paris', 'OK'), { event: 'timed-out', missing: ['lyon'] }],
+        'late',
         '1 site did not reply in time. The work goes on.',
     ],
-] as [SubmitEvent[], string][])('%#: it is told in a sentence', (events, sentence) => {
-    expect(told(after(...events))).toBe(sentence);
-});
+] as [SubmitEvent[], string, string][])(
+    '%#: it is told in a sentence',
+    (events, outcome, sentence) => {
+        expect(told(after(...events))).toEqual({ outcome, sentence });
+    },
+);

@@ -1,5 +1,6 @@
 /** How an operation that was handed in gets on, from the events of its stream. */
 import type { Reply, SubmitEvent } from '../../api/types';
+import { plural, together } from '../../format';
 
 export type Line = {
     site: string;
@@ -47,22 +48,43 @@ export function heard(progress: Progress, event: SubmitEvent, now: number): Prog
     }
 }
 
-/** In a sentence, for the eye and for the screen reader. */
-export function told({ operation, lines, end }: Progress): string {
-    if (!operation) return 'Handing it in…';
+export type Outcome = 'going' | 'good' | 'bad' | 'late';
+
+export type Told = { outcome: Outcome; sentence: string };
+
+/** How it stands, in a sentence, for the eye and for the screen reader. */
+export function told({ operation, lines, end }: Progress): Told {
+    if (!operation) return { outcome: 'going', sentence: 'Handing it in…' };
     const replied = lines.filter(({ reply }) => reply);
     const failed = replied.filter(({ reply }) => reply?.status !== 'OK');
     const waiting = lines.length - replied.length;
-    if (!end) return `${replied.length} of ${lines.length} sites have replied.`;
+    if (!end)
+        return {
+            outcome: 'going',
+            sentence: `${replied.length} of ${plural(lines.length, 'site')} replied.`,
+        };
     if (end === 'timed-out')
-        return `${count(waiting, 'site')} did not reply in time. The work goes on.`;
-    if (failed.length > 0)
-        return `It did not go well at ${failed.map(({ site }) => site).join(', ')}.`;
+        return {
+            outcome: 'late',
+            sentence: `${plural(waiting, 'site')} did not reply in time. The work goes on.`,
+        };
+    if (failed.length > 0) {
+        const everywhere = lines.every(({ reply }) => reply?.status === 'KO');
+        return {
+            outcome: 'bad',
+            sentence: everywhere
+                ? 'It failed at every site, so it does not count.'
+                : `It did not go well at ${names(failed)}.`,
+        };
+    }
+    return { outcome: 'good', sentence: wentWell(lines, replied) };
+}
+
+function wentWell(lines: readonly Line[], replied: readonly Line[]): string {
     if (replied.length === 0) return 'It is on disk here. The sites carry it out now.';
-    if (waiting > 0)
-        return `It went well at ${replied.map(({ site }) => site).join(', ')}. The others follow.`;
+    if (replied.length < lines.length)
+        return `It went well at ${names(replied)}. The others follow.`;
     return lines.length === 1 ? 'It went well.' : `It went well at all ${lines.length} sites.`;
 }
 
-const count = (number: number, what: string): string =>
-    `${number} ${what}${number === 1 ? '' : 's'}`;
+const names = (lines: readonly Line[]): string => together(lines.map(({ site }) => site));

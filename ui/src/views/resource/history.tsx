@@ -13,11 +13,8 @@ const MOST = 500;
 /** With more conflicts, runs that lost as a whole are folded, too. */
 const MOST_APART = 40;
 
-const HEIGHT = 58;
-const GAP = 34;
-const ASIDE = 36;
-const NARROWEST = 172;
-const WIDEST = 400;
+/** In rem, as the letters in the cards are. */
+const CARD = { height: 3.625, gap: 2.125, aside: 2.25, narrowest: 10.75, widest: 25 };
 
 type Props = { resource: Resource; explanation: Explanation; op: string | null };
 
@@ -47,15 +44,7 @@ export function History({ resource, explanation, op }: Props) {
             folded(operations, (id) => apart.has(id)),
         );
     }, [explanation, unfolded, op]);
-    const width = Math.max(
-        NARROWEST,
-        Math.min(WIDEST, Math.floor((room - 2) / Math.max(1, drawing.lanes)) - ASIDE),
-    );
-    const scale: Scale = {
-        width,
-        x: (lane) => lane * (width + ASIDE),
-        y: (layer) => layer * (HEIGHT + GAP),
-    };
+    const scale = scaled(room, drawing.lanes);
 
     return (
         <section class="history" aria-label="History as a graph">
@@ -64,8 +53,8 @@ export function History({ resource, explanation, op }: Props) {
                 <div
                     class="history-canvas"
                     style={{
-                        width: `${scale.x(drawing.lanes) - ASIDE + 2}px`,
-                        height: `${scale.y(drawing.layers) - GAP + 8}px`,
+                        width: `${scale.x(drawing.lanes) - scale.aside + 2}px`,
+                        height: `${scale.y(drawing.layers) - scale.gap + 8}px`,
                     }}
                 >
                     <Lines drawing={drawing} conflicts={conflicts} scale={scale} />
@@ -84,7 +73,25 @@ export function History({ resource, explanation, op }: Props) {
     );
 }
 
-type Scale = { width: number; x: (lane: number) => number; y: (layer: number) => number };
+/** Lengths of the drawing in pixels. */
+type Scale = {
+    width: number;
+    height: number;
+    gap: number;
+    aside: number;
+    x: (lane: number) => number;
+    y: (layer: number) => number;
+};
+
+function scaled(room: number, lanes: number): Scale {
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const [height, gap, aside] = [CARD.height * rem, CARD.gap * rem, CARD.aside * rem];
+    const fitting = Math.floor((room - 2) / Math.max(1, lanes)) - aside;
+    const width = Math.max(CARD.narrowest * rem, Math.min(CARD.widest * rem, fitting));
+    const x = (lane: number) => lane * (width + aside);
+    const y = (layer: number) => layer * (height + gap);
+    return { width, height, gap, aside, x, y };
+}
 
 /** Decisions between operations that did not know of each other. */
 function conflictsIn({ operations, decisions }: Explanation): DecidedPair[] {
@@ -158,18 +165,18 @@ function betweenNodes(drawing: Drawing, conflicts: DecidedPair[]): Omit<Conflict
 }
 
 /** Down from the bottom of one card to the top of the other, in the lane kept free for it. */
-function drawn({ from, to, lane }: Edge, { width, x, y }: Scale): string {
+function drawn({ from, to, lane }: Edge, { width, height, gap, x, y }: Scale): string {
     const middle = (at: number) => x(at) + width / 2;
     const bend = (xFrom: number, yFrom: number, xTo: number, yTo: number) =>
         xFrom === xTo
             ? `V${yTo}`
-            : `C${xFrom} ${yFrom + GAP * 0.6} ${xTo} ${yTo - GAP * 0.6} ${xTo} ${yTo}`;
-    const start = y(from.layer) + HEIGHT;
+            : `C${xFrom} ${yFrom + gap * 0.6} ${xTo} ${yTo - gap * 0.6} ${xTo} ${yTo}`;
+    const start = y(from.layer) + height;
     const end = y(to.layer);
     const path = `M${middle(from.lane)} ${start}`;
     if (to.layer === from.layer + 1)
         return path + bend(middle(from.lane), start, middle(to.lane), end);
-    const [top, bottom] = [start + GAP, end - GAP];
+    const [top, bottom] = [start + gap, end - gap];
     return (
         path +
         bend(middle(from.lane), start, middle(lane), top) +
@@ -182,17 +189,17 @@ type ConflictProps = { decision: DecidedPair; winner: Node; loser: Node; scale: 
 
 /** From side to side; the mark sits where it meets the one that lost, or comes second. */
 function Conflict({ decision, winner, loser, scale }: ConflictProps) {
-    const { width, x, y } = scale;
+    const { width, height, aside, x, y } = scale;
     const toTheRight =
         loser.lane > winner.lane || (loser.lane === winner.lane && winner.lane === 0);
     const sameLane = loser.lane === winner.lane;
     const sideOf = (node: Node, right: boolean) => x(node.lane) + (right ? width : 0);
-    const from = { x: sideOf(winner, toTheRight), y: y(winner.layer) + HEIGHT / 2 };
+    const from = { x: sideOf(winner, toTheRight), y: y(winner.layer) + height / 2 };
     const to = {
         x: sideOf(loser, sameLane ? toTheRight : !toTheRight),
-        y: y(loser.layer) + HEIGHT / 2,
+        y: y(loser.layer) + height / 2,
     };
-    const out = toTheRight ? ASIDE / 2 : -ASIDE / 2;
+    const out = toTheRight ? aside / 2 : -aside / 2;
     const back = sameLane ? out : -out;
     const path = `M${from.x} ${from.y}C${from.x + out} ${from.y} ${to.x + back} ${to.y} ${to.x} ${to.y}`;
     const mark = { x: to.x + (back > 0 ? 11 : -11), y: to.y };
@@ -256,6 +263,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                             left: `${scale.x(node.lane)}px`,
                             top: `${scale.y(node.layer)}px`,
                             width: `${scale.width}px`,
+                            height: `${scale.height}px`,
                         }}
                     >
                         {node.operations.length > 1 ? (
