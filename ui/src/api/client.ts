@@ -49,8 +49,13 @@ export function segment(text: string): string {
     return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text);
 }
 
+/** Looking is quick, or fails: a connection that died unheard must not keep the page waiting. */
+const LOOKING_MS = 15_000;
+
 export function get<T>(at: string, options: Options = {}): Promise<T> {
-    return ask(at, { method: 'GET' }, options).then((answer) => json<T>(answer));
+    const limit = AbortSignal.timeout(LOOKING_MS);
+    const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
+    return ask(at, { method: 'GET' }, { ...options, signal }).then((answer) => json<T>(answer));
 }
 
 export function post<T = void>(at: string, body: unknown, options: Options = {}): Promise<T> {

@@ -49,7 +49,9 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
             <dl class="site-facts">
                 {!isMe && (
                     <>
-                        <dt>{site.state === 'up' ? 'Up since' : 'Last heard'}</dt>
+                        <dt>
+                            {site.state !== 'up' ? 'Last heard' : cut ? 'Was up since' : 'Up since'}
+                        </dt>
                         <dd>
                             {site.since ? (
                                 <>
