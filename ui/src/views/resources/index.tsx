@@ -199,7 +199,7 @@ function StateChips({ filter, summary }: { filter: Filter; summary: Summary | nu
                 aria-current={filter.state === null ? 'true' : undefined}
             >
                 All
-                {summary && <span class="num">{count(summary.resources)}</span>}
+                {summary && <span class="num"> {count(summary.resources)}</span>}
             </a>
             {STATES.map((state) => {
                 const { tone, icon, word, means } = RESOURCE_STATES[state];
@@ -214,7 +214,7 @@ function StateChips({ filter, summary }: { filter: Filter; summary: Summary | nu
                     >
                         <Icon name={icon} />
                         {word}
-                        {summary && <span class="num">{count(many)}</span>}
+                        {summary && <span class="num"> {count(many)}</span>}
                     </a>
                 );
             })}

@@ -111,7 +111,7 @@ function States({ summary }: { summary: Summary | null }) {
                         title={RESOURCE_STATES[state].means}
                     >
                         <Icon name={RESOURCE_STATES[state].icon} />
-                        <b class="num">{count(summary.by_state[state] ?? 0)}</b>
+                        <b class="num">{count(summary.by_state[state] ?? 0)}</b>{' '}
                         {RESOURCE_STATES[state].word.toLowerCase()}
                     </a>
                 </li>
@@ -143,6 +143,13 @@ function Legend({ edges }: { edges: Edge[] }) {
         </ul>
     );
 }
+
+const SINCE: Record<Site['state'], string> = {
+    self: 'Since',
+    up: 'Up since',
+    unknown: 'Last heard',
+    'never-heard': 'Last heard',
+};
 
 interface TableProps {
     sites: Site[];
@@ -177,7 +184,7 @@ function SiteTable({ sites, me, selected, cut }: TableProps) {
                                 {statusLine(site, cut)}
                                 {site.problem && <p class="problem-line small">{site.problem}</p>}
                             </td>
-                            <td data-label={site.state === 'up' ? 'Up since' : 'Last heard'}>
+                            <td data-label={SINCE[site.state]}>
                                 <Time at={site.since} />
                             </td>
                             <td data-label="Resources" class="end num">
