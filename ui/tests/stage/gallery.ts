@@ -19,7 +19,10 @@ export interface Gallery {
 export async function hang(demo: Demo): Promise<Gallery> {
     const failed = 'backup';
     await demo.creates(failed);
-    await demo.does('site2', failed, { type: 'add', command: 'echo the disk is full; exit 28' });
+    await demo.does('site2', failed, {
+        type: 'add',
+        command: 'if pwd | grep -q site3; then echo no space left; exit 28; fi; date >> log.txt',
+    });
     for (const id of ['frontend', 'prices', 'zone']) await demo.creates(id);
     const loser = await conflict(demo, 'motd');
     return { conflict: 'motd', loser, failed, ...(await services(demo)) };

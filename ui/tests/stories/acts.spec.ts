@@ -2,6 +2,8 @@ import { expect, mendedAfterwards, test, until } from '../stage';
 
 mendedAfterwards();
 
+const FAILS_AT_SITE3 = 'if pwd | grep -q site3; then echo no room; exit 7; fi';
+
 test('a resource is created with a profile', async ({ page, demo, open, own }) => {
     await open('#/new');
     await page.getByLabel('Name').fill(own);
@@ -46,9 +48,9 @@ test('an operation that fails says so, site by site, and a forced one sets it ri
     own,
 }) => {
     await demo.creates(own);
-    await demo.does('site2', own, { type: 'add', command: 'echo no room; exit 7' });
+    await demo.does('site2', own, { type: 'add', command: FAILS_AT_SITE3 });
     await open(`#/resources/${own}`);
-    await expect(page.getByText('1 operation failed somewhere')).toBeVisible();
+    await expect(page.getByRole('row').filter({ hasText: 'exit 7' })).toContainText('KO 7');
     await expect(page.getByText('Error', { exact: true })).toBeVisible();
 
     await page.getByRole('button', { name: 'Force' }).click();
@@ -90,7 +92,7 @@ test('what the sites show differently is marked', async ({ page, demo, open, own
     await dialog.getByRole('button', { name: 'Look' }).click();
     const answer = dialog.getByRole('region', { name: 'What the sites show' });
     await expect(answer.getByText('The sites differ.')).toBeVisible();
-    await expect(answer.locator('mark, ins, del, .differs').first()).toBeVisible();
+    await expect(answer).toContainText('only here: site2');
 });
 
 test('what was in doubt after a power cut is settled from another site’s page', async ({
@@ -101,7 +103,8 @@ test('what was in doubt after a power cut is settled from another site’s page'
     manners,
 }) => {
     manners.allow(/status of 50[24]/);
-    await demo.creates(own);
+    // Nothing in the list overwrites, so the site cannot simply start again from there.
+    await demo.creates(own, { type: 'add', command: `echo hello >> ${own}.txt` });
     await demo.converges(own);
     // The first run at site2 waits for ever; the second, after the operator's word, is quick.
     const slow =

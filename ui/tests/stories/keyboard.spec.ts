@@ -53,8 +53,8 @@ test('everything can be reached and done without a mouse', async ({ page, demo, 
     await tabTo(page, sides);
     await page.keyboard.press('ArrowRight');
     await expect(page.getByRole('tab', { name: 'History' })).toBeFocused();
-    await expect(page.getByRole('region', { name: 'History as a graph' })).toBeVisible();
-    await page.keyboard.press('Tab');
+    const history = page.getByRole('region', { name: 'History as a graph' });
+    await tabTo(page, history.locator('[data-op][tabindex="0"]'));
     await page.keyboard.press('Enter');
     await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeVisible();
     await page.keyboard.press('Escape');

@@ -187,7 +187,8 @@ export function print(value: unknown): string {
     return printed(value, '');
 }
 
-const NARROW = 96;
+/** Room for an entry with all its keys. */
+const NARROW = 140;
 
 function printed(value: unknown, indent: string): string {
     const flat = onOneLine(value);
