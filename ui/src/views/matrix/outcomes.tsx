@@ -40,10 +40,14 @@ export function Outcomes(props: {
                                                 type="button"
                                                 class={`matrix-outcome ${kind}`}
                                                 aria-pressed={pair === picked}
-                                                aria-label={`${pair.first}, then ${pair.second}: ${words}`}
                                                 onClick={() => onPick(pair)}
                                             >
-                                                <span class="matrix-glyph">{glyph}</span>
+                                                <span class="hidden">
+                                                    {pair.first}, then {pair.second}:{' '}
+                                                </span>
+                                                <span class="matrix-glyph" aria-hidden="true">
+                                                    {glyph}
+                                                </span>
                                                 <span>{words}</span>
                                             </button>
                                         </td>
