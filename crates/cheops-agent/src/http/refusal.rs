@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::engine::Refusal;
-use cheops_core::model::ResourceId;
+use cheops_core::model::{ResourceId, SiteId};
 use cheops_store::{BlobError, ReadError};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
@@ -47,6 +47,18 @@ impl Refused {
     pub(super) fn unreachable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no site can be reached", detail)
             .hint("`cheops sites` shows which sites are heard")
+    }
+
+    /// The site that was asked for by name is not there.
+    pub(super) fn out_of_reach(error: &TunnelError) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "the site cannot be reached", error.to_string())
+            .hint("it is asked again once it is heard; `cheops sites` shows which sites are")
+    }
+
+    /// The site that was asked for by name says nothing.
+    pub(super) fn too_late(site: &SiteId) -> Self {
+        let detail = format!("site `{site}` did not answer in time");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "the site did not answer", detail)
     }
 
     pub(super) fn too_large(detail: impl Into<String>) -> Self {

@@ -33,7 +33,7 @@ pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refus
         .ask(|engine| {
             let sites = engine.sites();
             let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
-            (engine.resources().count(), engine.running(), up.count())
+            (engine.resources().len(), engine.running(), up.count())
         })
         .await?;
     metrics::gauge!("cheops_resources").set(resources as f64);

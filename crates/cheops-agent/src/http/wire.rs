@@ -170,7 +170,7 @@ pub(super) fn config(config: &Config) -> serde_json::Value {
 }
 
 /// The one word for how a resource is: what needs someone's attention comes first.
-fn state(resource: &ResourceSummary) -> wire::ResourceState {
+pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
     match (&resource.progress, &resource.health) {
         _ if resource.deleted => State::Deleted,
