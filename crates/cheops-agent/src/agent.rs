@@ -210,6 +210,7 @@ impl Agent {
             metrics: telemetry::count(),
             advertise,
             counted: Counted::default(),
+            demo: config.demo.clone(),
         });
         let door = Door::default();
         let router = router(api.clone());

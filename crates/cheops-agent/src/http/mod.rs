@@ -11,11 +11,14 @@
 //! | `status` | health, metrics, the OpenAPI document |
 //! | `matrix` | profiles, and trying a matrix |
 //! | `cross` | what the id of a resource over several sites says |
+//! | `ui` | the pages |
+//! | `demo` | what is passed on to the demo that the agent is part of |
 //! | `elsewhere` | requests that another site answers |
 //! | `guard`, `refusal`, `wire` | who may ask; how errors look; how things look on the wire |
 
 mod changes;
 mod cross;
+mod demo;
 mod elsewhere;
 mod guard;
 mod list;
@@ -27,10 +30,12 @@ mod show;
 mod status;
 mod submit;
 mod summary;
+mod ui;
 mod upload;
 mod wire;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +70,8 @@ pub(crate) struct Api {
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
     pub(crate) counted: Counted,
+    /// Where the demo takes orders, if the agent is part of one.
+    pub(crate) demo: Option<PathBuf>,
 }
 
 type Shared = Arc<Api>;
@@ -80,6 +87,9 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::PROFILES, get(matrix::all_profiles))
         .route(paths::MATRIX, post(matrix::try_one))
         .route(paths::CROSS, get(cross::parts))
+        .route(paths::DEMO, get(demo::pass_on))
+        .route(paths::DEMO_LINKS, post(demo::pass_on))
+        .route(paths::DEMO_SITES, post(demo::pass_on))
         .route(paths::RESOURCES, get(list::resources))
         .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
@@ -92,8 +102,8 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::READYZ, get(status::readyz))
         .route(paths::METRICS, get(status::metrics))
         .route(paths::OPENAPI, get(status::openapi))
-        .route("/", get(status::welcome))
-        .fallback(refusal::no_such_page)
+        .route("/", get(ui::page))
+        .fallback(ui::page)
         .method_not_allowed_fallback(refusal::no_such_method)
         // Files may be of any size: what is not a file is bounded where it is read.
         .layer(DefaultBodyLimit::disable())

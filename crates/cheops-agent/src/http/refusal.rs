@@ -61,6 +61,10 @@ impl Refused {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "the site did not answer", detail)
     }
 
+    pub(super) fn demo_is_away(why: &str) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "the demo cannot be reached", why)
+    }
+
     pub(super) fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", detail)
     }
