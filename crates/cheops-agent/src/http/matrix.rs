@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::Request;
 use cheops_api as wire;
-use cheops_core::config::{Config, Meeting, Parsed, Place, Row, Sequence, profiles};
+use cheops_core::config::{Config, Meeting, Parsed, Row, Sequence, profiles};
 use cheops_core::model::{
     Author, EntryId, IdError, Incarnation, Operation, OperationId, OperationType, Payload,
     Replaces, ResourceId, SiteId, Stamp,
@@ -40,26 +40,14 @@ pub(super) async fn try_one(request: Request) -> Result<Json<wire::MatrixTrial>,
 }
 
 fn tried(text: &str) -> Result<wire::MatrixTrial, Refused> {
-    let parsed = Config::parse(text).map_err(|errors| {
-        let told = errors.problems().iter().map(|problem| {
-            finding(&problem.place, problem.fault.to_string(), Some(problem.fault.remedy()))
-        });
-        let problems = serde_json::to_value(told.collect::<Vec<_>>()).unwrap_or_default();
-        Refused::bad("bad config", errors.to_string()).with("problems", problems)
-    })?;
-    trial(&parsed).map_err(|error| Refused::bad("bad config", error.to_string()))
-}
-
-fn finding(place: &Place, message: String, remedy: Option<String>) -> wire::ConfigFinding {
-    let (line, column) = place.at.map(|at| (at.line, at.column)).unzip();
-    wire::ConfigFinding { path: place.path.clone(), line, column, message, remedy }
+    trial(&Config::parse(text)?).map_err(|error| Refused::bad("bad config", error.to_string()))
 }
 
 fn trial(parsed: &Parsed) -> Result<wire::MatrixTrial, IdError> {
     let config = &parsed.config;
     let pairs = config.table().iter().map(|row| pair(config, row)).collect::<Result<_, _>>()?;
     let doubt = |warning: &cheops_core::config::Warning| {
-        finding(&warning.place, warning.doubt.to_string(), None)
+        on_wire::finding(&warning.place, warning.doubt.to_string(), None)
     };
     Ok(wire::MatrixTrial {
         types: config.kinds().iter().map(ToString::to_string).collect(),

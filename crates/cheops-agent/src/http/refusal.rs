@@ -2,12 +2,14 @@
 
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
+use cheops_core::config::{ConfigErrors, Problem as Fault};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_store::{BlobError, ReadError};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
 
+use super::wire as on_wire;
 use crate::driver::{NotDurable, Stopped};
 use crate::peers::TunnelError;
 
@@ -124,6 +126,18 @@ impl From<Refusal> for Refused {
             Refusal::UnknownSite(_) => Self::bad("no such site", detail)
                 .hint("`cheops sites` lists the sites this agent knows"),
         }
+    }
+}
+
+impl From<ConfigErrors> for Refused {
+    fn from(errors: ConfigErrors) -> Self {
+        let told = errors.problems().iter().map(|Fault { place, fault }| {
+            on_wire::finding(place, fault.to_string(), Some(fault.remedy()))
+        });
+        let problems = serde_json::to_value(told.collect::<Vec<_>>()).unwrap_or_default();
+        Self::bad("bad config", errors.to_string())
+            .hint("`cheops matrix check` shows what is wrong with a config")
+            .with("problems", problems)
     }
 }
 

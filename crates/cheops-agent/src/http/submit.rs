@@ -344,11 +344,7 @@ fn settings(
 
 /// Reads a config as an operator writes it.
 pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, Refused> {
-    match Config::parse(text) {
-        Ok(parsed) => Ok(Arc::new(parsed.config)),
-        Err(errors) => Err(Refused::bad("bad config", errors.to_string())
-            .hint("`cheops matrix check` shows what is wrong with a config")),
-    }
+    Ok(Arc::new(Config::parse(text)?.config))
 }
 
 /// The sites that a location such as `paris & lyon` names.
