@@ -11,7 +11,7 @@ import { Editor } from './editor';
 import { read } from './json';
 import { marksOf } from './marks';
 import './matrix.css';
-import { outcomeOf } from './outcome';
+import { outcomeOf, sentenceOf } from './outcome';
 import { Outcomes } from './outcomes';
 import { Rules } from './rules';
 import { packed } from './share';
@@ -226,7 +226,7 @@ function Pair({ pair, played }: { pair: MatrixPair; played: number }) {
                 <span class={`matrix-glyph ${kind}`}>{glyph}</span> {words}
             </h3>
             <p>
-                <Words text={pair.sentence} />
+                <Words text={sentenceOf(pair)} />
             </p>
             <p class="muted small">
                 Decided by <code>{pair.entry}</code>

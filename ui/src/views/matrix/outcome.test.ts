@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { pair } from './sample';
-import { outcomeOf } from './outcome';
+import { outcomeOf, sentenceOf } from './outcome';
 
 const said = (...made: Parameters<typeof pair>) => {
     const { glyph, words } = outcomeOf(pair(...made));
@@ -25,4 +25,12 @@ it('says in which order', () => {
 
 it('says who else decides', () => {
     expect(said('a', 'b', 'logic:text', ['first', 'second'])).toBe('ƒ logic:text decides');
+});
+
+it('says the sentence without what is shown beside it', () => {
+    const made = pair('a', 'b', 'take-one', ['second']);
+    const sentence = 'the first `a` is left out: the second is later; (a, b): take-one';
+    expect(sentenceOf({ ...made, sentence })).toBe(
+        'The first `a` is left out: the second is later.',
+    );
 });

@@ -38,3 +38,10 @@ export const LEGEND: { kind: Outcome['kind']; glyph: string; words: string }[] =
     { kind: 'one', glyph: '①', words: 'only this one stays' },
     { kind: 'logic', glyph: 'ƒ', words: 'your own logic decides' },
 ];
+
+/** The agent's sentence without the entry, which is shown by itself. */
+export function sentenceOf({ sentence, entry }: MatrixPair): string {
+    const ending = `; ${entry}`;
+    const bare = sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
+    return `${bare.charAt(0).toUpperCase()}${bare.slice(1)}.`;
+}

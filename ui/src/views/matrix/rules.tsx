@@ -25,7 +25,10 @@ export function Rules(props: { text: string; grid: Grid | null; onText: (text: s
                     <table class={`matrix-rules ${grid.types.length > 3 ? 'many' : ''}`}>
                         <thead>
                             <tr>
-                                <td class="matrix-corner">before ↓ &nbsp;after →</td>
+                                <td class="matrix-corner">
+                                    <div>before ↓</div>
+                                    <div>after →</div>
+                                </td>
                                 {grid.types.map((type) => (
                                     <th key={type} scope="col">
                                         <code>{type}</code>

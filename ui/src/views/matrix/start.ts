@@ -43,13 +43,24 @@ export async function textOf(start: Start, signal: AbortSignal): Promise<string>
         }
         case 'resource': {
             const resource = await get<Resource>(path`/api/v1/resources/${start.id}`, { signal });
-            return print(resource.config);
+            return print(tidy(resource.config));
         }
         case 'profile': {
             const profiles = await get<Profile[]>('/api/v1/profiles', { signal });
             const found = profiles.find(({ name }) => name === start.name);
             if (!found) throw new Error(`There is no profile called ${start.name}.`);
-            return print(found.config);
+            return print(tidy(found.config));
         }
     }
+}
+
+const USUAL = ['Before', 'After', 'Result', 'Concurrent'];
+
+/** With each entry's keys in the order people write them; the agent gives them by the alphabet. */
+function tidy(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(tidy);
+    if (value === null || typeof value !== 'object') return value;
+    const place = (key: string) => (USUAL.includes(key) ? USUAL.indexOf(key) : USUAL.length);
+    const members = Object.entries(value).sort(([a], [b]) => place(a) - place(b));
+    return Object.fromEntries(members.map(([key, member]) => [key, tidy(member)]));
 }
