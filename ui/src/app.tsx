@@ -40,10 +40,10 @@ export function App() {
             >
                 Skip to content
             </a>
-            <div class="top">
+            <header class="top">
                 <Header place={place} />
                 <CutOff />
-            </div>
+            </header>
             <main class="main" id="main" ref={main} tabIndex={-1}>
                 <View place={place} />
             </main>
@@ -120,7 +120,7 @@ const NAVIGATION: { place: Place; word: string; holds: Place['name'][] }[] = [
 
 function Header({ place }: { place: Place }) {
     return (
-        <header class="head">
+        <div class="head">
             <a class="brand" href={href({ name: 'sites' })}>
                 <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
                     <path class="facet-light" d="M16 4 1.5 27H13z" />
@@ -150,7 +150,7 @@ function Header({ place }: { place: Place }) {
                 <LinkWord />
                 <ThemeToggle />
             </div>
-        </header>
+        </div>
     );
 }
 

@@ -129,7 +129,7 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
                                 key={`${edge.a} ${edge.b}`}
                                 site={site.site}
                                 edge={edge}
-                                demo={demo.value}
+                                demo={cut ? null : demo.value}
                                 order={order}
                             />
                         ))}
@@ -137,7 +137,7 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
                 </>
             )}
 
-            {stage && (
+            {stage && !cut && (
                 <div class="stage">
                     <p class="muted small">
                         This is a demo, so you can try what happens when it breaks.

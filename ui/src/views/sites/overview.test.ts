@@ -72,7 +72,7 @@ describe('the sentence', () => {
             ),
             null,
             'warn',
-            'lyon and nice have not been heard for up to 12 s; up to 1 resource wait for each. ',
+            'lyon and nice have not been heard for up to 12 s; up to 1 resource waits for each. ',
         ],
         [
             'trouble',

@@ -50,8 +50,13 @@ function notHeard(quiet: Site[], now: number): string {
         since.length > 0
             ? ` for up to ${duration(now - Math.min(...since.map((at) => Date.parse(at))))}`
             : '';
-    const waiting = Math.max(...quiet.map((site) => site.behind_on));
-    const wait = waiting > 0 ? `; up to ${plural(waiting, 'resource')} wait for each` : '';
+    const behind = quiet.map((site) => site.behind_on);
+    const most = Math.max(...behind);
+    const alike = behind.every((many) => many === most) ? '' : 'up to ';
+    const wait =
+        most > 0
+            ? `; ${alike}${plural(most, 'resource')} ${most === 1 ? 'waits' : 'wait'} for each`
+            : '';
     return `${names(quiet)} have not been heard${longest}${wait}.`;
 }
 

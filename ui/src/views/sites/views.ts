@@ -7,7 +7,8 @@ import { clock, link, onChange, onReset, sites } from '../../live';
 import { paced } from '../../pace';
 import type { Views } from './edges';
 
-const ASK_AGAIN_MS = 10_000;
+/** Few can be asked often; many together should not keep the mesh busy. */
+const askAgainMs = (sites: number) => (sites <= 8 ? 4000 : 15_000);
 const PACE_MS = 1000;
 const AT_ONCE = 3;
 const MOST = 40;
@@ -26,7 +27,12 @@ export function useViews(): Views {
             const views = await viewsOf(upSites(), over.signal);
             if (!over.signal.aborted) others.value = { at, views };
         });
-        const timer = setInterval(askAll, ASK_AGAIN_MS);
+        let asked = 0;
+        const timer = setInterval(() => {
+            if (Date.now() - asked < askAgainMs(upSites().length)) return;
+            asked = Date.now();
+            askAll();
+        }, 1000);
         const forget = [
             onReset(() => whoIsUp.value && askAll()),
             onChange((change) => change.event.startsWith('site-') && askAll()),
