@@ -1,5 +1,5 @@
 // What the page knows, kept fresh: who loads what, and when again.
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal, untracked } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort } from './api/client';
 import { keepFeed, type Link } from './api/feed';
@@ -70,11 +70,8 @@ export function resourceOf(change: Change): string | null {
 
 const loadSites = keeping(sites, () => get<Sites>('/api/v1/sites'));
 const loadSummary = keeping(summary, () => get<Summary>('/api/v1/summary'));
-const loadDemo = keeping(demo, () =>
-    get<Demo>('/api/v1/demo').catch((error: unknown) => {
-        if (ApiProblem.of(error).status === 404) return null;
-        throw error;
-    }),
+const loadDemo = keeping(demo, async () =>
+    sites.value?.demo === false ? null : get<Demo>('/api/v1/demo'),
 );
 
 export const refreshSites = paced(1000, loadSites);
@@ -85,7 +82,10 @@ export function startLive(): void {
     let cutAt: number | null = null;
     refreshSites();
     refreshSummary();
-    refreshDemo();
+    // Whether there is a demo around is known once the sites are.
+    effect(() => {
+        if (me.value) untracked(refreshDemo);
+    });
     doubtFeed = keepFeed('/api/v1/changes', {
         onState(state) {
             link.value = state.link;
