@@ -50,10 +50,11 @@ export class Demo {
         const child = spawn(cheops(), ['demo', '--sites', '3'], {
             cwd: folder,
             env: environment,
-            stdio: ['ignore', 'pipe', 'inherit'],
+            stdio: ['ignore', 'pipe', 'pipe'],
         });
         process.once('exit', () => child.kill('SIGKILL'));
         const printed: string[] = [];
+        child.stderr?.on('data', (text: Buffer) => printed.push(text.toString()));
         for await (const line of createInterface({ input: child.stdout! })) {
             printed.push(line);
             if (line.startsWith('Paste these')) break;
@@ -70,7 +71,7 @@ export class Demo {
 
     async end(): Promise<void> {
         this.process.kill('SIGINT');
-        await until('the demo ends', async () => this.process.exitCode !== null);
+        await until('the demo ends', async () => hasEnded(this.process));
         await until('nothing of it runs', async () => this.processes().length === 0);
         rmSync(this.folder, { recursive: true, force: true });
     }
@@ -177,6 +178,10 @@ export class Demo {
             }
         });
     }
+}
+
+export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+    return exitCode !== null || signalCode !== null;
 }
 
 export async function json<T>(url: string, init?: RequestInit): Promise<T> {

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { cheops } from './demo';
+import { cheops, hasEnded } from './demo';
 import { until } from './until';
 
 const run = promisify(execFile);
@@ -41,7 +41,7 @@ export class Seeded {
 
     async end(): Promise<void> {
         this.agent.kill('SIGTERM');
-        await until('the agent ends', async () => this.agent.exitCode !== null);
+        await until('the agent ends', async () => hasEnded(this.agent));
         rmSync(this.folder, { recursive: true, force: true });
     }
 }

@@ -44,3 +44,26 @@ test('a page whose agent stops says that it is cut off, and recovers by itself',
     await demo.does('site2', own, { type: 'add', command: `echo back >> ${own}.txt` });
     await expect(page.getByRole('row').filter({ hasText: 'echo back' })).toBeVisible();
 });
+
+test('a page that slept catches up by itself', async ({ page, demo, open, own, manners }) => {
+    manners.allow(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY/);
+    manners.allow(/status of 50[24]/);
+    await demo.creates(own);
+    await open(`#/resources/${own}`);
+    await expect(page.getByText('Live', { exact: true })).toBeVisible();
+    const browser = await page.context().newCDPSession(page);
+    await browser.send('Page.setWebLifecycleState', { state: 'frozen' });
+    await demo.order('stop', 'site1');
+    await demo.does('site2', own, {
+        type: 'add',
+        command: `echo dreamt >> ${own}.txt`,
+        wait: 'local',
+    });
+    await demo.order('start', 'site1');
+    await demo.isWhole();
+    await browser.send('Page.setWebLifecycleState', { state: 'active' });
+    await expect(page.getByRole('row').filter({ hasText: 'echo dreamt' })).toBeVisible({
+        timeout: 40_000,
+    });
+    await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 40_000 });
+});
