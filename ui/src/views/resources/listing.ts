@@ -12,6 +12,8 @@ const FIRST_PAGE = 100;
 const PAGE = 1000;
 const PACE_MS = 500;
 const LOOKED_AT_ONCE = 30;
+/** A busy mesh and a narrow filter: who is not looked at in time is found by loading anew. */
+const STRANGERS_AT_MOST = 300;
 
 /** With how far the page was scrolled for it. */
 type Sight = Range & { scroll: number };
@@ -51,7 +53,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
     return {
         ...listing,
         more: () => loader.current?.more(),
-        retry: () => loader.current?.more(),
+        retry: () => loader.current?.retry(),
         inSight: (range) => {
             sight.current = { ...range, scroll: scrollY };
             loader.current?.look();
@@ -158,8 +160,10 @@ function follow(
         const id = resourceOf(change);
         if (id === null || !begun) return;
         const isKnown = placeOf(rows.list, id).found;
-        const isNew = change.event === 'operation' && isReached(rows, id);
-        if (!isKnown && !isNew) return;
+        // It may be one of those looked for now, though it was none before.
+        const mayBelong =
+            id.includes(filter.q) && isReached(rows, id) && changed.size < STRANGERS_AT_MOST;
+        if (!isKnown && !mayBelong) return;
         changed.set(id, change.event === 'operation' ? change.type : (changed.get(id) ?? null));
         look();
     };
@@ -175,12 +179,14 @@ function follow(
         setTimeout(() => scrollTo({ top: before.sight.scroll, behavior: 'instant' }), 30);
         anew();
     } else {
+        sight.current = { from: 0, to: 0, first: 0, scroll: 0 };
         more();
     }
     const leave = remember(filter);
     return {
         more,
         look,
+        retry: () => (begun ? anew() : more()),
         stop: () => {
             leave({ rows, sight: sight.current });
             over.abort();

@@ -88,9 +88,9 @@ function startAngle(sites: number): number {
     return sites === 2 ? Math.PI : -Math.PI / 2;
 }
 
-/** A place on the way from one spot to another. */
-export function along(a: Spot, b: Spot, share: number): Spot {
-    return { x: a.x + (b.x - a.x) * share, y: a.y + (b.y - a.y) * share };
+/** Where the label of a line stands. */
+export function halfway(a: Spot, b: Spot): Spot {
+    return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
 }
 
 /** How tall a map of that many sites should be, at that width. */

@@ -5,7 +5,7 @@ import { count, duration, plural, roundTrip } from '../../format';
 import { clock } from '../../live';
 import { href } from '../../route';
 import type { Edge, EdgeState } from './edges';
-import { CARD, along, heightFor, layout, type Spot } from './layout';
+import { CARD, halfway, heightFor, layout, type Spot } from './layout';
 
 const FEW = 6;
 
@@ -130,7 +130,7 @@ interface LineProps {
 
 function Line({ edge, a, b, labelled, faint, cutByHand, cards }: LineProps) {
     const text = linkWord(edge, cutByHand);
-    const middle = along(a, b, 0.5);
+    const middle = halfway(a, b);
     const wide = text.length * 6.4 + 16;
     // A line too short for its words goes without them.
     const room = Math.hypot(a.x - b.x, a.y - b.y) > wide + (cards ? 100 : 50);
