@@ -20,7 +20,7 @@ use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
 use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
-use crate::http::{Api, guarded, router, router_for_peers};
+use crate::http::{Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, Remembered, Threads};
@@ -209,6 +209,8 @@ impl Agent {
             reader: opened.reader,
             metrics: telemetry::count(),
             advertise,
+            counted: Counted::default(),
+            demo: config.demo.clone(),
         });
         let door = Door::default();
         let router = router(api.clone());

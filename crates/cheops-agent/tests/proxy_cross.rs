@@ -227,6 +227,21 @@ async fn a_create_is_divided_and_the_whole_has_an_id_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn any_agent_tells_the_parts_that_an_id_speaks_of() {
+    let application = Application::of(3).await;
+    let path = application.made(10).await;
+    let id = path.rsplit('/').next().unwrap();
+
+    let whole = application.stage.client(2).cross(id).await.unwrap();
+    let parts: Vec<_> = whole.parts.iter().map(|it| (it.site.as_str(), it.id.as_str())).collect();
+    assert_eq!(parts, [("site1", "site1-thing0"), ("site2", "site2-thing0")]);
+
+    let cut_off = application.stage.client(2).cross(&id[..id.len() - 2]).await;
+    let Err(cheops_api::ClientError::Refused(problem)) = cut_off else { panic!("{cut_off:?}") };
+    assert_eq!((problem.status, problem.title.as_str()), (404, "no such id"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_site_reads_the_whole_whatever_the_scope_says() {
     let application = Application::of(3).await;
     let path = application.made(10).await;

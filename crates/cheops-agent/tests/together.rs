@@ -261,7 +261,7 @@ async fn hooks_run_at_each_site_or_once_where_the_operation_was_handed_in() {
 async fn only_what_is_in_doubt_can_be_settled() {
     let stage = Stage::of(1).await;
     stage.submit(0, "sure", &shell("site1", "add", "true")).await;
-    let refused = stage.client(0).settle("sure", "site1-1.1", Decision::Skip).await.err();
+    let refused = stage.client(0).settle("sure", "site1-1.1", Decision::Skip, None).await.err();
     let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
     assert_eq!((problem.status, problem.title.as_str()), (409, "nothing to settle"));
 }

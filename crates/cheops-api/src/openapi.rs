@@ -6,9 +6,10 @@
 use utoipa::OpenApi;
 
 use crate::types::{
-    Change, Cursor, Delete, ExecForm, ExecLine, Explanation, NumberedChange, Operation,
-    OriginalShow, Page, Problem, Resource, ResourceFilter, ResourceSummary, Settle, Show,
-    ShowAnswer, ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm,
+    Change, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter,
+    ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit,
+    SubmitEvent, SubmitForm, Summary, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -24,12 +25,15 @@ use crate::types::{
         (name = "resources", description = "Resources and their operations"),
         (name = "sites", description = "The sites of the mesh"),
         (name = "changes", description = "Changes as they happen"),
+        (name = "matrices", description = "How conflicts are settled, before anything is"),
+        (name = "demo", description = "Only in a demo: links to cut and sites to stop"),
         (name = "original", description = "What the first Cheops had, unchanged"),
         (name = "running", description = "For whoever runs the agent"),
     ),
     paths(
-        sites, resources, resource, operations, submit, show, explain, decide, delete, changes,
-        changes_of, exec, show_as_original, healthz, readyz, metrics, openapi_document,
+        sites, site, summary, resources, resource, operations, submit, show, explain, decide,
+        delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        show_as_original, healthz, readyz, metrics, openapi_document,
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
@@ -51,6 +55,24 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
 ))]
 fn sites() {}
 
+/// All sites, as that one sees them
+#[utoipa::path(get, path = "/api/v1/sites/{site}", tag = "sites",
+    params(("site" = String, Path, description = "who is to look")),
+    responses(
+        (status = 200, description = "the sites", body = Sites),
+        (status = 404, description = "there is no such site", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "it cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "it did not answer in time", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn site() {}
+
+/// All resources in a few numbers
+#[utoipa::path(get, path = "/api/v1/summary", tag = "resources", responses(
+    (status = 200, description = "the numbers", body = Summary),
+))]
+fn summary() {}
+
 /// The resources known here
 ///
 /// In the order of their ids.
@@ -62,10 +84,15 @@ fn resources() {}
 
 /// One resource
 #[utoipa::path(get, path = "/api/v1/resources/{id}", tag = "resources",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(
+        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        Seen,
+    ),
     responses(
         (status = 200, description = "the resource", body = Resource),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn resource() {}
@@ -79,6 +106,8 @@ fn resource() {}
     responses(
         (status = 200, description = "a page of operations", body = Page<Operation>),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn operations() {}
@@ -118,15 +147,20 @@ fn show() {}
 
 /// Why its list is what it is
 #[utoipa::path(get, path = "/api/v1/resources/{id}/explain", tag = "resources",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(
+        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        Seen,
+    ),
     responses(
         (status = 200, description = "operations, list and decisions", body = Explanation),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn explain() {}
 
-/// Settle an operation in doubt at this site
+/// Settle an operation in doubt, at this site or another
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations/{operation}/decision", tag = "resources",
     params(
         ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
@@ -136,7 +170,9 @@ fn explain() {}
     responses(
         (status = 204, description = "settled"),
         (status = 404, description = "there is no such operation here", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "the operation is not in doubt here", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "the operation is not in doubt there", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site did not answer in time", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn decide() {}
@@ -153,6 +189,61 @@ fn decide() {}
     )
 )]
 fn delete() {}
+
+/// The parts of a resource over several sites
+///
+/// Its id says which there are. Nobody is asked whether they still are there.
+#[utoipa::path(get, path = "/api/v1/cross/{id}", tag = "resources",
+    params(("id" = String, Path, description = "the id that users have, `cross-1...`")),
+    responses(
+        (status = 200, description = "its parts", body = Cross),
+        (status = 404, description = "it is no such id", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn cross() {}
+
+/// The matrices that come with Cheops
+#[utoipa::path(get, path = "/api/v1/profiles", tag = "matrices", responses(
+    (status = 200, description = "all of them, in order of name", body = Vec<Profile>),
+))]
+fn profiles() {}
+
+/// Try a matrix
+///
+/// Every two types are taken as two concurrent operations of two sites, and resolved as real ones
+/// would be. Nothing is kept.
+#[utoipa::path(post, path = "/api/v1/matrix", tag = "matrices", request_body = TryMatrix, responses(
+    (status = 200, description = "what becomes of every pair", body = MatrixTrial),
+    (status = 400, description = "the config cannot be used; `problems` lists all that is wrong, each a `ConfigFinding`", body = Problem, content_type = "application/problem+json"),
+))]
+fn matrix() {}
+
+/// The demo that this agent is part of
+#[utoipa::path(get, path = "/api/v1/demo", tag = "demo", responses(
+    (status = 200, description = "its sites and links", body = Demo),
+    (status = 404, description = "this is no demo", body = Problem, content_type = "application/problem+json"),
+))]
+fn demo() {}
+
+/// Cut or heal a link of the demo
+///
+/// The answer comes once it is done. The sites notice a little later.
+#[utoipa::path(post, path = "/api/v1/demo/links", tag = "demo", request_body = DemoLink, responses(
+    (status = 200, description = "the demo now", body = Demo),
+    (status = 400, description = "there is no such link", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "this is no demo", body = Problem, content_type = "application/problem+json"),
+))]
+fn demo_link() {}
+
+/// Stop or start a site of the demo
+///
+/// A site that is to stop is killed just after the answer, which may be its own last one.
+#[utoipa::path(post, path = "/api/v1/demo/sites", tag = "demo", request_body = RunSite, responses(
+    (status = 200, description = "the demo as it is then", body = Demo),
+    (status = 400, description = "there is no such site", body = Problem, content_type = "application/problem+json"),
+    (status = 404, description = "this is no demo", body = Problem, content_type = "application/problem+json"),
+))]
+fn demo_site() {}
 
 /// Changes as they happen
 ///
@@ -247,6 +338,14 @@ mod tests {
             paths::EXEC,
             paths::SHOW_AS_ORIGINAL,
             paths::SITES,
+            paths::SITE,
+            paths::SUMMARY,
+            paths::PROFILES,
+            paths::MATRIX,
+            paths::CROSS,
+            paths::DEMO,
+            paths::DEMO_LINKS,
+            paths::DEMO_SITES,
             paths::RESOURCES,
             paths::RESOURCE,
             paths::OPERATIONS,

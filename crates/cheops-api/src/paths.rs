@@ -9,6 +9,22 @@ pub const EXEC: &str = "/exec/{id}";
 pub const SHOW_AS_ORIGINAL: &str = "/show/{id}";
 /// `GET`: the sites.
 pub const SITES: &str = "/api/v1/sites";
+/// `GET`: the sites, as one of them sees them.
+pub const SITE: &str = "/api/v1/sites/{site}";
+/// `GET`: all resources in a few numbers.
+pub const SUMMARY: &str = "/api/v1/summary";
+/// `GET`: the matrices that come with Cheops.
+pub const PROFILES: &str = "/api/v1/profiles";
+/// `POST`: try a matrix.
+pub const MATRIX: &str = "/api/v1/matrix";
+/// `GET`: the parts of a resource over several sites.
+pub const CROSS: &str = "/api/v1/cross/{id}";
+/// `GET`: the demo that the agent is part of.
+pub const DEMO: &str = "/api/v1/demo";
+/// `POST`: cut or heal a link of the demo.
+pub const DEMO_LINKS: &str = "/api/v1/demo/links";
+/// `POST`: stop or start a site of the demo.
+pub const DEMO_SITES: &str = "/api/v1/demo/sites";
 /// `GET`: the resources.
 pub const RESOURCES: &str = "/api/v1/resources";
 /// `GET`, `DELETE`: one resource.
@@ -42,6 +58,16 @@ pub fn exec(id: &str) -> String {
 /// [`SHOW_AS_ORIGINAL`] of this resource.
 pub fn show_as_original(id: &str) -> String {
     filled(SHOW_AS_ORIGINAL, id)
+}
+
+/// [`SITE`] of this name.
+pub fn site(name: &str) -> String {
+    SITE.replace("{site}", &segment(name))
+}
+
+/// [`CROSS`] of this id.
+pub fn cross(id: &str) -> String {
+    filled(CROSS, id)
 }
 
 /// [`RESOURCE`] of this name.

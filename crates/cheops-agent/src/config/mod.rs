@@ -81,6 +81,9 @@ pub struct AgentConfig {
     pub hooks: Vec<SiteHook>,
     /// How web hooks are delivered.
     pub webhooks: WebhooksConfig,
+    /// The socket of the demo that the agent is part of, for orders of its page. Neither a file nor
+    /// a variable can say so: only who starts the agent.
+    pub demo: Option<PathBuf>,
 }
 
 /// `[api]`.

@@ -66,6 +66,7 @@ pub(super) fn read<'a>(
         log,
         hooks,
         webhooks,
+        demo: None,
     })
 }
 

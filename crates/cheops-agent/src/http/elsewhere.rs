@@ -1,4 +1,7 @@
-//! Requests about resources that this site does not hold: the nearest site that does answers them.
+//! Requests that another site answers: the nearest one that holds a resource if this one does not,
+//! or the one that is asked for by name.
+
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -13,7 +16,48 @@ use super::refusal::Refused;
 use crate::peers::PassedOn;
 
 /// How long a site may take to say whether it holds a resource.
-const ASKING: std::time::Duration = std::time::Duration::from_secs(3);
+const ASKING: Duration = Duration::from_secs(3);
+/// How long a site that is asked for by name may take to begin its answer.
+const ANSWERING: Duration = Duration::from_secs(5);
+
+/// Marks a request that is about this site's own view: it is not passed on.
+#[derive(Debug, Clone)]
+struct OnlyHere;
+
+/// Who answers a request for some site's view.
+pub(super) enum Seen {
+    /// This site, with the request as it was.
+    Here(Request),
+    /// The site that was named, with this.
+    By(Response),
+}
+
+/// Asks the site of that name, if it is another one.
+pub(super) async fn seen_at(
+    api: &Api,
+    at: Option<&str>,
+    mut request: Request,
+) -> Result<Seen, Refused> {
+    let Some(at) = at else { return Ok(Seen::Here(request)) };
+    if at == api.site.as_str() {
+        request.extensions_mut().insert(OnlyHere);
+        return Ok(Seen::Here(request));
+    }
+    if request.extensions().get::<PassedOn>().is_some() {
+        let detail = format!("a request that was passed on to {} is not for {at}", api.site);
+        return Err(Refused::bad("goes in circles", detail));
+    }
+    let known = api.peers.sites().find(|site| site.as_str() == at);
+    let site = known.ok_or_else(|| {
+        Refused::not_found("no such site", format!("this agent knows no site `{at}`"))
+            .hint("/api/v1/sites lists those it knows")
+    })?;
+    match tokio::time::timeout(ANSWERING, api.peers.pass_on(site, request)).await {
+        Ok(Ok(response)) => Ok(Seen::By(response)),
+        Ok(Err(error)) => Err(Refused::out_of_reach(&error)),
+        Err(_late) => Err(Refused::too_late(site)),
+    }
+}
 
 /// Where a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +79,10 @@ pub(super) async fn pass_on(
     id: &ResourceId,
     request: Request,
 ) -> Result<Response, Refused> {
+    if request.extensions().get::<OnlyHere>().is_some() {
+        let detail = format!("resource `{id}` is not held at {}", api.site);
+        return Err(Refused::not_found("not held there", detail));
+    }
     if request.extensions().get::<PassedOn>().is_some() {
         return Err(Refused::no_such_resource(id));
     }

@@ -2,28 +2,40 @@
 //!
 //! | file | what it serves |
 //! | --- | --- |
-//! | `read` | sites, resources, operations, explanations |
+//! | `read` | sites, one resource, its operations and why they are so |
+//! | `list`, `summary` | all resources: pages of them, and how many there are of what kind |
 //! | `submit`, `upload` | operations, and the files that come with them |
 //! | `original` | `/exec` and `/show` as the first Cheops had them |
 //! | `show` | reading commands at many sites |
 //! | `changes` | the feed of changes |
 //! | `status` | health, metrics, the OpenAPI document |
-//! | `elsewhere` | requests about resources that other sites hold |
+//! | `matrix` | profiles, and trying a matrix |
+//! | `cross` | what the id of a resource over several sites says |
+//! | `ui` | the pages |
+//! | `demo` | what is passed on to the demo that the agent is part of |
+//! | `elsewhere` | requests that another site answers |
 //! | `guard`, `refusal`, `wire` | who may ask; how errors look; how things look on the wire |
 
 mod changes;
+mod cross;
+mod demo;
 mod elsewhere;
 mod guard;
+mod list;
+mod matrix;
 mod original;
 mod read;
 mod refusal;
 mod show;
 mod status;
 mod submit;
+mod summary;
+mod ui;
 mod upload;
 mod wire;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +52,8 @@ use crate::exec::Executor;
 use crate::peers::Peers;
 use refusal::Refused;
 
+pub(crate) use summary::Counted;
+
 /// How large a request may be, but for the files that come with it.
 const LARGEST_BODY: usize = 2 * 1024 * 1024;
 /// How long anyone may wait for replies.
@@ -55,6 +69,9 @@ pub(crate) struct Api {
     pub(crate) reader: Reader,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
+    pub(crate) counted: Counted,
+    /// Where the demo takes orders, if the agent is part of one.
+    pub(crate) demo: Option<PathBuf>,
 }
 
 type Shared = Arc<Api>;
@@ -65,7 +82,15 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::EXEC, post(original::exec))
         .route(paths::SHOW_AS_ORIGINAL, post(original::show))
         .route(paths::SITES, get(read::sites))
-        .route(paths::RESOURCES, get(read::resources))
+        .route(paths::SITE, get(read::sites_seen_by))
+        .route(paths::SUMMARY, get(summary::summary))
+        .route(paths::PROFILES, get(matrix::all_profiles))
+        .route(paths::MATRIX, post(matrix::try_one))
+        .route(paths::CROSS, get(cross::parts))
+        .route(paths::DEMO, get(demo::pass_on))
+        .route(paths::DEMO_LINKS, post(demo::pass_on))
+        .route(paths::DEMO_SITES, post(demo::pass_on))
+        .route(paths::RESOURCES, get(list::resources))
         .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
         .route(paths::SHOW, post(show::show))
@@ -77,8 +102,8 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::READYZ, get(status::readyz))
         .route(paths::METRICS, get(status::metrics))
         .route(paths::OPENAPI, get(status::openapi))
-        .route("/", get(status::welcome))
-        .fallback(refusal::no_such_page)
+        .route("/", get(ui::page))
+        .fallback(ui::page)
         .method_not_allowed_fallback(refusal::no_such_method)
         // Files may be of any size: what is not a file is bounded where it is read.
         .layer(DefaultBodyLimit::disable())
@@ -93,6 +118,7 @@ pub(crate) fn router_for_peers(api: Shared) -> Router {
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
         .route(paths::SHOW, post(show::show))
         .route(paths::EXPLAIN, get(read::explain))
+        .route(paths::DECISION, post(submit::decide))
         .fallback(refusal::no_such_page)
         .layer(DefaultBodyLimit::disable())
         .with_state(api)

@@ -1,33 +1,41 @@
-//! Looking at sites and resources.
+//! Looking at sites and at one resource, from here or from where another site stands.
 
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::engine::{Engine, SiteStatus, SiteView};
-use cheops_core::model::{OperationId, ResourceId, SiteId};
+use cheops_core::model::{OperationId, ResourceId};
 
-use super::elsewhere::{self, Held};
+use super::elsewhere::{self, Held, Seen};
+use super::list::page_size;
 use super::refusal::Refused;
 use super::wire as on_wire;
 use super::{Api, Shared, resource_id};
 
-const PAGE: usize = 100;
-const LARGEST_PAGE: usize = 1_000;
-/// How many resources one request may look at before it has to come back for more.
-const LOOK_AT_MOST: usize = 20_000;
+type Asked<T> = Result<Query<T>, QueryRejection>;
+
+fn query<T>(asked: Asked<T>) -> Result<T, Refused> {
+    let Query(query) = asked.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    Ok(query)
+}
 
 pub(super) async fn sites(State(api): State<Shared>) -> Result<Json<wire::Sites>, Refused> {
     let asked = std::time::Instant::now();
-    let (views, now_ms) = api.driver.ask_at(|engine, now| (engine.sites(), now.mono_ms)).await?;
+    let (views, held, now_ms) = api
+        .driver
+        .ask_at(|engine, now| (engine.sites(), engine.resources().len(), now.mono_ms))
+        .await?;
     let myself = wire::Site {
         site: api.site.to_string(),
         state: wire::SiteState::Myself,
         since: None,
         round_trip_ms: None,
-        shared: 0,
+        shared: held as u64,
         behind_on: 0,
         entries_behind: None,
         address: api.advertise.clone(),
@@ -65,63 +73,29 @@ fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::
     }
 }
 
-pub(super) async fn resources(
+pub(super) async fn sites_seen_by(
     State(api): State<Shared>,
-    filter: Result<Query<wire::ResourceFilter>, axum::extract::rejection::QueryRejection>,
-) -> Result<Json<wire::Page<wire::ResourceSummary>>, Refused> {
-    let Query(filter) = filter.map_err(|error| Refused::bad("bad filter", error.body_text()))?;
-    let after = filter.after.as_deref().map(resource_id).transpose()?;
-    let site = filter.site.as_deref().map(SiteId::new).transpose();
-    let site = site.map_err(|error| Refused::bad("bad filter", error.to_string()))?;
-    let wanted = Wanted { site, filter };
-    Ok(Json(
-        api.driver.ask(move |engine| page_of_resources(engine, after.as_ref(), &wanted)).await?,
-    ))
-}
-
-struct Wanted {
-    site: Option<SiteId>,
-    filter: wire::ResourceFilter,
-}
-
-fn page_of_resources(
-    engine: &Engine,
-    after: Option<&ResourceId>,
-    wanted: &Wanted,
-) -> wire::Page<wire::ResourceSummary> {
-    let filter = &wanted.filter;
-    let limit = page_size(filter.limit);
-    let (mut items, mut last) = (Vec::new(), None);
-    for (looked_at, summary) in engine.resources_after(after).enumerate() {
-        if items.len() == limit || looked_at == LOOK_AT_MOST {
-            return wire::Page { items, next: last };
-        }
-        last = Some(summary.id.to_string());
-        let shown = on_wire::summary(&summary);
-        let named = filter.q.as_ref().is_none_or(|text| shown.id.contains(text.as_str()));
-        let there = wanted.site.as_ref().is_none_or(|site| summary.sites.contains(site));
-        let in_state = filter.state.is_none_or(|state| state == shown.state);
-        let not_gone = !summary.deleted
-            || filter.deleted == Some(true)
-            || filter.state == Some(wire::ResourceState::Deleted);
-        let of_type = || filter.kind.as_ref().is_none_or(|kind| engine.has_type(&summary.id, kind));
-        if named && there && in_state && not_gone && of_type() {
-            items.push(shown);
-        }
+    Path(site): Path<String>,
+) -> Result<Response, Refused> {
+    let mut question = Request::new(Body::empty());
+    *question.uri_mut() = http::Uri::from_static(wire::paths::SITES);
+    match elsewhere::seen_at(&api, Some(&site), question).await? {
+        Seen::By(response) => Ok(response),
+        Seen::Here(_) => Ok(sites(State(api)).await?.into_response()),
     }
-    wire::Page { items, next: None }
-}
-
-fn page_size(limit: Option<u32>) -> usize {
-    limit.map_or(PAGE, |limit| limit as usize).clamp(1, LARGEST_PAGE)
 }
 
 pub(super) async fn resource(
     State(api): State<Shared>,
     Path(id): Path<String>,
+    seen: Asked<wire::Seen>,
     request: Request,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
+    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+        Seen::By(response) => return Ok(response),
+        Seen::Here(request) => request,
+    };
     let wanted = id.clone();
     let found = api.driver.ask(move |engine| describe(engine, &wanted)).await?;
     match found {
@@ -143,11 +117,15 @@ fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
 pub(super) async fn operations(
     State(api): State<Shared>,
     Path(id): Path<String>,
-    cursor: Result<Query<wire::Cursor>, axum::extract::rejection::QueryRejection>,
+    cursor: Asked<wire::Cursor>,
     request: Request,
 ) -> Result<Response, Refused> {
-    let Query(cursor) = cursor.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    let cursor = query(cursor)?;
     let id = resource_id(&id)?;
+    let request = match elsewhere::seen_at(&api, cursor.at.as_deref(), request).await? {
+        Seen::By(response) => return Ok(response),
+        Seen::Here(request) => request,
+    };
     if elsewhere::held(&api, &id).await? == Held::Elsewhere {
         return elsewhere::pass_on(&api, &id, request).await;
     }
@@ -169,9 +147,14 @@ pub(super) async fn operations(
 pub(super) async fn explain(
     State(api): State<Shared>,
     Path(id): Path<String>,
+    seen: Asked<wire::Seen>,
     request: Request,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
+    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+        Seen::By(response) => return Ok(response),
+        Seen::Here(request) => request,
+    };
     let wanted = id.clone();
     let found = api
         .driver

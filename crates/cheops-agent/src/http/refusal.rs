@@ -2,12 +2,14 @@
 
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
+use cheops_core::config::{ConfigErrors, Problem as Fault};
 use cheops_core::engine::Refusal;
-use cheops_core::model::ResourceId;
+use cheops_core::model::{ResourceId, SiteId};
 use cheops_store::{BlobError, ReadError};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
 
+use super::wire as on_wire;
 use crate::driver::{NotDurable, Stopped};
 use crate::peers::TunnelError;
 
@@ -47,6 +49,22 @@ impl Refused {
     pub(super) fn unreachable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no site can be reached", detail)
             .hint("`cheops sites` shows which sites are heard")
+    }
+
+    /// The site that was asked for by name is not there.
+    pub(super) fn out_of_reach(error: &TunnelError) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "the site cannot be reached", error.to_string())
+            .hint("it is asked again once it is heard; `cheops sites` shows which sites are")
+    }
+
+    /// The site that was asked for by name says nothing.
+    pub(super) fn too_late(site: &SiteId) -> Self {
+        let detail = format!("site `{site}` did not answer in time");
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "the site did not answer", detail)
+    }
+
+    pub(super) fn demo_is_away(why: &str) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, "the demo cannot be reached", why)
     }
 
     pub(super) fn too_large(detail: impl Into<String>) -> Self {
@@ -108,6 +126,18 @@ impl From<Refusal> for Refused {
             Refusal::UnknownSite(_) => Self::bad("no such site", detail)
                 .hint("`cheops sites` lists the sites this agent knows"),
         }
+    }
+}
+
+impl From<ConfigErrors> for Refused {
+    fn from(errors: ConfigErrors) -> Self {
+        let told = errors.problems().iter().map(|Fault { place, fault }| {
+            on_wire::finding(place, fault.to_string(), Some(fault.remedy()))
+        });
+        let problems = serde_json::to_value(told.collect::<Vec<_>>()).unwrap_or_default();
+        Self::bad("bad config", errors.to_string())
+            .hint("`cheops matrix check` shows what is wrong with a config")
+            .with("problems", problems)
     }
 }
 

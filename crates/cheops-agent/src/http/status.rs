@@ -33,7 +33,7 @@ pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refus
         .ask(|engine| {
             let sites = engine.sites();
             let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
-            (engine.resources().count(), engine.running(), up.count())
+            (engine.resources().len(), engine.running(), up.count())
         })
         .await?;
     metrics::gauge!("cheops_resources").set(resources as f64);
@@ -46,17 +46,4 @@ pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refus
 
 pub(super) async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     Json(cheops_api::openapi())
-}
-
-/// Until there is a user interface: where to go from here.
-pub(super) async fn welcome(State(api): State<Shared>) -> String {
-    format!(
-        "This is the Cheops agent of site `{}`, version {}.\n\n\
-         /api/v1/sites       the sites it knows\n\
-         /api/v1/resources   the resources it holds\n\
-         /api/v1/changes     what changes, live\n\
-         /openapi.json       everything else\n",
-        api.site,
-        env!("CARGO_PKG_VERSION")
-    )
 }

@@ -21,7 +21,7 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::elsewhere::{self, Held};
+use super::elsewhere::{self, Held, Seen};
 use super::refusal::Refused;
 use super::upload::{self, Form};
 use super::wire as on_wire;
@@ -109,9 +109,15 @@ pub(super) async fn decide(
     State(api): State<Shared>,
     Path((id, operation)): Path<(String, String)>,
     request: Request,
-) -> Result<StatusCode, Refused> {
+) -> Result<Response, Refused> {
     let resource = resource_id(&id)?;
-    let settle: wire::Settle = parse(&whole(request).await?)?;
+    let (head, body) = request.into_parts();
+    let body = whole(Request::new(body)).await?;
+    let settle: wire::Settle = parse(&body)?;
+    let request = Request::from_parts(head, Body::from(body));
+    if let Seen::By(response) = elsewhere::seen_at(&api, settle.site.as_deref(), request).await? {
+        return Ok(response);
+    }
     let (wanted, named) = (resource.clone(), operation.clone());
     let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
     let operation = awaits.map_err(|why| Refused::conflict("nothing to settle", why))?;
@@ -123,7 +129,7 @@ pub(super) async fn decide(
     let decided = Event::Decided { resource, operation, decision };
     let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
     match still.await {
-        Ok(false) => Ok(StatusCode::NO_CONTENT),
+        Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(true) => {
             let detail = "the operation is in doubt again, or still".to_owned();
             Err(Refused::conflict("not settled", detail))
@@ -193,13 +199,13 @@ async fn fetch(
     Ok((files, pins))
 }
 
-async fn whole(request: Request) -> Result<Bytes, Refused> {
+pub(super) async fn whole(request: Request) -> Result<Bytes, Refused> {
     axum::body::to_bytes(request.into_body(), LARGEST_BODY)
         .await
         .map_err(|error| Refused::too_large(error.to_string()))
 }
 
-fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
     serde_json::from_slice(bytes).map_err(|error| Refused::bad("bad JSON", error.to_string()))
 }
 
@@ -338,11 +344,7 @@ fn settings(
 
 /// Reads a config as an operator writes it.
 pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, Refused> {
-    match Config::parse(text) {
-        Ok(parsed) => Ok(Arc::new(parsed.config)),
-        Err(errors) => Err(Refused::bad("bad config", errors.to_string())
-            .hint("`cheops matrix check` shows what is wrong with a config")),
-    }
+    Ok(Arc::new(Config::parse(text)?.config))
 }
 
 /// The sites that a location such as `paris & lyon` names.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cheops_api as wire;
-use cheops_core::config::Config;
+use cheops_core::config::{Config, Place};
 use cheops_core::engine::{OperationView, Progress, ResourceSummary, ResourceView};
 use cheops_core::model::{
     FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
@@ -169,8 +169,18 @@ pub(super) fn config(config: &Config) -> serde_json::Value {
     serde_json::from_str(&config.to_json()).unwrap_or_default()
 }
 
+/// Something in a config that is wrong, or to be looked at again.
+pub(super) fn finding(
+    place: &Place,
+    message: String,
+    remedy: Option<String>,
+) -> wire::ConfigFinding {
+    let (line, column) = place.at.map(|at| (at.line, at.column)).unzip();
+    wire::ConfigFinding { path: place.path.clone(), line, column, message, remedy }
+}
+
 /// The one word for how a resource is: what needs someone's attention comes first.
-fn state(resource: &ResourceSummary) -> wire::ResourceState {
+pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
     match (&resource.progress, &resource.health) {
         _ if resource.deleted => State::Deleted,

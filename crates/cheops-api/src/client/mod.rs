@@ -28,9 +28,10 @@ use upload::{Carried, Form, Sent, whole};
 
 use crate::paths::{self, segment};
 use crate::types::{
-    Cursor, Decision, Delete, ExecForm, ExecLine, Explanation, Operation, OriginalShow, Page,
-    Problem, Resource, ResourceFilter, ResourceSummary, Settle, Show, ShowAnswer, ShowForm, Sites,
-    Submit, SubmitEvent,
+    Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter, ResourceSummary,
+    RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary,
+    TryMatrix,
 };
 
 const JSON: &str = "application/json";
@@ -122,6 +123,16 @@ impl Client {
         self.document(Ask::get(paths::SITES)).await
     }
 
+    /// All sites, as that one sees them.
+    pub async fn sites_seen_by(&self, site: &str) -> Result<Sites, ClientError> {
+        self.document(Ask::get(paths::site(site))).await
+    }
+
+    /// All resources in a few numbers.
+    pub async fn summary(&self) -> Result<Summary, ClientError> {
+        self.document(Ask::get(paths::SUMMARY)).await
+    }
+
     /// A page of the resources.
     pub async fn resources(
         &self,
@@ -134,6 +145,12 @@ impl Client {
     /// One resource.
     pub async fn resource(&self, id: &str) -> Result<Resource, ClientError> {
         self.document(Ask::get(paths::resource(id))).await
+    }
+
+    /// One resource, as that site sees it.
+    pub async fn resource_at(&self, id: &str, site: &str) -> Result<Resource, ClientError> {
+        let path = with_query(&paths::resource(id), &Seen { at: Some(site.to_owned()) });
+        self.document(Ask::get(path)).await
     }
 
     /// A page of its operations.
@@ -149,6 +166,45 @@ impl Client {
     /// Why its list is what it is.
     pub async fn explain(&self, id: &str) -> Result<Explanation, ClientError> {
         self.document(Ask::get(paths::explain(id))).await
+    }
+
+    /// Why its list is what it is, as that site sees it.
+    pub async fn explain_at(&self, id: &str, site: &str) -> Result<Explanation, ClientError> {
+        let path = with_query(&paths::explain(id), &Seen { at: Some(site.to_owned()) });
+        self.document(Ask::get(path)).await
+    }
+
+    /// The parts of a resource over several sites.
+    pub async fn cross(&self, id: &str) -> Result<Cross, ClientError> {
+        self.document(Ask::get(paths::cross(id))).await
+    }
+
+    /// The matrices that come with Cheops.
+    pub async fn profiles(&self) -> Result<Vec<Profile>, ClientError> {
+        self.document(Ask::get(paths::PROFILES)).await
+    }
+
+    /// What a matrix makes of every two operations.
+    pub async fn try_matrix(&self, matrix: &TryMatrix) -> Result<MatrixTrial, ClientError> {
+        let ask = Ask::new(Method::POST, paths::MATRIX);
+        self.document(self.jsoned(ask, matrix)?).await
+    }
+
+    /// The demo that the agent is part of.
+    pub async fn demo(&self) -> Result<Demo, ClientError> {
+        self.document(Ask::get(paths::DEMO)).await
+    }
+
+    /// Cuts or heals a link of the demo.
+    pub async fn set_demo_link(&self, link: &DemoLink) -> Result<Demo, ClientError> {
+        let ask = Ask::new(Method::POST, paths::DEMO_LINKS);
+        self.document(self.jsoned(ask, link)?).await
+    }
+
+    /// Stops or starts a site of the demo.
+    pub async fn set_demo_site(&self, site: &RunSite) -> Result<Demo, ClientError> {
+        let ask = Ask::new(Method::POST, paths::DEMO_SITES);
+        self.document(self.jsoned(ask, site)?).await
     }
 
     /// Hands in an operation with its files. What is heard of it comes as it happens.
@@ -180,15 +236,17 @@ impl Client {
         self.document(self.jsoned(ask, show)?).await
     }
 
-    /// Settles an operation in doubt.
+    /// Settles an operation in doubt, at the site of this agent or at another.
     pub async fn settle(
         &self,
         id: &str,
         operation: &str,
         decision: Decision,
+        site: Option<&str>,
     ) -> Result<(), ClientError> {
         let ask = Ask::new(Method::POST, paths::decision(id, operation));
-        self.answer(self.jsoned(ask, &Settle { decision })?).await.map(drop)
+        let settle = Settle { decision, site: site.map(str::to_owned) };
+        self.answer(self.jsoned(ask, &settle)?).await.map(drop)
     }
 
     /// Deletes a resource. What is heard of it comes as it happens.

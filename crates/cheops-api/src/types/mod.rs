@@ -2,7 +2,10 @@
 //! each side checks what it reads.
 
 mod change;
+mod cross;
+mod demo;
 mod explanation;
+mod matrix;
 mod operation;
 mod original;
 mod page;
@@ -12,16 +15,20 @@ mod resource;
 mod show;
 mod site;
 mod submit;
+mod summary;
 
 pub use change::{Change, NumberedChange};
+pub use cross::{Cross, CrossPart};
+pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
+pub use matrix::{ConfigFinding, InSequence, MatrixPair, MatrixTrial, Profile, TryMatrix, Which};
 pub use operation::{
     File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
 };
 pub use original::{
     ExecForm, ExecLine, ExecStatus, InputOutput, OriginalShow, ReplyMark, ShowForm, SiteShow,
 };
-pub use page::{Cursor, Page};
+pub use page::{Cursor, Page, Seen};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
 pub use resource::{Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary};
@@ -31,6 +38,7 @@ pub use submit::{
     Action, Body, DEFAULT_TIMEOUT_MS, Decision, Delete, HttpAction, Settle, ShellAction, Submit,
     SubmitEvent, SubmitForm, Wait,
 };
+pub use summary::Summary;
 
 /// The media type of streams with one JSON document a line.
 pub const NDJSON: &str = "application/x-ndjson";

@@ -209,6 +209,9 @@ impl Default for Delete {
 pub struct Settle {
     /// The decision.
     pub decision: Decision,
+    /// At which site it is in doubt; if not given, at the agent asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// What the operator decides about an operation in doubt.

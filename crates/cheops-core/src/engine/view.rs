@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::Engine;
 use super::resource::Resource;
 use crate::config::Config;
-use crate::model::{Operation, OperationId, Replicant, Reply, ResourceId, SiteId, Status, Vector};
+use crate::model::{
+    Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId, Status, Vector,
+};
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Explanation, LeftOut, explain};
 
@@ -131,8 +133,14 @@ impl OperationView {
 
 impl Engine {
     /// The resources this site holds.
-    pub fn resources(&self) -> impl Iterator<Item = &ResourceId> {
+    pub fn resources(&self) -> impl ExactSizeIterator<Item = &ResourceId> {
         self.resources.keys()
+    }
+
+    /// Those after that one, in order of name.
+    pub fn ids_after(&self, after: Option<&ResourceId>) -> impl Iterator<Item = &ResourceId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.resources.range((from, Bound::Unbounded)).map(|(id, _)| id)
     }
 
     /// One resource.
@@ -143,15 +151,6 @@ impl Engine {
     /// One resource in a line.
     pub fn summary(&self, id: &ResourceId) -> Option<ResourceSummary> {
         self.resources.get(id).map(summary)
-    }
-
-    /// The resources this site holds after that one, in order of name.
-    pub fn resources_after(
-        &self,
-        after: Option<&ResourceId>,
-    ) -> impl Iterator<Item = ResourceSummary> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.resources.range((from, Bound::Unbounded)).map(|(_, resource)| summary(resource))
     }
 
     /// How a resource's operations are resolved.
@@ -166,9 +165,14 @@ impl Engine {
 
     /// Whether a resource has an operation of that type.
     pub fn has_type(&self, id: &ResourceId, kind: &str) -> bool {
-        let of_type = |operation: &Arc<Operation>| operation.kind.as_str() == kind;
-        let resource = self.resources.get(id);
-        resource.is_some_and(|resource| resource.resolution.operations().iter().any(of_type))
+        self.types(id).any(|of| of.as_str() == kind)
+    }
+
+    /// The types of a resource's operations, as often as there are any.
+    pub fn types(&self, id: &ResourceId) -> impl Iterator<Item = &OperationType> {
+        let resources = self.resources.get(id).into_iter();
+        let operations = resources.flat_map(|resource| resource.resolution.operations().iter());
+        operations.map(|operation| &operation.kind)
     }
 
     /// The last operation of a resource's list.

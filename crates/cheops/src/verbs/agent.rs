@@ -30,14 +30,18 @@ pub(crate) struct Arguments {
     /// Stop as well when standard input is closed: when whoever started it is gone
     #[arg(long)]
     with_parent: bool,
+    /// Where the demo that this agent is part of takes orders
+    #[arg(long, value_name = "SOCKET", hide = true)]
+    demo_control: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
     let environment = |name: &str| std::env::var(name).ok();
-    let config = AgentConfig::load(&arguments.config, environment).map_err(|problems| {
+    let mut config = AgentConfig::load(&arguments.config, environment).map_err(|problems| {
         Failure::caller(problems.to_string())
             .hint("`cheops init` writes a commented config to start from")
     })?;
+    config.demo = arguments.demo_control.clone();
     begin_to_log(&config);
     // The driver has a thread of its own, and the machine is there for the application.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -85,7 +85,7 @@ async fn operations(client: &Client, id: &str) -> Result<Vec<Operation>, Failure
     let mut operations = Vec::new();
     let mut after = None;
     loop {
-        let cursor = Cursor { limit: Some(PAGE), after };
+        let cursor = Cursor { limit: Some(PAGE), after, at: None };
         let page = client.operations(id, &cursor).await?;
         operations.extend(page.items);
         match page.next {

@@ -14,14 +14,14 @@ use crate::output::{Format, Output};
 
 const AFTER_HELP: &str = "\
 An operation is in doubt at a site that stopped while it ran: it may or may not have happened.
-Ask the agent of that site (`--agent`); others cannot know.
+Only that site can know; name it with `--site` if it is not the agent's own.
 
 Examples:
   cheops settle counter paris-5f.7 skip      it happened, or should not: go on after it
   cheops settle counter paris-5f.7 rerun     it did not happen, or can happen twice: run it
   cheops show --id counter -- redis-cli get x";
 
-/// Settle an operation that is in doubt at the agent's site
+/// Settle an operation that is in doubt at a site
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// What to make of it
     #[arg(value_name = "DECISION", value_parser = decisions())]
     decision: Decision,
+    /// Where it is in doubt; at the agent's own site if not given
+    #[arg(long, value_name = "SITE")]
+    site: Option<String>,
 }
 
 fn decisions() -> impl TypedValueParser<Value = Decision> {
@@ -52,12 +55,13 @@ pub(crate) fn run(
     agent: &str,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
-    let Arguments { id, operation, decision } = arguments;
+    let Arguments { id, operation, decision, site } = arguments;
     check_resource(id)?;
     operation.parse::<OperationId>().map_err(|error| {
         Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))
     })?;
-    agent::with(agent, async |client| Ok(client.settle(id, operation, *decision).await?))?;
+    let site = site.as_deref();
+    agent::with(agent, async |client| Ok(client.settle(id, operation, *decision, site).await?))?;
     match output.format {
         Format::Json => output.json(&json!({ "ok": true }))?,
         Format::Table => {

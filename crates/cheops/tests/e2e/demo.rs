@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Instant;
 
-use cheops_api::{Client, SiteState};
+use cheops_api::{Client, ClientError, DemoLink, RunSite, SiteState};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::stage::until;
@@ -195,6 +195,50 @@ async fn a_demo_takes_orders_and_an_interrupt_leaves_nothing_behind() {
     assert_eq!(second.status.code(), Some(2), "one at a time: {}", text(&second));
 
     paste(folder.path(), &printed);
+    playing.interrupt().await;
+    nothing_is_left_of(folder.path()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_agents_page_cuts_links_and_stops_sites_even_its_own() {
+    let folder = own_folder();
+    let mut playing = Playing::start(&mut demo(folder.path(), &[]));
+    let agents = agents(&playing.printed("Paste these"));
+    let told = agents[0].demo().await.unwrap();
+    let apis: Vec<&str> = told.sites.iter().map(|site| site.api.as_str()).collect();
+    assert_eq!(apis, agents.iter().map(Client::address).collect::<Vec<_>>());
+    assert!(told.sites.iter().all(|site| site.running && site.services.contains_key("kv")));
+    assert_eq!(told.links.len(), 3);
+    assert!(told.links.iter().all(|link| !link.cut));
+
+    let link = |cut| DemoLink { a: "site3".to_owned(), b: "site1".to_owned(), cut };
+    let told = agents[1].set_demo_link(&link(true)).await.unwrap();
+    let cut: Vec<_> =
+        told.links.iter().filter(|link| link.cut).map(|it| (&*it.a, &*it.b)).collect();
+    assert_eq!(cut, [("site1", "site3")]);
+    until("two are apart", async || hears(&agents[0]).await == Some(1)).await;
+    assert_eq!(hears(&agents[1]).await, Some(2), "and both hear the third");
+    agents[0].set_demo_link(&link(false)).await.unwrap();
+    until("they hear each other again", async || hears(&agents[0]).await == Some(2)).await;
+
+    let site = |running| RunSite { site: "site1".to_owned(), running };
+    let told = agents[0].set_demo_site(&site(false)).await.unwrap();
+    assert!(!told.sites[0].running, "it says so itself");
+    until("it is gone", async || hears(&agents[0]).await.is_none()).await;
+    let told = agents[1].set_demo_site(&site(true)).await.unwrap();
+    assert!(told.sites[0].running);
+    until("it is back", async || hears(&agents[0]).await == Some(2)).await;
+    // At once one after the other.
+    agents[1].set_demo_site(&site(false)).await.unwrap();
+    agents[1].set_demo_site(&site(true)).await.unwrap();
+    until("it is back again", async || hears(&agents[0]).await == Some(2)).await;
+
+    let same = DemoLink { b: "site3".to_owned(), ..link(true) };
+    let nobody = RunSite { site: "site9".to_owned(), running: false };
+    for refused in [agents[0].set_demo_link(&same).await, agents[0].set_demo_site(&nobody).await] {
+        let Err(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
+        assert_eq!((problem.status, problem.title.as_str()), (400, "the demo cannot do this"));
+    }
     playing.interrupt().await;
     nothing_is_left_of(folder.path()).await;
 }

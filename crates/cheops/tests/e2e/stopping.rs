@@ -99,7 +99,11 @@ async fn what_ran_when_its_agent_was_killed_is_in_doubt_until_the_operator_settl
             })
             .await;
         }
-        let settled = stage[1].cheops(&["settle", "doubtful", &operation, decision]);
+        // One is settled where it is in doubt, the other from the site beside it.
+        let settled = match decision {
+            "skip" => stage[1].cheops(&["settle", "doubtful", &operation, decision]),
+            _ => stage[2].cheops(&["settle", "doubtful", &operation, decision, "--site", "site1"]),
+        };
         assert!(settled.status.success(), "{}", String::from_utf8_lossy(&settled.stderr));
         stage.converges("doubtful").await;
         assert_eq!(runs(&stage[1]), runs_then, "after {decision}");

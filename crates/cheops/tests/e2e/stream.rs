@@ -167,7 +167,7 @@ async fn settle(stage: &Stage, site: u8, ids: &[String], books: &impl Books) -> 
             // The agent may have had a word already that it had no time to carry out.
             if !settled.contains(&awaited) {
                 let decision = decision(stage, site, id, &awaited, books).await;
-                if stage[site].client().settle(id, &awaited, decision).await.is_ok() {
+                if stage[site].client().settle(id, &awaited, decision, None).await.is_ok() {
                     settled.push(awaited);
                 }
             }

@@ -77,7 +77,7 @@ impl Whole {
     }
 
     /// `None` if it is no id of a whole, and so somebody else's.
-    fn read(text: &str) -> Option<Self> {
+    pub(super) fn read(text: &str) -> Option<Self> {
         let encoded = text.strip_prefix(PREFIX).filter(|_| text.len() <= LONGEST)?;
         let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
         let (bytes, checked) = bytes.split_at_checked(bytes.len().checked_sub(CHECK)?)?;

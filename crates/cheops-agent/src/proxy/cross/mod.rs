@@ -37,6 +37,12 @@ use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::replicas::Renaming;
 
+/// The parts of a resource over several sites, by its id; `None` if it is no such id.
+pub(crate) fn parts_of(id: &str) -> Option<Vec<(SiteId, String)>> {
+    let whole = Whole::read(id)?;
+    Some(whole.parts().iter().map(|part| (part.site.clone(), part.id.clone())).collect())
+}
+
 /// What a request runs over.
 #[derive(Debug)]
 pub(super) enum Over {

@@ -1,28 +1,36 @@
-//! Orders to a demo that runs in another terminal, through a socket in the user's own folder.
+//! Orders to a demo that runs, through a socket in the user's own folder: those typed in another
+//! terminal, and those of its agents' pages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::Request;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::post;
 use cheops_core::model::SiteId;
 use clap::Subcommand;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::stage::Stage;
+use super::page;
+use super::stage::{LOOK_EVERY, OnStage};
 use crate::failure::{Failure, Verdict};
 use crate::output::{Format, Output};
 use crate::text::counted;
 
-/// How long an order may be.
-const LONGEST: u64 = 4 * 1024;
-
-/// How long an order may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of that is for the sites to notice.
+/// How long an answer may be.
+const LONGEST: usize = 64 * 1024;
+/// How long the sites may take to notice what was done.
 const SETTLING: Duration = Duration::from_secs(8);
+/// Where orders that are typed go.
+const ORDERS: &str = "/orders";
 
 /// What can be ordered.
 #[derive(Debug, Clone, Subcommand, Serialize, Deserialize)]
@@ -78,15 +86,9 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
             .because(error)
             .hint("start one in another terminal: cheops demo")
     };
-    let mut stream = UnixStream::connect(socket()).await.map_err(away)?;
-    let mut line = serde_json::to_vec(order).map_err(std::io::Error::other).map_err(away)?;
-    line.push(b'\n');
-    stream.write_all(&line).await.map_err(away)?;
+    let stream = UnixStream::connect(socket()).await.map_err(away)?;
     output.status("waiting until the sites have noticed ...");
-    let mut answer = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut answer).await.map_err(away)?;
-    let answer: Answer =
-        serde_json::from_str(&answer).map_err(std::io::Error::other).map_err(away)?;
+    let answer = answered(stream, order).await.map_err(std::io::Error::other).map_err(away)?;
     if !answer.ok {
         return Err(Failure::caller(answer.told));
     }
@@ -97,11 +99,28 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     Ok(Verdict::Fine)
 }
 
-/// Where a demo takes orders. Removed when it ends.
+async fn answered(
+    stream: UnixStream,
+    order: &Order,
+) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let request = Request::post(ORDERS)
+        .header(CONTENT_TYPE, "application/json")
+        .body(Body::from(serde_json::to_vec(order)?))?;
+    let response = sender.send_request(request).await?;
+    let bytes = to_bytes(Body::new(response.into_body()), LONGEST).await?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// Where a demo takes orders.
 pub(super) struct Control {
     listener: UnixListener,
-    path: PathBuf,
+    removes: Removes,
 }
+
+/// A socket that is removed when the demo ends.
+struct Removes(PathBuf);
 
 impl Control {
     pub(super) async fn listen() -> Result<Self, Failure> {
@@ -117,41 +136,37 @@ impl Control {
         };
         let listener = UnixListener::bind(&path).map_err(cannot)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(cannot)?;
-        Ok(Self { listener, path })
+        Ok(Self { listener, removes: Removes(path) })
     }
 
-    /// Takes orders, one after the other, for ever.
-    pub(super) async fn serve(&self, stage: &mut Stage) {
-        loop {
-            let Ok((stream, _)) = self.listener.accept().await else { continue };
-            let _late = tokio::time::timeout(PATIENCE, answer(stream, stage)).await;
-        }
+    /// Where it is, for the agents.
+    pub(super) fn path(&self) -> &Path {
+        &self.removes.0
+    }
+
+    /// Takes orders, for ever.
+    pub(super) async fn serve(self, stage: OnStage) {
+        let Self { listener, removes: _until_then } = self;
+        let router = page::router().route(ORDERS, post(carry_out)).with_state(stage);
+        let _for_ever = axum::serve(listener, router).await;
     }
 }
 
-impl Drop for Control {
+impl Drop for Removes {
     fn drop(&mut self) {
-        let _gone = fs::remove_file(&self.path);
+        let _gone = fs::remove_file(&self.0);
     }
 }
 
-async fn answer(mut stream: UnixStream, stage: &mut Stage) -> std::io::Result<()> {
-    let mut line = String::new();
-    BufReader::new((&mut stream).take(LONGEST)).read_line(&mut line).await?;
-    let done = match serde_json::from_str(&line) {
-        Ok(order) => carry_out(order, stage).await,
-        Err(error) => Err(error.to_string()),
-    };
-    let answer = match done {
+async fn carry_out(State(stage): State<OnStage>, Json(order): Json<Order>) -> Json<Answer> {
+    Json(match done(&stage, order).await {
         Ok(told) => Answer { ok: true, told },
         Err(told) => Answer { ok: false, told },
-    };
-    let mut line = serde_json::to_vec(&answer).map_err(std::io::Error::other)?;
-    line.push(b'\n');
-    stream.write_all(&line).await
+    })
 }
 
-async fn carry_out(order: Order, stage: &mut Stage) -> Result<String, String> {
+async fn done(on_stage: &OnStage, order: Order) -> Result<String, String> {
+    let mut stage = on_stage.lock().await;
     let done = match order {
         Order::Cut { sites } => {
             let links = stage.set_cut(&sites, true)?;
@@ -173,11 +188,25 @@ async fn carry_out(order: Order, stage: &mut Stage) -> Result<String, String> {
             format!("{} of {site} goes on where it was stopped", called(service.as_deref()))
         }
     };
+    drop(stage);
     // So that whatever is typed next finds the sites as one would expect.
-    Ok(match stage.settled(SETTLING).await {
-        Ok(()) => done,
-        Err(_) => format!("{done}; the sites have yet to notice"),
+    Ok(match is_settled(on_stage).await {
+        true => done,
+        false => format!("{done}; the sites have yet to notice"),
     })
+}
+
+/// Waits until the sites have noticed. Others may look and order meanwhile.
+async fn is_settled(stage: &OnStage) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < SETTLING {
+        let settled = stage.lock().await.is_settled().await.ok();
+        match settled {
+            Some(false) => tokio::time::sleep(LOOK_EVERY).await,
+            settled => return settled.is_some(),
+        }
+    }
+    false
 }
 
 fn called(service: Option<&str>) -> String {

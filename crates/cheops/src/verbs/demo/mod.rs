@@ -2,10 +2,12 @@
 //! links between them that can be cut.
 //!
 //! Everything is real: agents are processes of their own, joined by QUIC through relays that the
-//! demo can stop. `stage` starts and ends it all, `control` takes orders from other terminals,
-//! `script` plays a part by itself and checks what comes of it, `tour` says what to try.
+//! demo can stop. `stage` starts and ends it all, `control` takes orders from other terminals and
+//! `page` those of the agents' pages, `script` plays a part by itself and checks what comes of it,
+//! `tour` says what to try.
 
 mod control;
+mod page;
 mod script;
 mod stage;
 mod tour;
@@ -15,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::control::{Control, Order};
 use self::script::Part;
-use self::stage::{Scheme, Stage};
+use self::stage::{OnStage, Scheme, Stage};
 use crate::failure::{Failure, Verdict};
 use crate::output::Output;
 
@@ -96,23 +98,30 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
         }
     };
     tokio::pin!(ended);
-    let mut stage = tokio::select! {
-        stage = Stage::start(usize::from(arguments.sites), scheme, output) => stage?,
+    let control = match &plan {
+        Plan::Script(_) => None,
+        Plan::Tour(control) => Some(control.path().to_owned()),
+    };
+    let stage = tokio::select! {
+        stage = Stage::start(usize::from(arguments.sites), scheme, control, output) => stage?,
         () = &mut ended => return Ok(Verdict::Fine),
     };
+    let stage = OnStage::new(stage.into());
     let told = tokio::select! {
         told = async {
             match plan {
-                Plan::Script(part) => script::play(part, &mut stage, output).await,
+                Plan::Script(part) => {
+                    script::play(part, &mut *stage.lock().await, output).await
+                }
                 Plan::Tour(control) => {
-                    tour::print(&stage, output)?;
-                    control.serve(&mut stage).await;
+                    tour::print(&*stage.lock().await, output)?;
+                    control.serve(stage.clone()).await;
                     Ok(Verdict::Fine)
                 }
             }
         } => told,
         () = &mut ended => Ok(Verdict::Fine),
     };
-    stage.end().await;
+    stage.lock().await.end().await;
     told
 }

@@ -12,6 +12,7 @@ type Step = (&'static str, Vec<String>);
 pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
     let [first, second, ..] = stage.sites.as_slice() else { return Ok(()) };
     output.line("")?;
+    output.line(styled(BOLD, "Open any site in a browser; cut links and stop sites there"))?;
     for site in &stage.sites {
         overview(site, output)?;
     }

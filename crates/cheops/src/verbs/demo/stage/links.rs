@@ -47,6 +47,13 @@ impl Links {
         })
     }
 
+    /// All of them: both ends, and whether it is cut.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&SiteId, &SiteId, bool)> {
+        self.0.iter().map(|Link { between: [one, other], relays }| {
+            (one, other, relays.iter().any(Relay::is_cut))
+        })
+    }
+
     /// Whether what one of them sends arrives at the other.
     pub(super) fn are_whole(&self, one: &SiteId, other: &SiteId) -> bool {
         let links = self.0.iter();

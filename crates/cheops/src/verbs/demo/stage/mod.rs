@@ -12,11 +12,13 @@ mod ports;
 mod site;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cheops_agent::mesh;
-use cheops_api::SiteState;
+use cheops_api::{Demo, DemoLink, SiteState};
 use cheops_core::model::SiteId;
+use tokio::sync::Mutex;
 
 use self::imagery::Imagery;
 use self::links::Links;
@@ -31,7 +33,11 @@ pub(super) use self::site::Site;
 
 /// How long the sites may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often to look whether the sites have noticed something.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A stage that several may give orders to.
+pub(super) type OnStage = Arc<Mutex<Stage>>;
 
 /// All of it. Ends with the process that made it, whatever happens to that.
 pub(super) struct Stage {
@@ -39,8 +45,15 @@ pub(super) struct Stage {
     /// What this machine lacks to run the sample application, if that does not run.
     pub(super) lacks: Option<String>,
     links: Links,
-    program: PathBuf,
+    run: Run,
     _dir: tempfile::TempDir,
+}
+
+/// How agents are run.
+struct Run {
+    program: PathBuf,
+    /// Where the demo takes orders of their pages, if it takes any.
+    control: Option<PathBuf>,
 }
 
 fn cannot(what: &str) -> impl FnOnce(std::io::Error) -> Failure {
@@ -52,6 +65,7 @@ impl Stage {
     pub(super) async fn start(
         count: usize,
         scheme: Scheme,
+        control: Option<PathBuf>,
         output: &mut Output,
     ) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new()
@@ -74,11 +88,12 @@ impl Stage {
         };
         let imagery = imagery.transpose().map_err(cannot("write the sample application"))?;
         let mut ports = Ports::new(scheme);
-        let mut stage = Self { sites: Vec::new(), lacks, links, program, _dir: dir };
+        let run = Run { program, control };
+        let mut stage = Self { sites: Vec::new(), lacks, links, run, _dir: dir };
         for (at, (name, address)) in named.iter().enumerate() {
             let folder = stage._dir.path().join(name.as_str());
             let setting = Setting {
-                program: &stage.program,
+                program: &stage.run.program,
                 imagery: imagery.as_ref(),
                 links: &stage.links,
                 folder: &folder,
@@ -90,7 +105,7 @@ impl Stage {
         }
         drop(ports);
         for site in &mut stage.sites {
-            site.start_agent(&stage.program).map_err(cannot("start an agent"))?;
+            site.start_agent(&stage.run).map_err(cannot("start an agent"))?;
         }
         stage.settled(PATIENCE).await?;
         Ok(stage)
@@ -100,11 +115,8 @@ impl Stage {
     /// and has noticed that it hears nobody else.
     pub(super) async fn settled(&mut self, patience: Duration) -> Result<(), Failure> {
         let waiting = async {
-            for at in 0..self.sites.len() {
-                while self.sites[at].is_up() && !self.knows_who_is_there(at).await? {
-                    self.sites[at].still_runs()?;
-                    tokio::time::sleep(LOOK_EVERY).await;
-                }
+            while !self.is_settled().await? {
+                tokio::time::sleep(LOOK_EVERY).await;
             }
             Ok(())
         };
@@ -112,9 +124,21 @@ impl Stage {
         tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| Err(late()))
     }
 
+    /// Whether this is so now. Fails if an agent ended by itself.
+    pub(super) async fn is_settled(&mut self) -> Result<bool, Failure> {
+        for at in 0..self.sites.len() {
+            if self.sites[at].is_up() && !self.knows_who_is_there(at).await? {
+                self.sites[at].still_runs()?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     async fn knows_who_is_there(&self, at: usize) -> Result<bool, Failure> {
         let site = &self.sites[at];
-        let Ok(seen) = site.client()?.sites().await else { return Ok(false) };
+        let client = site.client()?;
+        let Ok(seen) = client.sites().await else { return Ok(false) };
         // A broken link has no round trip. That the site behind it is away may be said later.
         let hears = |other: &Site| {
             let mut seen = seen.sites.iter();
@@ -138,9 +162,32 @@ impl Stage {
         Ok(self.links.set_cut(sites, cut))
     }
 
+    /// How all of it is now.
+    pub(super) fn told(&self) -> Demo {
+        let link = |(one, other, cut): (&SiteId, &SiteId, bool)| DemoLink {
+            a: one.to_string(),
+            b: other.to_string(),
+            cut,
+        };
+        Demo {
+            sites: self.sites.iter().map(Site::told).collect(),
+            links: self.links.all().map(link).collect(),
+        }
+    }
+
+    /// Whether a site's agent runs.
+    pub(super) fn is_up(&mut self, site: &SiteId) -> Result<bool, String> {
+        Ok(self.known(site)?.is_up())
+    }
+
+    /// Kills an agent as a power cut would, once it has had the time to say that it will be.
+    pub(super) fn kill_soon(&mut self, site: &SiteId) -> Result<(), String> {
+        self.known(site)?.kill_agent_soon();
+        Ok(())
+    }
+
     fn known(&mut self, site: &SiteId) -> Result<&mut Site, String> {
-        let found = self.sites.iter_mut().find(|known| known.name == *site);
-        found.ok_or_else(|| format!("there is no site `{site}` in this demo"))
+        known(&mut self.sites, site)
     }
 
     /// Kills an agent as a power cut would, or one of the services of its site.
@@ -167,11 +214,14 @@ impl Stage {
         site: &SiteId,
         service: Option<&str>,
     ) -> Result<(), String> {
-        let program = self.program.clone();
-        let found = self.known(site)?;
+        let Self { sites, run, .. } = self;
+        let found = known(sites, site)?;
         let revived = match service {
             None if found.is_up() => Ok(false),
-            None => found.start_agent(&program).map(|()| true),
+            None => {
+                found.is_gone().await;
+                found.start_agent(run).map(|()| true)
+            }
             Some(name) => found.service_mut(name)?.revive().await,
         };
         match revived {
@@ -182,7 +232,7 @@ impl Stage {
     }
 
     /// Ends all of it, in order.
-    pub(super) async fn end(mut self) {
+    pub(super) async fn end(&mut self) {
         for site in &mut self.sites {
             site.tell_to_stop();
         }
@@ -190,4 +240,9 @@ impl Stage {
             site.ended().await;
         }
     }
+}
+
+fn known<'a>(sites: &'a mut [Site], site: &SiteId) -> Result<&'a mut Site, String> {
+    let found = sites.iter_mut().find(|known| known.name == *site);
+    found.ok_or_else(|| format!("there is no site `{site}` in this demo"))
 }

@@ -1,5 +1,6 @@
 //! One site of the demo: its folder and config, its agent, and the services beside it.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs;
 use std::net::SocketAddr;
@@ -7,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use cheops_api::Client;
+use cheops_api::{Client, DemoSite};
 use cheops_core::model::SiteId;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 
-use super::cannot;
 use super::imagery::{Imagery, Service};
 use super::links::Links;
 use super::ports::Ports;
+use super::{Run, cannot};
 use crate::failure::Failure;
 
 /// Where the first site's API is, if that is free: then no command needs `--agent`.
@@ -25,6 +27,8 @@ const IMAGE_PORT: u16 = 19292;
 const COMPUTE_PORT: u16 = 18774;
 /// How long an agent may take to stop in order.
 const STOPPING: Duration = Duration::from_secs(5);
+/// How long an agent has to say that it will be killed.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// One site.
 pub(in super::super) struct Site {
@@ -38,6 +42,8 @@ pub(in super::super) struct Site {
     config: PathBuf,
     log: PathBuf,
     agent: Option<Child>,
+    /// An agent that is about to be killed.
+    dying: Option<JoinHandle<()>>,
     _kv: Child,
 }
 
@@ -87,6 +93,7 @@ impl Site {
             config: folder.join("agent.toml"),
             log: folder.join("agent.log"),
             agent: None,
+            dying: None,
             _kv: kv_process,
         };
         let text = site.config_text(api, mesh, setting.links);
@@ -139,11 +146,14 @@ impl Site {
         found.ok_or_else(|| format!("{} has no service `{name}` that can be stopped", self.name))
     }
 
-    pub(super) fn start_agent(&mut self, program: &Path) -> std::io::Result<()> {
+    pub(super) fn start_agent(&mut self, run: &Run) -> std::io::Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
-        let agent = Command::new(program)
+        let control =
+            run.control.iter().flat_map(|path| [OsStr::new("--demo-control"), path.as_ref()]);
+        let agent = Command::new(&run.program)
             .args(["agent", "--with-parent", "--config"])
             .arg(&self.config)
+            .args(control)
             // Its own group, so that Ctrl-C reaches the demo alone, which then ends it in order.
             .process_group(0)
             .stdin(Stdio::piped())
@@ -157,6 +167,35 @@ impl Site {
 
     pub(super) fn is_up(&self) -> bool {
         self.agent.is_some()
+    }
+
+    /// What a page is told of it.
+    pub(super) fn told(&self) -> DemoSite {
+        let service =
+            |service: &Service| (service.name.to_owned(), format!("http://{}", service.proxy));
+        let kv = ("kv".to_owned(), self.kv.clone());
+        DemoSite {
+            site: self.name.to_string(),
+            running: self.is_up(),
+            api: self.api.clone(),
+            services: self.services.iter().map(service).chain([kv]).collect(),
+        }
+    }
+
+    /// Kills the agent, after its last words.
+    pub(super) fn kill_agent_soon(&mut self) {
+        let Some(mut agent) = self.agent.take() else { return };
+        self.dying = Some(tokio::spawn(async move {
+            tokio::time::sleep(LAST_WORDS).await;
+            let _gone = agent.kill().await;
+        }));
+    }
+
+    /// Waits until an agent that is about to be killed was.
+    pub(super) async fn is_gone(&mut self) {
+        if let Some(dying) = self.dying.take() {
+            let _gone = dying.await;
+        }
     }
 
     /// Kills the agent, and says whether it ran.
@@ -183,6 +222,7 @@ impl Site {
 
     /// Waits for the agent to stop, and ends the services.
     pub(super) async fn ended(&mut self) {
+        self.is_gone().await;
         if let Some(agent) = &mut self.agent {
             let _late = tokio::time::timeout(STOPPING, agent.wait()).await;
         }

@@ -1,0 +1,104 @@
+//! All resources in a few numbers, counted in slices so that nobody waits for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::Json;
+use axum::extract::State;
+use cheops_api as wire;
+use cheops_core::engine::Engine;
+use cheops_core::model::{OperationType, ResourceId, SiteId};
+use tokio::sync::Mutex;
+
+use super::list::SLICE;
+use super::refusal::Refused;
+use super::wire as on_wire;
+use super::{Api, Shared};
+
+/// How long numbers are kept that took more than one look.
+const KEPT: Duration = Duration::from_secs(3);
+
+/// The numbers that were counted last. Whoever asks meanwhile waits for the one who counts.
+#[derive(Debug, Default)]
+pub(crate) struct Counted(Mutex<Option<(Instant, wire::Summary)>>);
+
+pub(super) async fn summary(State(api): State<Shared>) -> Result<Json<wire::Summary>, Refused> {
+    let mut counted = api.counted.0.lock().await;
+    if let Some((at, summary)) = counted.as_ref()
+        && at.elapsed() < KEPT
+    {
+        return Ok(Json(summary.clone()));
+    }
+    let (summary, looks) = count(&api).await?;
+    *counted = (looks > 1).then(|| (Instant::now(), summary.clone()));
+    Ok(Json(summary))
+}
+
+#[derive(Default)]
+struct Tally {
+    resources: u64,
+    by_state: BTreeMap<&'static str, u64>,
+    by_site: BTreeMap<SiteId, u64>,
+    types: BTreeSet<OperationType>,
+}
+
+/// Counts all, and says in how many looks.
+async fn count(api: &Api) -> Result<(wire::Summary, usize), Refused> {
+    let (mut tally, mut after, mut looks) = (Tally::default(), None, 0);
+    loop {
+        let look = move |engine: &Engine| {
+            let last = tally.add_slice(engine, after.as_ref());
+            (tally, last)
+        };
+        (tally, after) = api.driver.ask(look).await?;
+        looks += 1;
+        if after.is_none() {
+            return Ok((tally.told(), looks));
+        }
+    }
+}
+
+impl Tally {
+    /// Adds what comes after that resource; the last one, if there may be more.
+    fn add_slice(&mut self, engine: &Engine, after: Option<&ResourceId>) -> Option<ResourceId> {
+        let (mut seen, mut last) = (0, None);
+        for id in engine.ids_after(after).take(SLICE) {
+            self.add(engine, id);
+            (seen, last) = (seen + 1, Some(id));
+        }
+        last.filter(|_| seen == SLICE).cloned()
+    }
+
+    fn add(&mut self, engine: &Engine, id: &ResourceId) {
+        let Some(summary) = engine.summary(id) else { return };
+        *self.by_state.entry(on_wire::state(&summary).word()).or_default() += 1;
+        if summary.deleted {
+            return;
+        }
+        self.resources += 1;
+        for site in &summary.sites {
+            match self.by_site.get_mut(site) {
+                Some(count) => *count += 1,
+                None => drop(self.by_site.insert(site.clone(), 1)),
+            }
+        }
+        for kind in engine.types(id) {
+            if !kind.is_reserved() && !self.types.contains(kind) {
+                self.types.insert(kind.clone());
+            }
+        }
+    }
+
+    fn told(self) -> wire::Summary {
+        let by_state = self.by_state.into_iter().map(|(state, count)| (state.to_owned(), count));
+        let by_site = self.by_site.into_iter().map(|(site, count)| (site.to_string(), count));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        wire::Summary {
+            resources: self.resources,
+            by_state: by_state.collect(),
+            by_site: by_site.collect(),
+            types: self.types.iter().map(ToString::to_string).collect(),
+            as_of: on_wire::time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What the pages of a demo's agents may see and order: the demo's part of the API, which each of
+//! them passes on to here.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use cheops_api::{Demo, DemoLink, PROBLEM_JSON, Problem, RunSite, paths};
+use cheops_core::model::SiteId;
+
+use super::stage::OnStage;
+
+pub(super) fn router() -> Router<OnStage> {
+    Router::new()
+        .route(paths::DEMO, get(look))
+        .route(paths::DEMO_LINKS, post(set_link))
+        .route(paths::DEMO_SITES, post(set_site))
+}
+
+/// Why an order was not carried out.
+struct Refused(String);
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = StatusCode::BAD_REQUEST;
+        let problem = Problem::new(status.as_u16(), "the demo cannot do this", self.0);
+        (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response()
+    }
+}
+
+fn named(site: &str) -> Result<SiteId, Refused> {
+    SiteId::new(site).map_err(|error| Refused(error.to_string()))
+}
+
+async fn look(State(stage): State<OnStage>) -> Json<Demo> {
+    Json(stage.lock().await.told())
+}
+
+async fn set_link(
+    State(stage): State<OnStage>,
+    Json(link): Json<DemoLink>,
+) -> Result<Json<Demo>, Refused> {
+    let between = [named(&link.a)?, named(&link.b)?];
+    if link.a == link.b {
+        return Err(Refused(format!("a link has two ends, and both are `{}`", link.a)));
+    }
+    let mut stage = stage.lock().await;
+    stage.set_cut(&between, link.cut)?;
+    Ok(Json(stage.told()))
+}
+
+async fn set_site(
+    State(stage): State<OnStage>,
+    Json(order): Json<RunSite>,
+) -> Result<Json<Demo>, Refused> {
+    let site = named(&order.site)?;
+    let mut stage = stage.lock().await;
+    match (order.running, stage.is_up(&site)?) {
+        (true, false) => stage.revive(&site, None).await?,
+        (false, true) => stage.kill_soon(&site)?,
+        _ => {}
+    }
+    Ok(Json(stage.told()))
+}

@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import {
+    SILENCE_MS,
+    SLEPT_MS,
+    begin,
+    splitMessages,
+    step,
+    type FeedEvent,
+    type FeedState,
+} from './feed';
+
+/** Goes through events, each with the time since the one before. */
+function after(events: [FeedEvent, number][], state: FeedState = begin(0)) {
+    let now = state.ticked;
+    let commands: string[] = [];
+    for (const [event, later] of events) {
+        now += later;
+        ({ state, commands } = step(state, event, now));
+    }
+    return { state, commands, now };
+}
+
+/** Ticks each second for that long. */
+function quiet(ms: number): [FeedEvent, number][] {
+    return Array.from({ length: ms / 1000 }, () => ['tick', 1000]);
+}
+
+describe('the connection', () => {
+    it('is live once it is open, and everything is loaded then', () => {
+        const { state, commands } = after([['opened', 10]]);
+        expect(state.link).toBe('live');
+        expect(commands).toEqual(['reset']);
+    });
+
+    it('stays live while something is heard, be it only a heartbeat', () => {
+        const beat: [FeedEvent, number][] = [...quiet(10_000), ['heard', 0]];
+        const { state } = after([['opened', 0], ...beat, ...beat, ...beat, ...beat]);
+        expect(state.link).toBe('live');
+    });
+
+    it('is cut and made anew after silence', () => {
+        const { state, commands } = after([['opened', 0], ...quiet(SILENCE_MS)]);
+        expect(state.link).toBe('cut');
+        expect(state.heard).toBe(0);
+        expect(commands).toEqual(['connect']);
+    });
+
+    it('is cut at once when it ends, and tried again later and later', () => {
+        let { state } = after([
+            ['opened', 0],
+            ['ended', 1],
+        ]);
+        expect(state.link).toBe('cut');
+        let now = 1;
+        const waits = [];
+        for (let attempt = 0; attempt < 6; attempt += 1) {
+            const due = state.retryAt!;
+            waits.push(due - now);
+            expect(step(state, 'tick', due - 1).commands).toEqual([]);
+            const tried = step(state, 'tick', due);
+            expect(tried.commands).toEqual(['connect']);
+            now = due;
+            state = step(tried.state, 'ended', now).state;
+        }
+        expect(waits).toEqual([500, 1000, 2000, 4000, 4000, 4000]);
+    });
+
+    it('says what is old when it is back', () => {
+        const { state, commands } = after([
+            ['opened', 0],
+            ['ended', 1000],
+            ['tick', 500],
+            ['opened', 100],
+        ]);
+        expect(state).toMatchObject({ link: 'live', failed: 0, retryAt: null, heard: 1600 });
+        expect(commands).toEqual(['reset']);
+    });
+
+    it('is made anew after this machine slept, whatever it looks like', () => {
+        const { state, commands } = after([
+            ['opened', 0],
+            ['tick', 1000],
+            ['heard', 500],
+            ['tick', SLEPT_MS],
+        ]);
+        expect(state.link).toBe('cut');
+        expect(commands).toEqual(['connect']);
+    });
+
+    it('is left alone when somebody looks at a page that was never cut', () => {
+        const { commands } = after([
+            ['opened', 0],
+            ['heard', 9000],
+            ['woke', 1000],
+        ]);
+        expect(commands).toEqual([]);
+    });
+
+    it('is tried at once when somebody looks at a page that is cut', () => {
+        const { commands } = after([
+            ['opened', 0],
+            ['ended', 1000],
+            ['woke', 100],
+        ]);
+        expect(commands).toEqual(['connect']);
+    });
+});
+
+it('a line that is in doubt is made anew, once', () => {
+    const first = after([
+        ['opened', 0],
+        ['doubted', 100],
+    ]);
+    expect(first.state.link).toBe('cut');
+    expect(first.commands).toEqual(['connect']);
+    expect(step(first.state, 'doubted', 200).commands).toEqual([]);
+});
+
+describe('messages', () => {
+    it('are split, heartbeats too, and what is not whole waits', () => {
+        const { messages, rest } = splitMessages(
+            'id: 1\nevent: site-up\ndata: {"a":1}\n\n:\n\ndata: {"b"',
+        );
+        expect(messages).toEqual(['{"a":1}', null]);
+        expect(rest).toBe('data: {"b"');
+    });
+
+    it('may have data of several lines and any kind of line end', () => {
+        expect(splitMessages('data: {\r\ndata: }\r\n\r\n').messages).toEqual(['{\n}']);
+    });
+});

@@ -1,0 +1,166 @@
+// The change feed: one connection that is kept, and an honest word about whether it is.
+//
+// Read by `fetch` and not by `EventSource`, which hides the agent's heartbeats: without them
+// silence cannot be told from a connection that is dead.
+import { ask } from './client';
+import type { Change } from './types';
+
+/** The agent says something at least every ten seconds; two and a half times that is silence. */
+export const SILENCE_MS = 25_000;
+/** Ticks come each second; a longer gap means that this machine slept. */
+export const SLEPT_MS = 10_000;
+const TRY_AGAIN_MS = [500, 1000, 2000, 4000];
+
+export type Link = 'connecting' | 'live' | 'cut';
+
+export interface FeedState {
+    link: Link;
+    /** When something was last heard. */
+    heard: number | null;
+    /** How many attempts failed in a row. */
+    failed: number;
+    /** When to try again, if nothing is under way. */
+    retryAt: number | null;
+    ticked: number;
+}
+
+/** `doubted`: somebody else asked the agent, and no answer came. */
+export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'woke' | 'doubted';
+
+/** `connect`: give up any connection there is, and make a new one. `reset`: what was loaded may be old. */
+export type Command = 'connect' | 'reset';
+
+export function begin(now: number): FeedState {
+    return { link: 'connecting', heard: null, failed: 0, retryAt: null, ticked: now };
+}
+
+/** What an event means. All decisions about the connection are made here. */
+export function step(
+    state: FeedState,
+    event: FeedEvent,
+    now: number,
+): { state: FeedState; commands: Command[] } {
+    const silent = state.heard !== null && now - state.heard >= SILENCE_MS;
+    switch (event) {
+        case 'opened':
+            return {
+                state: { ...state, link: 'live', heard: now, failed: 0, retryAt: null },
+                // Also the first time: what is loaded from now on misses nothing that the feed will say.
+                commands: ['reset'],
+            };
+        case 'heard':
+            return { state: { ...state, heard: now }, commands: [] };
+        case 'ended':
+            return { state: cutOff(state, now), commands: [] };
+        case 'doubted':
+            // The line may be dead without having said so: a new one tells.
+            return state.link === 'live' ? again(state, now) : { state, commands: [] };
+        case 'woke':
+            // What came in while nobody looked is as good as ever if the line was never quiet.
+            if (state.link === 'live' && !silent)
+                return { state: { ...state, ticked: now }, commands: [] };
+            return again(state, now);
+        case 'tick': {
+            const slept = now - state.ticked >= SLEPT_MS;
+            const ticked = { ...state, ticked: now };
+            if (slept || (state.link === 'live' && silent)) return again(ticked, now);
+            if (state.retryAt !== null && now >= state.retryAt) {
+                return { state: { ...ticked, retryAt: null }, commands: ['connect'] };
+            }
+            return { state: ticked, commands: [] };
+        }
+    }
+}
+
+function cutOff(state: FeedState, now: number): FeedState {
+    const wait = TRY_AGAIN_MS[Math.min(state.failed, TRY_AGAIN_MS.length - 1)]!;
+    return { ...state, link: 'cut', failed: state.failed + 1, retryAt: now + wait };
+}
+
+function again(state: FeedState, now: number): { state: FeedState; commands: Command[] } {
+    const link = state.heard === null ? 'connecting' : 'cut';
+    return { state: { ...state, link, retryAt: null, ticked: now }, commands: ['connect'] };
+}
+
+/** One message of the feed: an event's data, or null for a heartbeat. */
+export function splitMessages(text: string): { messages: (string | null)[]; rest: string } {
+    const blocks = text.replaceAll('\r\n', '\n').split('\n\n');
+    const rest = blocks.pop() ?? '';
+    const messages = blocks.map((block) => {
+        const data = block
+            .split('\n')
+            .filter((line) => line.startsWith('data:'))
+            .map((line) => line.slice(5).replace(/^ /, ''));
+        return data.length > 0 ? data.join('\n') : null;
+    });
+    return { messages, rest };
+}
+
+export interface Listener {
+    onState: (state: FeedState) => void;
+    onReset: () => void;
+    onChange: (change: Change) => void;
+}
+
+/** Keeps the feed for as long as the page is open. Gives back how to cast doubt on it. */
+export function keepFeed(at: string, listener: Listener): () => void {
+    let state = begin(Date.now());
+    let current: AbortController | null = null;
+
+    const take = (event: FeedEvent) => {
+        const next = step(state, event, Date.now());
+        state = next.state;
+        listener.onState(state);
+        for (const command of next.commands) {
+            if (command === 'connect') connect();
+            else listener.onReset();
+        }
+    };
+
+    const connect = () => {
+        current?.abort();
+        const mine = new AbortController();
+        current = mine;
+        const isMine = () => current === mine;
+        listen(at, mine.signal, {
+            opened: () => isMine() && take('opened'),
+            heard: () => isMine() && take('heard'),
+            change: (change) => isMine() && listener.onChange(change),
+        })
+            .catch(() => undefined)
+            .then(() => isMine() && take('ended'));
+    };
+
+    connect();
+    setInterval(() => take('tick'), 1000);
+    addEventListener('online', () => take('woke'));
+    addEventListener('pageshow', () => take('woke'));
+    document.addEventListener('visibilitychange', () => document.hidden || take('woke'));
+    return () => take('doubted');
+}
+
+interface Heard {
+    opened: () => void;
+    heard: () => void;
+    change: (change: Change) => void;
+}
+
+async function listen(at: string, signal: AbortSignal, say: Heard): Promise<void> {
+    const answer = await ask(
+        at,
+        { headers: { accept: 'text/event-stream' }, cache: 'no-store' },
+        { signal },
+    );
+    say.opened();
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '';
+    for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        say.heard();
+        const split = splitMessages(rest + value);
+        rest = split.rest;
+        for (const message of split.messages)
+            if (message) say.change(JSON.parse(message) as Change);
+    }
+}

@@ -1,0 +1,230 @@
+// The frame around every view: where one is, where one can go, and whether what one sees is fresh.
+import { useEffect, useRef } from 'preact/hooks';
+import { Empty, Icon } from './parts';
+import { time } from './format';
+import { announce, announcement, clock, demo, lastHeard, link, me, sites, trouble } from './live';
+import { href, route, type Place } from './route';
+import { nextTheme, theme, type Theme } from './theme';
+import Act from './views/act';
+import Cross from './views/cross';
+import Matrix from './views/matrix';
+import Resource from './views/resource';
+import Resources from './views/resources';
+import Sites from './views/sites';
+
+export function App() {
+    const place = route.value;
+    const main = useRef<HTMLElement>(null);
+    const first = useRef(true);
+
+    useEffect(() => {
+        document.title = [...title(place), me.value, 'Cheops'].filter(Boolean).join(' · ');
+    }, [place, me.value]);
+
+    // Whoever cannot see that the page changed is taken to its beginning.
+    useEffect(() => {
+        if (first.current) first.current = false;
+        else main.current?.focus({ preventScroll: true });
+        scrollTo(0, 0);
+    }, [place.name, 'id' in place ? place.id : '']);
+
+    return (
+        <div class={link.value === 'cut' ? 'is-cut' : ''}>
+            <a
+                class="skip"
+                href="#main"
+                onClick={(event) => {
+                    event.preventDefault();
+                    main.current?.focus();
+                }}
+            >
+                Skip to content
+            </a>
+            <header class="top">
+                <Header place={place} />
+                <CutOff />
+            </header>
+            <main class="main" id="main" ref={main} tabIndex={-1}>
+                <View place={place} />
+            </main>
+            <footer class="foot">
+                Chephren, the web UI of Cheops{sites.value && ` ${sites.value.version}`}
+            </footer>
+            <div class="hidden" aria-live="polite">
+                {announcement.value}
+            </div>
+        </div>
+    );
+}
+
+function View({ place }: { place: Place }) {
+    switch (place.name) {
+        case 'sites':
+            return <Sites site={place.site ?? null} />;
+        case 'resources':
+            return <Resources query={place.query ?? {}} />;
+        case 'resource':
+            return (
+                <Resource
+                    key={place.id}
+                    id={place.id}
+                    op={place.op ?? null}
+                    query={place.query ?? {}}
+                />
+            );
+        case 'new':
+            return <Act query={place.query ?? {}} />;
+        case 'cross':
+            return <Cross key={place.id} id={place.id} />;
+        case 'matrix':
+            return <Matrix query={place.query ?? {}} />;
+        case 'nowhere':
+            return (
+                <Empty
+                    icon="question"
+                    title="There is no such page"
+                    hint={<a href={href({ name: 'sites' })}>Go to the sites</a>}
+                />
+            );
+    }
+}
+
+function title(place: Place): string[] {
+    switch (place.name) {
+        case 'sites':
+            return place.site ? [place.site, 'Sites'] : ['Sites'];
+        case 'resources':
+            return ['Resources'];
+        case 'resource':
+            return place.op ? [place.op, place.id] : [place.id];
+        case 'new':
+            return ['New resource'];
+        case 'cross':
+            return [place.id];
+        case 'matrix':
+            return ['Matrix'];
+        case 'nowhere':
+            return ['No such page'];
+    }
+}
+
+const NAVIGATION: { place: Place; word: string; holds: Place['name'][] }[] = [
+    { place: { name: 'sites' }, word: 'Sites', holds: ['sites'] },
+    {
+        place: { name: 'resources' },
+        word: 'Resources',
+        holds: ['resources', 'resource', 'new', 'cross'],
+    },
+    { place: { name: 'matrix' }, word: 'Matrix', holds: ['matrix'] },
+];
+
+function Header({ place }: { place: Place }) {
+    return (
+        <div class="head">
+            <a class="brand" href={href({ name: 'sites' })}>
+                <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+                    <path class="facet-light" d="M16 4 1.5 27H13z" />
+                    <path class="facet-shade" d="M16 4 13 27h17.5z" />
+                </svg>
+                Cheops
+            </a>
+            {me.value && (
+                <span class="here">
+                    <span aria-hidden="true">/</span>
+                    <span class="hidden">at site </span>
+                    <b>{me.value}</b>
+                </span>
+            )}
+            <nav class="nav" aria-label="Main">
+                {NAVIGATION.map((item) => (
+                    <a
+                        key={item.word}
+                        href={href(item.place)}
+                        aria-current={item.holds.includes(place.name) ? 'page' : undefined}
+                    >
+                        {item.word}
+                    </a>
+                ))}
+            </nav>
+            <div class="head-end">
+                <LinkWord />
+                <ThemeToggle />
+            </div>
+        </div>
+    );
+}
+
+const LINK_WORDS = { connecting: 'Connecting…', live: 'Live', cut: 'Cut off' };
+
+function LinkWord() {
+    return (
+        <span class={`link-word ${link.value}`}>
+            <span class="pulse" aria-hidden="true" />
+            {LINK_WORDS[link.value]}
+        </span>
+    );
+}
+
+const THEME_WORDS: Record<Theme, { icon: 'auto' | 'sun' | 'moon'; says: string }> = {
+    auto: { icon: 'auto', says: 'Colours: like your system' },
+    light: { icon: 'sun', says: 'Colours: light' },
+    dark: { icon: 'moon', says: 'Colours: dark' },
+};
+
+function ThemeToggle() {
+    const { icon, says } = THEME_WORDS[theme.value];
+    return (
+        <button
+            type="button"
+            class="button quiet icon-only"
+            title={`${says}. Press to change.`}
+            aria-label={`${says}. Press to change.`}
+            onClick={nextTheme}
+        >
+            <Icon name={icon} />
+        </button>
+    );
+}
+
+function CutOff() {
+    const cut = link.value === 'cut';
+    const was = useRef(false);
+    useEffect(() => {
+        if (cut) announce('Cut off from the agent. What you see is from before. Trying again.');
+        else if (was.current) announce('The agent is heard again. Everything is fresh.');
+        was.current = cut;
+    }, [cut]);
+    if (!cut && (!trouble.value || !sites.value)) return null;
+    return (
+        <div class="banner">
+            <Icon name="warning" />
+            <p>
+                {cut
+                    ? sinceWhen(lastHeard.value)
+                    : `${trouble.value?.title}. What you see may be old.`}
+            </p>
+            {cut && <OtherPages />}
+        </div>
+    );
+}
+
+function sinceWhen(heard: number | null): string {
+    if (heard === null) return 'The agent does not answer. Trying again…';
+    return `Cut off from the agent since ${time(heard, clock.value)} — what you see is from then. Trying again…`;
+}
+
+/** In a demo it may well be that this site was stopped: the others have pages too. */
+function OtherPages() {
+    const others = demo.value?.sites.filter((site) => site.site !== me.value && site.running) ?? [];
+    if (others.length === 0) return null;
+    return (
+        <p>
+            Other sites' pages:{' '}
+            {others.map((site) => (
+                <a key={site.site} href={site.api}>
+                    {site.site}
+                </a>
+            ))}
+        </p>
+    );
+}

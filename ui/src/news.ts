@@ -1,0 +1,119 @@
+// Changes as sentences: what is worth a line in the activity, and how it reads.
+import type { Change } from './api/types';
+import type { IconName } from './parts/icon';
+import type { Tone } from './parts/states';
+
+export type Part =
+    string | { site: string } | { resource: string } | { resource: string; op: string };
+
+export interface Sentence {
+    icon: IconName;
+    tone: Tone;
+    parts: Part[];
+}
+
+/** Successes site by site are left to `converged`; what is forgotten concerns nobody. */
+export function isNews(change: Change): boolean {
+    switch (change.event) {
+        case 'settled':
+        case 'pruned':
+            return false;
+        case 'reply':
+            // An operation in doubt has an event of its own.
+            return change.reply.status === 'KO' || change.reply.status === 'PARTIAL';
+        default:
+            return true;
+    }
+}
+
+export function sentence(change: Change): Sentence {
+    switch (change.event) {
+        case 'operation':
+            return say('play', 'info', [
+                { site: change.site },
+                ` received ${change.type} for `,
+                resource(change),
+                `: ${change.summary}`,
+            ]);
+        case 'reply':
+            return say(change.reply.status === 'PARTIAL' ? 'half' : 'cross', 'bad', [
+                operation(change),
+                ` of `,
+                resource(change),
+                change.reply.status === 'PARTIAL' ? ' succeeded only in part at ' : ' failed at ',
+                { site: change.site },
+            ]);
+        case 'partial-error':
+            return say('half', 'bad', [
+                operation(change),
+                ' of ',
+                resource(change),
+                ' succeeded at some sites and failed at others',
+            ]);
+        case 'settled':
+            return say('check', 'ok', ['All sites replied to ', operation(change)]);
+        case 'in-doubt':
+            return say('question', 'doubt', [
+                'Nobody can tell whether ',
+                operation(change),
+                ' of ',
+                resource(change),
+                ' happened here: you are asked',
+            ]);
+        case 'diverged':
+            return say('unequal', 'bad', [resource(change), ` has diverged here: ${change.why}`]);
+        case 'converged':
+            return say('check', 'ok', [resource(change), ': all sites agree']);
+        case 'site-down':
+            return say('warning', 'warn', [{ site: change.site }, ' is not heard any more']);
+        case 'site-up':
+            return say('check', 'ok', [{ site: change.site }, ' is heard']);
+        case 'site-lost-disk':
+            return say('warning', 'warn', [
+                { site: change.site },
+                ' came back without its memory and gets its resources from the others',
+            ]);
+        case 'strange-clock':
+            return say('clock', 'warn', [
+                operation(change),
+                ' of ',
+                resource(change),
+                ` has a stamp ${Math.round(change.ahead_ms / 1000)} s ahead of this site's clock`,
+            ]);
+        case 'pruned':
+            return say('trash', 'off', [
+                resource(change),
+                `: ${change.entries} entries that nobody needs were forgotten`,
+            ]);
+        case 'malformed':
+            return say('warning', 'warn', [
+                { site: change.site },
+                ` sent something that cannot be, and it was left aside: ${change.why}`,
+            ]);
+    }
+}
+
+/** The same without links. */
+export function inWords(change: Change): string {
+    const word = (part: Part) =>
+        typeof part === 'string'
+            ? part
+            : 'site' in part
+              ? part.site
+              : 'op' in part
+                ? part.op
+                : part.resource;
+    return sentence(change).parts.map(word).join('');
+}
+
+function say(icon: IconName, tone: Tone, parts: Part[]): Sentence {
+    return { icon, tone, parts };
+}
+
+function resource(change: { resource: string }): Part {
+    return { resource: change.resource };
+}
+
+function operation(change: { resource: string; operation: string }): Part {
+    return { resource: change.resource, op: change.operation };
+}

@@ -1,0 +1,101 @@
+// Small words with a meaning: states, sites, times, names of operations.
+import { useState } from 'preact/hooks';
+import type { ReplyStatus, ResourceState } from '../api/types';
+import { ago, time } from '../format';
+import { clock, link, sites } from '../live';
+import { href } from '../route';
+import { Icon } from './icon';
+import { REPLIES, RESOURCE_STATES, SITE_STATES, type Look } from './states';
+
+export function StateBadge({ state }: { state: ResourceState }) {
+    return <Badge look={RESOURCE_STATES[state]} />;
+}
+
+export function ReplyBadge({ status }: { status: ReplyStatus | '…' }) {
+    return <Badge look={REPLIES[status]} />;
+}
+
+function Badge({ look }: { look: Look }) {
+    return (
+        <span class={`badge tone-${look.tone}`} title={look.means}>
+            <Icon name={look.icon} />
+            {look.word}
+        </span>
+    );
+}
+
+/** A site, with whether it is heard. While the page is cut off, nobody knows. */
+export function SiteName({ site }: { site: string }) {
+    const known = sites.value?.sites.find((other) => other.site === site)?.state ?? 'never-heard';
+    const state = link.value === 'cut' ? 'unknown' : known;
+    return (
+        <a class="site-name" href={href({ name: 'sites', site })} title={SITE_STATES[state].means}>
+            <span class={`site-dot ${state}`} aria-hidden="true" />
+            {site}
+            {(state === 'unknown' || state === 'never-heard') && (
+                <span class="hidden"> ({SITE_STATES[state].word})</span>
+            )}
+        </a>
+    );
+}
+
+/** A moment in the reader's zone, with the exact stamp on hover. */
+export function Time({ at }: { at: string | null | undefined }) {
+    if (!at) return <span class="muted">–</span>;
+    return (
+        <time dateTime={at} title={at} class="nowrap">
+            {time(Date.parse(at), clock.value)}
+        </time>
+    );
+}
+
+/** How long ago that was, with the exact stamp on hover. */
+export function Ago({ at }: { at: string | null | undefined }) {
+    if (!at) return <span class="muted">–</span>;
+    return (
+        <time dateTime={at} title={at} class="nowrap">
+            {ago(Date.parse(at), clock.value)}
+        </time>
+    );
+}
+
+export function OpLink({ resource, op }: { resource: string; op: string }) {
+    return (
+        <a class="op-link" href={href({ name: 'resource', id: resource, op })}>
+            {op}
+        </a>
+    );
+}
+
+export function Copy({ text }: { text: string }) {
+    const [done, setDone] = useState(false);
+    const copy = async (event: Event) => {
+        await copyText(text, event.currentTarget as HTMLElement);
+        setDone(true);
+        setTimeout(() => setDone(false), 1500);
+    };
+    return (
+        <button
+            type="button"
+            class="button quiet small icon-only"
+            title={done ? 'Copied' : 'Copy'}
+            aria-label={done ? 'Copied' : `Copy ${text.length > 60 ? 'this' : text}`}
+            onClick={copy}
+        >
+            <Icon name={done ? 'check' : 'copy'} />
+        </button>
+    );
+}
+
+/** Browsers keep the clipboard from pages that come over plain HTTP from another machine. */
+async function copyText(text: string, beside: HTMLElement): Promise<void> {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'hidden';
+    beside.after(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+    beside.focus();
+}

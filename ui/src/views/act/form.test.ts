@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
+
+test.each([
+    ['cat {notes.txt} > {notes.txt}; cp {b} .', ['notes.txt', 'b']],
+    ['echo ${HOME} {}', []],
+    ['awk "{print $1}"', []],
+])('%s asks for %j', (command, files) => {
+    expect(placeholders(command)).toEqual(files);
+});
+
+test('a command needs a type, and a file for each placeholder', () => {
+    expect(mistakes(EMPTY, new Set())).toHaveProperty('type');
+    expect(mistakes(EMPTY, new Set())).toHaveProperty('command');
+    const form = { ...EMPTY, type: 'set', command: 'cat {a} {b}' };
+    expect(mistakes(form, new Set(['a']))).toEqual({ files: 'Choose a file for b.' });
+    expect(mistakes(form, new Set(['a', 'b']))).toEqual({});
+});
+
+test('a request needs a service, a path and headers that are ones', () => {
+    const form = { ...EMPTY, type: 'put', does: 'http' as const, path: 'x', headers: 'A: b\nnope' };
+    expect(Object.keys(mistakes(form, new Set())).sort()).toEqual(['headers', 'path', 'service']);
+});
+
+test('what is handed in is what the API takes', () => {
+    expect(submitted({ ...EMPTY, type: ' set ', command: 'true' }, { force: true })).toEqual({
+        type: 'set',
+        wait: 'all',
+        shell: { command: 'true' },
+        force: true,
+    });
+    const form = { ...EMPTY, does: 'http' as const, type: 'put', service: 'kv', path: '/kv/x' };
+    expect(submitted({ ...form, headers: 'If-Match: "a:b"\n', body: 'hi', wait: 'none' })).toEqual({
+        type: 'put',
+        wait: 'none',
+        http: {
+            service: 'kv',
+            method: 'PUT',
+            path: '/kv/x',
+            headers: [{ name: 'If-Match', value: '"a:b"' }],
+            body: { text: 'hi' },
+        },
+    });
+});
+
+test('types come from the config first', () => {
+    const config = {
+        ResolutionMatrix: [{ Before: 'set', After: 'inc', Result: 'ordered' }],
+        Types: { del: {} },
+    };
+    expect(knownTypes(config, ['odd', 'set'])).toEqual(['del', 'inc', 'set', 'odd']);
+    expect(knownTypes(null, [])).toEqual([]);
+});
+
+test('sites become a location', () => {
+    expect(location(['paris', 'lyon'])).toBe('paris & lyon');
+});

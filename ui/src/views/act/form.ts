@@ -1,0 +1,102 @@
+/** What is filled in to hand in an operation, and what it comes to. */
+import type { HttpRequest, Submit, Wait } from '../../api/types';
+
+export type Form = {
+    type: string;
+    does: 'shell' | 'http';
+    command: string;
+    service: string;
+    method: string;
+    path: string;
+    /** One `Name: value` a line. */
+    headers: string;
+    body: string;
+    wait: Wait;
+};
+
+export const EMPTY: Form = {
+    type: '',
+    does: 'shell',
+    command: '',
+    service: '',
+    method: 'PUT',
+    path: '',
+    headers: '',
+    body: '',
+    wait: 'all',
+};
+
+export type Mistakes = Partial<Record<keyof Form | 'files', string>>;
+
+/** The files that a command asks for: `{name}`, but not the shell's own `${name}`. */
+export function placeholders(command: string): string[] {
+    const found = command.matchAll(/(?<!\$)\{([\w.-]+)\}/g);
+    return [...new Set([...found].map((match) => match[1] ?? ''))];
+}
+
+/** What is to be put right before it can be handed in. */
+export function mistakes(form: Form, files: ReadonlySet<string>): Mistakes {
+    const wrong: Mistakes = {};
+    if (!form.type.trim()) wrong.type = 'Say of which type it is: the matrix decides by it.';
+    if (form.does === 'shell') {
+        if (!form.command.trim()) wrong.command = 'Say what to run.';
+        const missing = placeholders(form.command).filter((name) => !files.has(name));
+        if (missing.length > 0) wrong.files = `Choose a file for ${missing.join(', ')}.`;
+    } else {
+        if (!form.service.trim()) wrong.service = 'Say which service is meant.';
+        if (!form.path.startsWith('/')) wrong.path = 'A path begins with /.';
+        const bad = headerLines(form.headers).find((line) => !/^[^\s:]+:/.test(line));
+        if (bad !== undefined) wrong.headers = `“${bad}” is no header; write Name: value.`;
+    }
+    return wrong;
+}
+
+const headerLines = (text: string): string[] =>
+    text
+        .split('\n')
+        .map((line) => line.trim())
+        .filter(Boolean);
+
+const headers = (text: string): HttpRequest['headers'] =>
+    headerLines(text).map((line) => {
+        const colon = line.indexOf(':');
+        return { name: line.slice(0, colon).trim(), value: line.slice(colon + 1).trim() };
+    });
+
+/** As the API takes it. */
+export function submitted(
+    form: Form,
+    more: Pick<Partial<Submit>, 'sites' | 'profile' | 'config' | 'force'> = {},
+): Submit {
+    const action =
+        form.does === 'shell'
+            ? { shell: { command: form.command } }
+            : {
+                  http: {
+                      service: form.service.trim(),
+                      method: form.method,
+                      path: form.path,
+                      headers: headers(form.headers),
+                      ...(form.body ? { body: { text: form.body } } : {}),
+                  },
+              };
+    return { type: form.type.trim(), wait: form.wait, ...action, ...more };
+}
+
+/** The types that a config speaks of, then those that were used, each once. */
+export function knownTypes(config: unknown, used: readonly string[]): string[] {
+    const { ResolutionMatrix, Types } = asObject(config);
+    const matrix = Array.isArray(ResolutionMatrix) ? ResolutionMatrix.map(asObject) : [];
+    const said = [
+        ...Object.keys(asObject(Types)),
+        ...matrix.flatMap(({ Before, After }) => [Before, After]),
+    ];
+    const names = said.filter((name): name is string => typeof name === 'string').sort();
+    return [...new Set([...names, ...used])];
+}
+
+const asObject = (value: unknown): Record<string, unknown> =>
+    typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+/** Sites as a scope's location. */
+export const location = (sites: readonly string[]): string => sites.join(' & ');

@@ -1,0 +1,252 @@
+// Create a resource: its name, where it lives, how conflicts are settled, and the first operation.
+import { useState } from 'preact/hooks';
+import { get, path } from '../../api/client';
+import type { Profile } from '../../api/types';
+import { me, sites, useLive } from '../../live';
+import { Button, Field, Icon, Problem, SiteName } from '../../parts';
+import { go, href, type Texts } from '../../route';
+import { OperationFields, WaitField } from './fields';
+import { bodyOf, Following, useHanding } from './following';
+import { EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
+import { servicesOf } from './run';
+import './act.css';
+
+const OWN = 'own';
+
+export default function Create({ query }: { query: Texts }) {
+    const [id, setId] = useState(query['id'] ?? '');
+    const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
+    const [given] = useState(() => (query['config'] === 'session' ? handedOver() : null));
+    const [profile, setProfile] = useState(given === null ? (query['profile'] ?? 'file') : OWN);
+    const [config, setConfig] = useState(() => given ?? SAMPLE);
+    const [form, setForm] = useState(EMPTY);
+    const [files, setFiles] = useState<ReadonlyMap<string, File>>(new Map());
+    const [tried, setTried] = useState(false);
+    const profiles = useLive((signal) => get<Profile[]>('/api/v1/profiles', { signal }), []);
+    const handing = useHanding();
+
+    const all = (sites.value?.sites ?? []).map(({ site }) => site);
+    const where = all.filter((site) => chosen === null || chosen.has(site));
+    const picked = profiles.value?.find(({ name }) => name === profile);
+    const own = parsed(config);
+    const types = knownTypes(profile === OWN ? own.value : picked?.config, []);
+    const wanted = new Map(
+        [...files].filter(([name]) => placeholders(form.command).includes(name)),
+    );
+    const wrong = mistakes(form, new Set(wanted.keys()));
+    const wrongId = id.trim() ? null : 'Give it a name.';
+    const wrongSites = where.length > 0 ? null : 'Choose at least one site.';
+    const wrongConfig = profile === OWN ? own.mistake : null;
+
+    const submit = async (event: Event) => {
+        event.preventDefault();
+        setTried(true);
+        if (wrongId || wrongSites || wrongConfig || Object.keys(wrong).length > 0) {
+            requestAnimationFrame(() =>
+                document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
+            );
+            return;
+        }
+        const settled = profile === OWN ? { config: own.value } : { profile };
+        const operation = submitted(form, { sites: location(where), ...settled });
+        const sent = form.does === 'shell' ? wanted : new Map<string, File>();
+        await handing.hand(
+            path`/api/v1/resources/${id.trim()}/operations`,
+            bodyOf(operation, sent),
+        );
+    };
+
+    return (
+        <div class="create">
+            <nav aria-label="Where you are" class="crumbs">
+                <a href={href({ name: 'resources' })}>Resources</a>
+                <span aria-hidden="true">/</span>
+            </nav>
+            <h1>New resource</h1>
+            <p class="muted">
+                A resource is made by its first operation. Where it lives and how conflicts are
+                settled is said now.
+            </p>
+            {handing.progress ? (
+                <section class="card create-done">
+                    <Following handing={handing} resource={id.trim()} />
+                    <div class="acts">
+                        <Button
+                            kind="primary"
+                            onClick={() => go({ name: 'resource', id: id.trim() })}
+                        >
+                            Go to {id.trim()}
+                        </Button>
+                    </div>
+                </section>
+            ) : (
+                <form class="create-form" onSubmit={submit} noValidate>
+                    <section class="card create-part">
+                        <h2>What and where</h2>
+                        <Field
+                            label="Name"
+                            error={tried ? wrongId : null}
+                            hint="Users and scripts call it by this."
+                        >
+                            <input
+                                value={id}
+                                autocomplete="off"
+                                spellcheck={false}
+                                placeholder="motd"
+                                onInput={(event) => setId(event.currentTarget.value)}
+                            />
+                        </Field>
+                        <fieldset class="choice">
+                            <legend class="field-label">Sites</legend>
+                            <div class="choice-options">
+                                {all.map((site) => (
+                                    <label key={site} class="choice-option">
+                                        <input
+                                            type="checkbox"
+                                            checked={where.includes(site)}
+                                            onChange={(event) => {
+                                                const more = new Set(where);
+                                                if (event.currentTarget.checked) more.add(site);
+                                                else more.delete(site);
+                                                setChosen(more);
+                                            }}
+                                        />
+                                        <span>
+                                            <SiteName site={site} />
+                                            {site === me.value && (
+                                                <span class="muted small"> this site</span>
+                                            )}
+                                        </span>
+                                    </label>
+                                ))}
+                            </div>
+                            <p class="field-hint">
+                                Scope: <code>{location(where) || 'nowhere'}</code>
+                            </p>
+                            {tried && wrongSites && (
+                                <p class="field-error">
+                                    <Icon name="warning" />
+                                    {wrongSites}
+                                </p>
+                            )}
+                        </fieldset>
+                    </section>
+                    <section class="card create-part">
+                        <h2>How conflicts are settled</h2>
+                        {profiles.problem && (
+                            <Problem of={profiles.problem} retry={profiles.reload} />
+                        )}
+                        <fieldset class="choice profiles">
+                            <legend class="hidden">Profile</legend>
+                            {[...(profiles.value ?? []), OWN_PROFILE].map(({ name, about }) => (
+                                <label
+                                    key={name}
+                                    class={profile === name ? 'profile picked' : 'profile'}
+                                >
+                                    <input
+                                        type="radio"
+                                        name="profile"
+                                        checked={profile === name}
+                                        onChange={() => setProfile(name)}
+                                    />
+                                    <span>
+                                        <b>{name === OWN ? 'Own config' : name}</b>
+                                        <span class="field-hint choice-about">
+                                            <Ticked text={about} />
+                                        </span>
+                                    </span>
+                                </label>
+                            ))}
+                        </fieldset>
+                        {profile === OWN ? (
+                            <Field
+                                label="Config, in JSON"
+                                error={tried ? wrongConfig : null}
+                                hint={
+                                    given !== null && (
+                                        <>
+                                            The matrix from{' '}
+                                            <a href={href({ name: 'matrix' })}>Try a matrix</a>.
+                                        </>
+                                    )
+                                }
+                            >
+                                <textarea
+                                    class="mono"
+                                    rows={8}
+                                    spellcheck={false}
+                                    value={config}
+                                    onInput={(event) => setConfig(event.currentTarget.value)}
+                                />
+                            </Field>
+                        ) : (
+                            <p class="small">
+                                <a href={href({ name: 'matrix', query: { profile } })}>
+                                    Try what the {profile} matrix does
+                                </a>
+                            </p>
+                        )}
+                    </section>
+                    <section class="card create-part">
+                        <h2>The first operation</h2>
+                        <OperationFields
+                            form={form}
+                            onForm={setForm}
+                            files={files}
+                            onFiles={setFiles}
+                            types={types}
+                            services={servicesOf(undefined)}
+                            wrong={tried ? wrong : {}}
+                        />
+                        <WaitField form={form} onForm={setForm} />
+                    </section>
+                    <Following handing={handing} resource={id.trim()} />
+                    <div class="acts">
+                        <a class="button" href={href({ name: 'resources' })}>
+                            Cancel
+                        </a>
+                        <Button type="submit" kind="primary" icon="plus" busy={handing.busy}>
+                            Create it
+                        </Button>
+                    </div>
+                </form>
+            )}
+        </div>
+    );
+}
+
+const SAMPLE = `{
+  "ResolutionMatrix": [
+    { "Before": "set", "After": "set", "Result": "take-one" }
+  ]
+}`;
+
+/** The config that `Try a matrix` handed over, if it did. */
+const handedOver = (): string | null => sessionStorage.getItem('cheops.new.config');
+
+const OWN_PROFILE = {
+    name: OWN,
+    about: 'Say for each pair of types what is to become of two operations.',
+};
+
+/** Words in backquotes are code. */
+function Ticked({ text }: { text: string }) {
+    return (
+        <>
+            {text
+                .split('`')
+                .map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}
+        </>
+    );
+}
+
+function parsed(text: string): { value: unknown; mistake: string | null } {
+    try {
+        return { value: JSON.parse(text), mistake: null };
+    } catch (error) {
+        return {
+            value: null,
+            mistake: `This is not JSON: ${error instanceof Error ? error.message : error}`,
+        };
+    }
+}

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import type { SubmitEvent } from '../../api/types';
+import { heard, NOTHING_YET, told } from './progress';
+
+const accepted: SubmitEvent = {
+    event: 'accepted',
+    operation: 'paris-1.1',
+    resource: 'x',
+    site: 'paris',
+    sites: ['lyon', 'paris'],
+};
+
+const reply = (site: string, status: 'OK' | 'KO'): SubmitEvent => ({
+    event: 'reply',
+    operation: 'paris-1.1',
+    site,
+    status,
+    output: '',
+    truncated: false,
+    time: '1970-01-01T00:00:00Z',
+});
+
+const after = (...events: SubmitEvent[]) =>
+    events.reduce(
+        (progress, event, index) => heard(progress, event, 1000 + index * 10),
+        NOTHING_YET,
+    );
+
+test('each site has a line from the beginning, and its reply and time when it came', () => {
+    const progress = after(accepted, reply('paris', 'OK'));
+    expect(progress.lines.map(({ site, reply, after }) => [site, reply?.status, after])).toEqual([
+        ['lyon', undefined, null],
+        ['paris', 'OK', 10],
+    ]);
+    expect(told(progress).sentence).toBe('1 of 2 sites replied.');
+});
+
+test.each([
+    [[], 'going', 'Handing it in…'],
+    [[accepted, { event: 'done' }], 'good', 'It is on disk here. The sites carry it out now.'],
+    [
+        [accepted, reply('paris', 'OK'), { event: 'done' }],
+        'good',
+        'It went well at paris. The others follow.',
+    ],
+    [
+        [accepted, reply('paris', 'OK'), reply('lyon', 'OK'), { event: 'done' }],
+        'good',
+        'It went well at all 2 sites.',
+    ],
+    [
+        [accepted, reply('paris', 'OK'), reply('lyon', 'KO'), { event: 'done' }],
+        'bad',
+        'It did not go well at lyon.',
+    ],
+    [
+        [accepted, reply('paris', 'KO'), reply('lyon', 'KO'), { event: 'done' }],
+        'bad',
+        'It failed at every site, so it does not count.',
+    ],
+    [
+        [accepted, reply('paris', 'OK'), { event: 'timed-out', missing: ['lyon'] }],
+        'late',
+        '1 site did not reply in time. The work goes on.',
+    ],
+] as [SubmitEvent[], string, string][])(
+    '%#: it is told in a sentence',
+    (events, outcome, sentence) => {
+        expect(told(after(...events))).toEqual({ outcome, sentence });
+    },
+);

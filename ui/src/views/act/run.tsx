@@ -1,0 +1,107 @@
+// Run an operation, or force one.
+import { useState } from 'preact/hooks';
+import { path } from '../../api/client';
+import { demo } from '../../live';
+import { Button, Dialog } from '../../parts';
+import type { ActProps } from './dialog';
+import { Acts, OperationFields, WaitField } from './fields';
+import { bodyOf, Following, useHanding } from './following';
+import { EMPTY, knownTypes, mistakes, placeholders, submitted } from './form';
+
+export function Run({ resource, explanation, force, onClose }: ActProps & { force: boolean }) {
+    const [form, setForm] = useState({
+        ...EMPTY,
+        does: resource.replicant ? ('http' as const) : ('shell' as const),
+    });
+    const [files, setFiles] = useState<ReadonlyMap<string, File>>(new Map());
+    const [tried, setTried] = useState(false);
+    const [sure, setSure] = useState(false);
+    const handing = useHanding();
+    const types = knownTypes(
+        resource.config,
+        (explanation?.operations ?? []).map(({ type }) => type),
+    );
+    const wanted = new Map(
+        [...files].filter(([name]) => placeholders(form.command).includes(name)),
+    );
+    const wrong = mistakes(form, new Set(wanted.keys()));
+    const submit = (event: Event) => {
+        event.preventDefault();
+        setTried(true);
+        if (Object.keys(wrong).length > 0) return;
+        const operation = submitted(form, force ? { force: true } : {});
+        const sent = form.does === 'shell' ? wanted : new Map<string, File>();
+        void handing.hand(
+            path`/api/v1/resources/${resource.id}/operations`,
+            bodyOf(operation, sent),
+        );
+    };
+    return (
+        <Dialog
+            title={force ? `Force ${resource.id}` : `Run an operation on ${resource.id}`}
+            onClose={onClose}
+        >
+            {handing.progress ? (
+                <>
+                    <Following handing={handing} resource={resource.id} />
+                    <div class="acts">
+                        <Button onClick={handing.again} disabled={handing.busy}>
+                            Run another
+                        </Button>
+                        <Button kind="primary" onClick={onClose}>
+                            {handing.busy ? 'Close; the work goes on' : 'Close'}
+                        </Button>
+                    </div>
+                </>
+            ) : (
+                <form class="act-form" onSubmit={submit} noValidate>
+                    {force && (
+                        <div class="act-warning">
+                            <p>
+                                <b>A forced operation replaces everything before it.</b> All that
+                                this site knows of {resource.id} is left out, at every site, also
+                                what went wrong. Write a command that leaves the whole state as you
+                                want it.
+                            </p>
+                        </div>
+                    )}
+                    <OperationFields
+                        form={form}
+                        onForm={setForm}
+                        files={files}
+                        onFiles={setFiles}
+                        types={types}
+                        services={servicesOf(resource.replicant?.service)}
+                        wrong={tried ? wrong : {}}
+                        first
+                    />
+                    <WaitField form={form} onForm={setForm} />
+                    {force && (
+                        <label class="sure">
+                            <input
+                                type="checkbox"
+                                checked={sure}
+                                onChange={(event) => setSure(event.currentTarget.checked)}
+                            />
+                            Yes, replace everything before it
+                        </label>
+                    )}
+                    <Following handing={handing} resource={resource.id} />
+                    <Acts
+                        word={force ? 'Force it' : 'Run it'}
+                        kind={force ? 'danger' : 'primary'}
+                        busy={handing.busy}
+                        disabled={force && !sure}
+                        onClose={onClose}
+                    />
+                </form>
+            )}
+        </Dialog>
+    );
+}
+
+/** The services that can be offered: that of the resource, and in a demo all of them. */
+export function servicesOf(own: string | undefined): string[] {
+    const inDemo = demo.value?.sites.flatMap(({ services }) => Object.keys(services)) ?? [];
+    return [...new Set([...(own ? [own] : []), ...inDemo])];
+}

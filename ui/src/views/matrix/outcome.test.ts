@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { pair } from './sample';
+import { outcomeOf, sentenceOf } from './outcome';
+
+const said = (...made: Parameters<typeof pair>) => {
+    const { glyph, words } = outcomeOf(pair(...made));
+    return `${glyph} ${words}`;
+};
+
+it('says who stays, by name', () => {
+    expect(said('set', 'inc', 'take-both-keep-order, replace-wins', ['first'])).toBe('① set wins');
+    expect(said('inc', 'set', 'take-both-reverse-order, replace-wins', ['second'])).toBe(
+        '② set wins',
+    );
+    expect(said('set', 'set', 'take-one', ['second'])).toBe('② the last wins');
+});
+
+it('says in which order', () => {
+    expect(said('inc', 'inc', 'take-both', ['first', 'second'], true)).toBe('①② both, any order');
+    expect(said('add', 'add', 'ordered', ['first', 'second'])).toBe('①→② both, in order');
+    expect(said('a', 'b', 'take-both-reverse-order, keep-both', ['second', 'first'])).toBe(
+        '②→① both, b first',
+    );
+});
+
+it('says who else decides', () => {
+    expect(said('a', 'b', 'logic:text', ['first', 'second'])).toBe('ƒ logic:text decides');
+});
+
+it('says the sentence without what is shown beside it', () => {
+    const made = pair('a', 'b', 'take-one', ['second']);
+    const sentence = 'the first `a` is left out: the second is later; (a, b): take-one';
+    expect(sentenceOf({ ...made, sentence })).toBe(
+        'The first `a` is left out: the second is later.',
+    );
+});

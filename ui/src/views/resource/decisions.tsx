@@ -1,0 +1,96 @@
+// Why the list is what it is, in sentences.
+import type { DecidedPair, Explanation, Resource } from '../../api/types';
+import { Empty, Icon } from '../../parts';
+import { href } from '../../route';
+import { address } from './places';
+
+type Props = { resource: Resource; explanation: Explanation; op: string | null };
+
+export function Decisions({ resource, explanation, op }: Props) {
+    const { decisions } = explanation;
+    if (decisions.length === 0)
+        return (
+            <Empty
+                icon="check"
+                title="Nothing had to be decided"
+                hint="All operations count, and the matrix puts none before another."
+            />
+        );
+    return (
+        <section class="decisions" aria-label="Decisions">
+            <div class="settings-head">
+                <p class="muted">
+                    Which operation counts, by the resolution matrix of this resource.
+                </p>
+                <a href={href({ name: 'matrix', query: { resource: resource.id } })}>
+                    Try this matrix
+                </a>
+            </div>
+            <ol class="card decisions-list">
+                {decisions.map((decision) => (
+                    <Decided
+                        key={`${decision.operation} ${decision.winner ?? ''}`}
+                        decision={decision}
+                        resource={resource.id}
+                        chosen={op !== null && [decision.operation, decision.winner].includes(op)}
+                    />
+                ))}
+            </ol>
+        </section>
+    );
+}
+
+function Decided(props: { decision: DecidedPair; resource: string; chosen: boolean }) {
+    const { decision, resource, chosen } = props;
+    return (
+        <li class={chosen ? 'decided chosen' : 'decided'}>
+            <span class={decision.counts ? 'verdict-mark both' : 'verdict-mark lost'}>
+                <Icon name={decision.counts ? 'check' : 'cross'} />
+                {decision.counts ? 'both count' : 'left out'}
+            </span>
+            <div>
+                <p>
+                    <Sentence text={sentence(decision)} resource={resource} decision={decision} />
+                </p>
+                {decision.entry && (
+                    <p class="small muted">
+                        by <code class="entry">{decision.entry}</code>
+                    </p>
+                )}
+            </div>
+        </li>
+    );
+}
+
+/** The sentence without the entry, which is shown by itself. */
+export function sentence({ sentence, entry }: DecidedPair): string {
+    const ending = entry ? `; ${entry}` : '';
+    return ending && sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
+}
+
+/** A sentence in which the operations are links. */
+export function Sentence(props: { text: string; resource: string; decision: DecidedPair }) {
+    const { text, resource, decision } = props;
+    const names = [decision.operation, decision.winner].filter((name) => typeof name === 'string');
+    return (
+        <>
+            {text.split(' ').map((word, index) => {
+                const name = names.find((name) => word.replace(/[:,;.]$/, '') === name);
+                const space = index > 0 ? ' ' : '';
+                if (!name) return space + word;
+                return (
+                    <>
+                        {space}
+                        <a
+                            class="op-link"
+                            href={address({ id: resource, op: name, tab: 'decisions' })}
+                        >
+                            {name}
+                        </a>
+                        {word.slice(name.length)}
+                    </>
+                );
+            })}
+        </>
+    );
+}

@@ -1,0 +1,341 @@
+// One operation: what it does, where it comes from, what became of it, and why.
+import { useEffect, useRef } from 'preact/hooks';
+import type {
+    Explanation,
+    FileSent,
+    HttpRequest,
+    Operation,
+    Reply,
+    Resource,
+} from '../../api/types';
+import { bytes } from './bytes';
+import { together } from '../../format';
+import {
+    Button,
+    Copy,
+    Empty,
+    Icon,
+    Loading,
+    Problem,
+    ReplyBadge,
+    SiteName,
+    Time,
+} from '../../parts';
+import { go } from '../../route';
+import { useOperation } from './data';
+import { sentence, Sentence } from './decisions';
+import { blocks } from './outputs';
+import { Outputs } from './outputs-view';
+import { address, place, type Tab } from './places';
+import { replied, type Side } from './sides';
+
+type Props = {
+    resource: Resource;
+    op: string;
+    tab: Tab;
+    explanation: Explanation | undefined;
+    sides: readonly Side[];
+    onDecide: (site: string) => void;
+};
+
+export function OperationPanel({ resource, op, tab, explanation, sides, onDecide }: Props) {
+    const panel = useRef<HTMLElement>(null);
+    const close = () => {
+        go(place({ id: resource.id, tab }));
+        requestAnimationFrame(() =>
+            document.querySelector<HTMLElement>(`[data-op="${CSS.escape(op)}"]`)?.focus(),
+        );
+    };
+    useEffect(() => {
+        panel.current?.focus({ preventScroll: matchMedia('(min-width: 70rem)').matches });
+        const onKey = (event: KeyboardEvent) => {
+            if (event.key === 'Escape' && !document.querySelector('dialog[open]')) close();
+        };
+        document.addEventListener('keydown', onKey);
+        return () => document.removeEventListener('keydown', onKey);
+    }, []);
+    return (
+        <aside class="panel card" ref={panel} tabIndex={-1} aria-label={`Operation ${op}`}>
+            <header class="panel-head">
+                <h2>
+                    <span class="mono">{op}</span>
+                    <Copy text={op} />
+                </h2>
+                <Button
+                    kind="quiet"
+                    icon="cross"
+                    aria-label="Close this operation"
+                    onClick={close}
+                />
+            </header>
+            <div class="panel-body">
+                {explanation ? (
+                    <About {...{ resource, op, tab, explanation, sides, onDecide }} />
+                ) : (
+                    <Loading what="Loading the operation…" />
+                )}
+            </div>
+        </aside>
+    );
+}
+
+function About({
+    resource,
+    op,
+    tab,
+    explanation,
+    sides,
+    onDecide,
+}: Props & { explanation: Explanation }) {
+    const total = explanation.operations.map(({ id }) => id);
+    const { value: operation, problem, reload } = useOperation(resource.id, total, op);
+    if (problem && !operation) return <Problem of={problem} retry={reload} />;
+    if (operation === null)
+        return (
+            <Empty
+                icon="search"
+                title="It is not known here"
+                hint="It may not have arrived yet, or was forgotten since every site has what came of it."
+            />
+        );
+    if (!operation) return <Loading what="Loading the operation…" />;
+    const listed = explanation.list.indexOf(op);
+    const decisions = explanation.decisions.filter(
+        (decision) => decision.operation === op || decision.winner === op,
+    );
+    const own = decisions.filter((decision) => decision.operation === op);
+    const won = decisions.filter((decision) => decision.winner === op && !decision.counts);
+    const doubtful = sides.filter((side) => side.own?.awaits === op);
+    return (
+        <>
+            <p class="panel-summary">
+                <span class="type">{operation.type}</span>
+                {operation.counts ? (
+                    <span class="badge tone-ok">
+                        <Icon name="check" />
+                        in force, number {listed + 1}
+                    </span>
+                ) : (
+                    <span class="badge tone-off">
+                        <Icon name="over" />
+                        left out
+                    </span>
+                )}
+                {operation.replaces === 'past' && (
+                    <span class="badge tone-info">
+                        <Icon name="over" />
+                        replaces all before it
+                    </span>
+                )}
+                {operation.replaces === 'force' && (
+                    <span class="badge tone-bad">
+                        <Icon name="warning" />
+                        forced: replaces all before it
+                    </span>
+                )}
+            </p>
+            {doubtful.map(({ site }) => (
+                <p key={site} class="panel-doubt">
+                    <span>In doubt at {site}: it may or may not have happened.</span>
+                    <Button small onClick={() => onDecide(site)}>
+                        Decide…
+                    </Button>
+                </p>
+            ))}
+            <section>
+                <h3>What it does</h3>
+                {'shell' in operation ? (
+                    <>
+                        <Code text={operation.shell.command} />
+                        <Files files={operation.shell.files} />
+                    </>
+                ) : (
+                    <Request request={operation.http} />
+                )}
+            </section>
+            <section>
+                <h3>Where it comes from</h3>
+                <dl class="facts">
+                    <dt>Handed in at</dt>
+                    <dd>
+                        <SiteName site={operation.site} />
+                    </dd>
+                    <dt>When</dt>
+                    <dd>
+                        <Time at={operation.time} />
+                    </dd>
+                    <dt>Stamp</dt>
+                    <dd class="mono">{operation.stamp}</dd>
+                    <dt>Made knowing</dt>
+                    <dd>
+                        {operation.parents.length === 0
+                            ? 'nothing before it'
+                            : operation.parents.map((parent) => (
+                                  <Parent
+                                      key={parent}
+                                      {...{ resource, parent, tab }}
+                                      known={total.includes(parent)}
+                                  />
+                              ))}
+                    </dd>
+                </dl>
+            </section>
+            {(own.length > 0 || won.length > 0 || operation.left_out) && (
+                <section>
+                    <h3>Why it {operation.counts ? 'counts' : 'is left out'}</h3>
+                    <ul class="panel-decisions">
+                        {own.map((decision) => (
+                            <li key={decision.winner}>
+                                <Sentence
+                                    text={sentence(decision)}
+                                    resource={resource.id}
+                                    decision={decision}
+                                />
+                                {decision.entry && <code class="entry">{decision.entry}</code>}
+                            </li>
+                        ))}
+                        {own.length === 0 && operation.left_out && (
+                            <li>{operation.left_out.why}</li>
+                        )}
+                        {won.map((decision) => (
+                            <li key={decision.operation} class="won">
+                                It took the place of{' '}
+                                <a
+                                    class="op-link"
+                                    href={address({ id: resource.id, op: decision.operation, tab })}
+                                >
+                                    {decision.operation}
+                                </a>
+                                {decision.entry && <code class="entry">{decision.entry}</code>}
+                            </li>
+                        ))}
+                    </ul>
+                </section>
+            )}
+            <Replies operation={operation} sides={sides} />
+        </>
+    );
+}
+
+function Parent(props: { resource: Resource; parent: string; tab: Tab; known: boolean }) {
+    if (!props.known)
+        return (
+            <span class="parent mono muted" title="Forgotten: every site has what came of it">
+                {props.parent} (forgotten)
+            </span>
+        );
+    return (
+        <a
+            class="parent op-link"
+            href={address({ id: props.resource.id, op: props.parent, tab: props.tab })}
+        >
+            {props.parent}
+        </a>
+    );
+}
+
+function Code({ text }: { text: string }) {
+    return (
+        <div class="code">
+            <pre tabIndex={0}>{text}</pre>
+            <Copy text={text} />
+        </div>
+    );
+}
+
+function Files({ files }: { files: readonly FileSent[] }) {
+    if (files.length === 0) return null;
+    return (
+        <ul class="files">
+            {files.map((file) => (
+                <li key={file.name}>
+                    <span class="mono">{`{${file.name}}`}</span> {bytes(file.size)}{' '}
+                    <span class="mono muted hash" title={file.blob}>
+                        {file.blob.slice(0, 16)}…
+                    </span>
+                    <Copy text={file.blob} />
+                </li>
+            ))}
+        </ul>
+    );
+}
+
+function Request({ request }: { request: HttpRequest }) {
+    return (
+        <>
+            <Code text={`${request.method} ${request.path}`} />
+            <dl class="facts">
+                <dt>Service</dt>
+                <dd>{request.service}</dd>
+                {request.headers.map(({ name, value }) => (
+                    <>
+                        <dt class="mono">{name}</dt>
+                        <dd class="mono">{value}</dd>
+                    </>
+                ))}
+                {request.body && (
+                    <>
+                        <dt>Body</dt>
+                        <dd>
+                            <Files files={[request.body]} />
+                        </dd>
+                    </>
+                )}
+            </dl>
+        </>
+    );
+}
+
+const sameReply = (a: Reply, b: Reply): boolean =>
+    a.status === b.status &&
+    a.output === b.output &&
+    a.truncated === b.truncated &&
+    a.exit_code === b.exit_code &&
+    a.http_status === b.http_status &&
+    a.by === b.by;
+
+function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
+    const found = blocks(operation.replies, sameReply);
+    const waiting = sides
+        .filter(({ site }) => !(site in operation.replies))
+        .map(({ site }) => site);
+    const printed = new Set(
+        found.filter(({ printed }) => printed.status === 'OK').map(({ printed }) => printed.output),
+    );
+    return (
+        <section>
+            <h3>What the sites say</h3>
+            {printed.size > 1 && (
+                <p class="differ">
+                    <Icon name="unequal" /> The sites printed different things; compared with the
+                    first.
+                </p>
+            )}
+            <Outputs
+                blocks={found}
+                head={({ sites, printed }) => (
+                    <span
+                        class="reply-about"
+                        title={sites.map((site) => replied(site, printed).title).join('\n')}
+                    >
+                        <ReplyBadge status={printed.status} />
+                        <Ending reply={printed} />
+                        <Time at={printed.time} />
+                    </span>
+                )}
+            />
+            {waiting.length > 0 && <p class="muted">No word yet from {together(waiting)}.</p>}
+        </section>
+    );
+}
+
+function Ending({ reply }: { reply: Reply }) {
+    const words = [
+        reply.exit_code != null && reply.exit_code !== 0 && `exit code ${reply.exit_code}`,
+        reply.http_status != null && `HTTP ${reply.http_status}`,
+        reply.limit_ms != null && `time limit of ${reply.limit_ms / 1000} s`,
+        reply.of != null && `${reply.done ?? 0} of ${reply.of} steps`,
+        reply.by && `by ${reply.by}`,
+    ].filter(Boolean);
+    return words.length > 0 ? <span class="small">{words.join(', ')}</span> : null;
+}

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import type { ExplainedOperation, Reply, Resource } from '../../api/types';
+import { replied, rows, type Side } from './sides';
+
+const operation = (id: string, counts = true): ExplainedOperation => ({
+    id,
+    site: 'paris',
+    type: 'set',
+    time: '1970-01-01T00:00:00Z',
+    stamp: '0+0',
+    parents: [],
+    replaces: 'nothing',
+    summary: id,
+    counts,
+});
+
+const reply = (more: Partial<Reply>): Reply => ({
+    status: 'OK',
+    output: '',
+    truncated: false,
+    time: '1970-01-01T00:00:00Z',
+    ...more,
+});
+
+const lists = (list: string[]) => ({ list }) as Resource;
+
+const side = (site: string, list: string[] | null, here = false): Side => ({
+    site,
+    own: list && lists(list),
+    here,
+    asking: false,
+});
+
+const words = (sides: Side[], all: Record<string, Record<string, Reply>>, left: string[] = []) => {
+    const list = ['a', 'b', 'c'].filter((id) => !left.includes(id));
+    const operations = ['a', 'b', 'c'].map((id) => operation(id, list.includes(id)));
+    return rows(operations, list, sides, (id) => all[id]).map((row) => [
+        row.id,
+        row.standsOut ? '!' : '',
+        ...row.cells.map(
+            ({ place, word, movedFrom }) =>
+                `${place ?? '-'} ${word}${movedFrom ? ` (${movedFrom} here)` : ''}`,
+        ),
+    ]);
+};
+
+test('all agree: nothing stands out', () => {
+    const ok = { paris: reply({}), lyon: reply({}) };
+    const sides = [side('paris', ['a', 'b', 'c'], true), side('lyon', ['a', 'b', 'c'])];
+    expect(words(sides, { a: ok, b: ok, c: ok })).toEqual([
+        ['a', '', '1 OK', '1 OK'],
+        ['b', '', '2 OK', '2 OK'],
+        ['c', '', '3 OK', '3 OK'],
+    ]);
+});
+
+test('another order, a missing one, one to run and one that only the other has', () => {
+    const ok = { paris: reply({}), lyon: reply({}) };
+    const sides = [side('paris', ['a', 'b', 'c'], true), side('lyon', ['b', 'a', 'x'])];
+    expect(words(sides, { a: ok, b: ok, c: { paris: reply({}) } })).toEqual([
+        ['a', '', '1 OK', '2 OK'],
+        ['b', '!', '2 OK', '1 OK (2 here)'],
+        ['c', '!', '3 OK', '- not there yet'],
+        ['x', '!', '- ', '3 has it'],
+    ]);
+});
+
+test('of a site that cannot be asked only what was heard is said', () => {
+    const sides = [side('paris', ['a', 'c'], true), side('lyon', null)];
+    const ok = reply({});
+    const superseded = reply({ status: 'SUPERSEDED', by: 'a' });
+    expect(words(sides, { a: { paris: ok, lyon: ok }, b: { paris: superseded } }, ['b'])).toEqual([
+        ['a', '', '1 OK', '- OK'],
+        ['b', '', '- superseded', '- not heard'],
+        ['c', '!', '2 to run', '- not heard'],
+    ]);
+});
+
+test.each([
+    [{ status: 'KO', exit_code: 7 }, 'KO 7', 'It failed at lyon with exit code 7'],
+    [{ status: 'KO', http_status: 503 }, 'KO 503', 'It failed at lyon with HTTP status 503'],
+    [
+        { status: 'KO', limit_ms: 1500 },
+        'KO',
+        'It failed at lyon: it ran into its time limit of 1.5 s',
+    ],
+    [
+        { status: 'PARTIAL', done: 2, of: 5 },
+        '2 of 5',
+        'It failed whole at lyon; 2 of 5 of its smaller steps succeeded',
+    ],
+    [
+        { status: 'SUPERSEDED', by: 'x' },
+        'superseded',
+        'It does not apply at lyon: x took its place',
+    ],
+] as [Partial<Reply>, string, string][])('%j is said as %s', (more, word, title) => {
+    expect(replied('lyon', reply(more))).toMatchObject({ word, title });
+});

@@ -1,0 +1,318 @@
+// Side by side: a row per operation, a column per site.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Explanation, Resource } from '../../api/types';
+import { plural, together } from '../../format';
+import { sites } from '../../live';
+import { Button, Icon, SiteName, Time, type IconName, type Tone } from '../../parts';
+import { useOperations } from './data';
+import { shownPart } from './order';
+import { address } from './places';
+import { rows, type Cell, type CellKind, type Row, type Side } from './sides';
+
+/** So many rows are in the page at once. */
+const PART = 60;
+
+type Props = {
+    resource: Resource;
+    explanation: Explanation;
+    sides: readonly Side[];
+    op: string | null;
+};
+
+export function SideBySide({ resource, explanation, sides, op }: Props) {
+    const total = explanation.operations.map(({ id }) => id);
+    const [from, setFrom] = useState<number | null>(() => {
+        const chosen = op ? total.indexOf(op) : -1;
+        return chosen >= 0 && chosen < total.length - PART ? Math.max(0, chosen - PART / 2) : null;
+    });
+    const [start, end] = shownPart(total.length, PART, from);
+    const operations = useOperations(resource.id, total, start, end - start);
+    const all = rows(
+        explanation.operations,
+        explanation.list,
+        sides,
+        (id) => operations.get(id)?.replies,
+    );
+    const shown = end === total.length ? all.slice(start) : all.slice(start, end);
+    const frame = useFollowingTheEnd(end === total.length ? total.length : null, op);
+    const older = start > 0;
+    const newer = end < total.length;
+    return (
+        <section class="sides" aria-label="Operations side by side">
+            <Verdict all={all} sides={sides} resource={resource} />
+            {older && (
+                <Turn
+                    word={`${plural(start, 'older operation')}…`}
+                    onClick={() => setFrom(Math.max(0, start - PART))}
+                />
+            )}
+            <div
+                ref={frame}
+                class="sides-scroll card"
+                tabIndex={0}
+                role="group"
+                aria-label="Table, scrolls in itself"
+            >
+                <table class="sides-table">
+                    <thead>
+                        <tr>
+                            <th scope="col">Operation</th>
+                            {sides.map((side) => (
+                                <Head key={side.site} side={side} />
+                            ))}
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {shown.map((row) => (
+                            <Line
+                                key={row.id}
+                                row={row}
+                                sides={sides}
+                                loaded={!row.operation || operations.has(row.id)}
+                                resource={resource.id}
+                                chosen={row.id === op}
+                            />
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+            {newer && (
+                <Turn
+                    word={`${plural(total.length - end, 'newer operation')}…`}
+                    onClick={() => setFrom(start + 2 * PART >= total.length ? null : start + PART)}
+                />
+            )}
+        </section>
+    );
+}
+
+/**
+ * The newest stand at the end, so that is where one begins, and stays unless one has scrolled away;
+ * whoever came for one operation begins there.
+ */
+function useFollowingTheEnd(count: number | null, op: string | null) {
+    const frame = useRef<HTMLDivElement>(null);
+    const atEnd = useRef(true);
+    useEffect(() => {
+        const element = frame.current;
+        if (!element) return;
+        const chosen = op && element.querySelector<HTMLElement>('tr.chosen');
+        if (chosen) element.scrollTop = chosen.offsetTop - element.clientHeight / 2;
+        const look = () => {
+            const left = element.scrollHeight - element.scrollTop - element.clientHeight;
+            atEnd.current = left < 40;
+        };
+        if (chosen) look();
+        element.addEventListener('scroll', look);
+        return () => element.removeEventListener('scroll', look);
+    }, []);
+    useEffect(() => {
+        const element = frame.current;
+        if (element && count !== null && atEnd.current) element.scrollTop = element.scrollHeight;
+    }, [count]);
+    return frame;
+}
+
+function Turn({ word, onClick }: { word: string; onClick: () => void }) {
+    return (
+        <p class="sides-turn">
+            <Button kind="quiet" small onClick={onClick}>
+                {word}
+            </Button>
+        </p>
+    );
+}
+
+/** The whole table in a sentence. */
+function Verdict({
+    all,
+    sides,
+    resource,
+}: {
+    all: readonly Row[];
+    sides: readonly Side[];
+    resource: Resource;
+}) {
+    const others = sides.filter((side) => !side.here);
+    const asked = others.filter((side) => side.own);
+    const silent = others.filter((side) => !side.own && !side.asking).map(({ site }) => site);
+    const having = (wanted: (cell: Cell) => boolean) =>
+        all.filter((row) => row.operation && row.cells.some(wanted)).length;
+    const moved = having((cell) => cell.movedFrom !== null);
+    const missing = having((cell) => cell.kind === 'unknown-there');
+    const findings = [
+        resource.errors > 0 && `${plural(resource.errors, 'operation')} did not go well somewhere`,
+        moved > 0 && `${plural(moved, 'operation')} in another order`,
+        missing > 0 && `${plural(missing, 'operation')} not everywhere yet`,
+        silent.length > 0 && `${together(silent)} not heard: shown as last known here`,
+    ].filter((finding) => typeof finding === 'string');
+    if (others.some((side) => side.asking))
+        return <p class="verdict muted">Asking the other sites…</p>;
+    if (findings.length === 0)
+        return (
+            <p class="verdict good">
+                <Icon name="check" />
+                {asked.length > 0
+                    ? `All ${sides.length} sites run the same operations in the same order.`
+                    : 'Nothing stands out.'}
+            </p>
+        );
+    return (
+        <p class="verdict notable">
+            <Icon name="warning" />
+            {findings.join(' · ')}
+        </p>
+    );
+}
+
+function Head({ side }: { side: Side }) {
+    const known = sites.value?.sites.find(({ site }) => site === side.site);
+    const silent = !side.own && !side.asking;
+    return (
+        <th scope="col" class={silent ? 'silent' : undefined}>
+            <SiteName site={side.site} />
+            <span class="head-note">
+                {side.here && 'this site'}
+                {side.asking && 'asking…'}
+                {silent &&
+                    (known?.state === 'up' ? (
+                        'did not answer; as last known here'
+                    ) : known?.since ? (
+                        <>
+                            not heard since <Time at={known.since} />; as last known here
+                        </>
+                    ) : (
+                        'not heard; as last known here'
+                    ))}
+                {!side.here && side.own && <Doing own={side.own} />}
+            </span>
+        </th>
+    );
+}
+
+function Doing({ own }: { own: Resource }) {
+    if (own.health) return <b class="word-bad">diverged</b>;
+    if (own.progress === 'awaits-operator') return <b class="word-doubt">waits for you</b>;
+    if (own.progress === 'running') return <>runs</>;
+    return <>{plural(own.list.length, 'operation')}</>;
+}
+
+type LineProps = {
+    row: Row;
+    sides: readonly Side[];
+    loaded: boolean;
+    resource: string;
+    chosen: boolean;
+};
+
+function Line({ row, sides, loaded, resource, chosen }: LineProps) {
+    const { operation } = row;
+    const classes = [
+        !operation?.counts && 'set-back',
+        row.standsOut && loaded && 'stands-out',
+        chosen && 'chosen',
+    ];
+    return (
+        <tr class={classes.filter(Boolean).join(' ')}>
+            <th scope="row">
+                <div class="row-head">
+                    <span class="row-place">{row.place ?? '–'}</span>
+                    {operation ? (
+                        <span class="row-text">
+                            <a
+                                class="row-summary"
+                                data-op={row.id}
+                                href={address({ id: resource, op: row.id, tab: 'sides' })}
+                                aria-current={chosen ? 'true' : undefined}
+                            >
+                                <span class="type">{operation.type}</span>
+                                <span class="what">{operation.summary}</span>
+                            </a>
+                            <span class="row-about">
+                                <span class="mono">{row.id}</span> · <Time at={operation.time} />
+                                {operation.replaces === 'force' && (
+                                    <b class="word-bad"> · forced</b>
+                                )}
+                            </span>
+                            {operation.left_out && (
+                                <span class="row-about">
+                                    {operation.left_out.by ? (
+                                        <>
+                                            superseded by{' '}
+                                            <a
+                                                class="mono above"
+                                                href={address({
+                                                    id: resource,
+                                                    op: operation.left_out.by,
+                                                    tab: 'sides',
+                                                })}
+                                            >
+                                                {operation.left_out.by}
+                                            </a>
+                                        </>
+                                    ) : (
+                                        operation.left_out.why
+                                    )}
+                                </span>
+                            )}
+                        </span>
+                    ) : (
+                        <span class="row-text">
+                            <span class="mono">{row.id}</span>
+                            <span class="row-about">not known here yet</span>
+                        </span>
+                    )}
+                </div>
+            </th>
+            {row.cells.map((cell, index) => (
+                <Said
+                    key={sides[index]?.site}
+                    cell={cell}
+                    loaded={loaded && !sides[index]?.asking}
+                    silent={!sides[index]?.own && !sides[index]?.asking}
+                />
+            ))}
+        </tr>
+    );
+}
+
+const LOOKS: Record<CellKind, { icon: IconName | null; tone: Tone | 'none' }> = {
+    ok: { icon: 'check', tone: 'ok' },
+    failed: { icon: 'cross', tone: 'bad' },
+    partial: { icon: 'half', tone: 'warn' },
+    superseded: { icon: 'over', tone: 'none' },
+    doubt: { icon: 'question', tone: 'doubt' },
+    pending: { icon: 'clock', tone: 'info' },
+    'unknown-there': { icon: 'cut', tone: 'warn' },
+    unheard: { icon: 'question', tone: 'off' },
+    nothing: { icon: null, tone: 'none' },
+};
+
+function Said({ cell, loaded, silent }: { cell: Cell; loaded: boolean; silent: boolean }) {
+    if (!loaded)
+        return (
+            <td>
+                <span class="skeleton cell-skeleton" />
+            </td>
+        );
+    const { icon, tone } = LOOKS[cell.kind];
+    return (
+        <td class={silent ? 'silent' : undefined} title={cell.title}>
+            <span class={`cell cell-${tone}`}>
+                {icon && <Icon name={icon} />}
+                <span class="cell-word">{cell.word || '–'}</span>
+                {cell.place !== null && cell.movedFrom === null && (
+                    <span class="cell-place">
+                        <span class="hidden">, number </span>
+                        {cell.place}
+                    </span>
+                )}
+            </span>
+            {cell.movedFrom !== null && (
+                <span class="cell-moved">
+                    ↕ runs as {cell.place}, here as {cell.movedFrom}
+                </span>
+            )}
+        </td>
+    );
+}

@@ -1,0 +1,252 @@
+// All resources: searched, filtered, and as long as it takes.
+import './resources.css';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ResourceState, Sites, Summary } from '../../api/types';
+import { count, plural } from '../../format';
+import { announce, sites, summary } from '../../live';
+import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES } from '../../parts';
+import { go, href, type Texts } from '../../route';
+import { filterOf, isEmpty, queryOf, type Filter } from './filter';
+import { useListing } from './listing';
+import { Table } from './table';
+
+export default function Resources({ query }: { query: Texts }) {
+    const filter = filterOf(query);
+    const moved = useRef(0);
+    const listing = useListing(filter, (rows) => (moved.current += rows));
+    const { rows, current, loading, problem } = listing;
+    const found = rows.list.length;
+    const isDone = current && rows.next === null;
+
+    useEffect(() => {
+        if (isDone && !isEmpty(filter)) announce(`${plural(found, 'resource')} found`);
+    }, [isDone, query]);
+
+    return (
+        <>
+            <div class="resources-head">
+                <h1>Resources</h1>
+                <p class="muted num">{howMany(filter, found, isDone, summary.value)}</p>
+                <a class="button primary" href={href({ name: 'new' })}>
+                    <Icon name="plus" />
+                    New resource
+                </a>
+            </div>
+            <div class="filters">
+                <Search filter={filter} />
+                <Selects filter={filter} sites={sites.value} summary={summary.value} />
+            </div>
+            <StateChips filter={filter} summary={summary.value} />
+            {problem && <Problem of={problem} retry={listing.retry} />}
+            {found > 0 && <Table listing={listing} moved={moved} />}
+            {found === 0 && isDone && !problem && <NothingFound filter={filter} />}
+            {loading && (
+                <Loading
+                    what={
+                        rows.next !== null && !isEmpty(filter)
+                            ? `Searching… looked at everything up to ${rows.next}`
+                            : found > 0
+                              ? 'Loading more…'
+                              : 'Loading resources…'
+                    }
+                />
+            )}
+        </>
+    );
+}
+
+function howMany(filter: Filter, found: number, isDone: boolean, summary: Summary | null): string {
+    if (isDone) return plural(found, 'resource');
+    if (isEmpty(filter) && summary) return plural(summary.resources, 'resource');
+    return found > 0 ? `${count(found)} found so far` : '';
+}
+
+function to(filter: Filter, change: Partial<Filter>): Texts {
+    return queryOf({ ...filter, ...change });
+}
+
+const TYPING_MS = 200;
+
+function Search({ filter }: { filter: Filter }) {
+    const [text, setText] = useState(filter.q);
+    const input = useRef<HTMLInputElement>(null);
+    const said = useRef(filter.q);
+
+    // The address may change by other means than by typing here.
+    useEffect(() => {
+        if (filter.q !== said.current) setText(filter.q);
+        said.current = filter.q;
+    }, [filter.q]);
+
+    useEffect(() => {
+        if (text === filter.q) return;
+        const timer = setTimeout(() => {
+            said.current = text;
+            go({ name: 'resources', query: to(filter, { q: text }) }, { replace: true });
+        }, TYPING_MS);
+        return () => clearTimeout(timer);
+    }, [text]);
+
+    useEffect(() => {
+        const focus = (event: KeyboardEvent) => {
+            const at = event.target as HTMLElement;
+            const isTyping = at.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
+            if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey) return;
+            event.preventDefault();
+            input.current?.focus();
+            input.current?.select();
+        };
+        document.addEventListener('keydown', focus);
+        return () => document.removeEventListener('keydown', focus);
+    }, []);
+
+    const isCross = text.startsWith('cross-');
+    return (
+        <form
+            class="search"
+            role="search"
+            onSubmit={(event) => {
+                event.preventDefault();
+                if (isCross) go({ name: 'cross', id: text.trim() });
+            }}
+        >
+            <Icon name="search" />
+            <input
+                ref={input}
+                class="input"
+                type="search"
+                aria-label="Search by name"
+                placeholder="Search by name"
+                autocomplete="off"
+                spellcheck={false}
+                value={text}
+                onInput={(event) => setText(event.currentTarget.value)}
+            />
+            <kbd aria-hidden="true">/</kbd>
+            {isCross && (
+                <p class="search-offer small">
+                    This is the id of one resource over several sites:{' '}
+                    <a href={href({ name: 'cross', id: text.trim() })}>show its parts</a> (Enter)
+                </p>
+            )}
+        </form>
+    );
+}
+
+interface SelectsProps {
+    filter: Filter;
+    sites: Sites | null;
+    summary: Summary | null;
+}
+
+function Selects({ filter, sites, summary }: SelectsProps) {
+    const names = sites?.sites.map((site) => site.site) ?? [];
+    return (
+        <>
+            <Select
+                label="Site"
+                all="All sites"
+                value={filter.site}
+                options={names}
+                onPick={(site) => go({ name: 'resources', query: to(filter, { site }) })}
+            />
+            <Select
+                label="Type of operation"
+                all="All types"
+                value={filter.type}
+                options={summary?.types ?? []}
+                onPick={(type) => go({ name: 'resources', query: to(filter, { type }) })}
+            />
+        </>
+    );
+}
+
+interface SelectProps {
+    label: string;
+    all: string;
+    value: string | null;
+    options: string[];
+    onPick: (value: string | null) => void;
+}
+
+function Select({ label, all, value, options, onPick }: SelectProps) {
+    const shown = value && !options.includes(value) ? [value, ...options] : options;
+    return (
+        <select
+            class={value ? 'input chosen' : 'input'}
+            aria-label={label}
+            value={value ?? ''}
+            onChange={(event) => onPick(event.currentTarget.value || null)}
+        >
+            <option value="">{all}</option>
+            {shown.map((option) => (
+                <option key={option} value={option}>
+                    {option}
+                </option>
+            ))}
+        </select>
+    );
+}
+
+const STATES = Object.keys(RESOURCE_STATES) as ResourceState[];
+
+function StateChips({ filter, summary }: { filter: Filter; summary: Summary | null }) {
+    return (
+        <nav class="state-chips" aria-label="Filter by state">
+            <a
+                class="chip"
+                href={href({ name: 'resources', query: to(filter, { state: null }) })}
+                aria-current={filter.state === null ? 'true' : undefined}
+            >
+                All
+                {summary && <span class="num"> {count(summary.resources)}</span>}
+            </a>
+            {STATES.map((state) => {
+                const { tone, icon, word, means } = RESOURCE_STATES[state];
+                const many = summary?.by_state[state] ?? 0;
+                return (
+                    <a
+                        key={state}
+                        class={`chip ${many > 0 ? tone : 'none'}`}
+                        href={href({ name: 'resources', query: to(filter, { state }) })}
+                        aria-current={filter.state === state ? 'true' : undefined}
+                        title={means}
+                    >
+                        <Icon name={icon} />
+                        {word}
+                        {summary && <span class="num"> {count(many)}</span>}
+                    </a>
+                );
+            })}
+        </nav>
+    );
+}
+
+function NothingFound({ filter }: { filter: Filter }) {
+    if (isEmpty(filter)) {
+        return (
+            <div class="card">
+                <Empty
+                    title="No resources yet"
+                    hint="A resource is whatever operations change: a file, a key, an image."
+                >
+                    <a class="button primary" href={href({ name: 'new' })}>
+                        <Icon name="plus" />
+                        Make the first one
+                    </a>
+                </Empty>
+            </div>
+        );
+    }
+    return (
+        <div class="card">
+            <Empty
+                icon="search"
+                title="Nothing matches"
+                hint="Names are searched as you write them, capitals too."
+            >
+                <Button onClick={() => go({ name: 'resources' })}>Show all resources</Button>
+            </Empty>
+        </div>
+    );
+}

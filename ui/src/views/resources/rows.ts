@@ -1,0 +1,68 @@
+// The part of the list that is loaded: in order of name, growing at its end, changed in place.
+import type { Page, ResourceSummary } from '../../api/types';
+
+export interface Rows {
+    list: readonly ResourceSummary[];
+    /** Where the next page begins; null if all is here. */
+    next: string | null;
+}
+
+export const NO_ROWS: Rows = { list: [], next: null };
+
+export function appended(rows: Rows, page: Page<ResourceSummary>): Rows {
+    return { list: [...rows.list, ...page.items], next: page.next ?? null };
+}
+
+/** Where a name stands, or would stand. */
+export function placeOf(
+    list: readonly ResourceSummary[],
+    id: string,
+): { at: number; found: boolean } {
+    let [low, high] = [0, list.length];
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (list[middle]!.id < id) low = middle + 1;
+        else high = middle;
+    }
+    return { at: low, found: list[low]?.id === id };
+}
+
+/** Whether a name belongs to what was looked through so far. What comes after is still to be loaded. */
+export function isReached(rows: Rows, id: string): boolean {
+    return rows.next === null || id <= rows.next;
+}
+
+export interface Update {
+    /** As they are now. */
+    now: ResourceSummary[];
+    /** Those that are no more. */
+    gone: string[];
+}
+
+/** The rows with what is known of some of them now; `above` says by how many rows others moved down. */
+export function updated(
+    rows: Rows,
+    { now, gone }: Update,
+    firstVisible: number,
+): { rows: Rows; above: number } {
+    const list = [...rows.list];
+    let above = 0;
+    // At the very top of the list, what is new is to be seen.
+    const isAbove = (at: number) => firstVisible > 0 && at <= firstVisible + above;
+    for (const one of now) {
+        const { at, found } = placeOf(list, one.id);
+        if (found) {
+            list[at] = one;
+        } else if (isReached(rows, one.id)) {
+            list.splice(at, 0, one);
+            if (isAbove(at)) above += 1;
+        }
+    }
+    for (const id of gone) {
+        const { at, found } = placeOf(list, id);
+        if (!found) continue;
+        list.splice(at, 1);
+        if (at < firstVisible + above) above -= 1;
+    }
+    return { rows: { ...rows, list }, above };
+}

@@ -1,0 +1,129 @@
+import { expect, mendedAfterwards, test, until } from '../stage';
+
+mendedAfterwards();
+
+const FAILS_AT_SITE3 = 'if pwd | grep -q site3; then echo no room; exit 7; fi';
+
+test('a resource is created with a profile', async ({ page, demo, open, own }) => {
+    await open('#/new');
+    await page.getByLabel('Name').fill(own);
+    await page.getByRole('radio', { name: /^file/ }).check();
+    await page.getByLabel('Type', { exact: true }).fill('set');
+    await page.getByLabel('Command', { exact: true }).fill(`echo made > ${own}.txt`);
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await page.getByRole('button', { name: `Go to ${own}` }).click();
+    await expect(page.getByRole('heading', { level: 1, name: own })).toBeVisible();
+    await demo.converges(own);
+    expect(demo.file('site3', `${own}.txt`)).toBe('made\n');
+    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+});
+
+test('a form that lacks something says what, and does not hand it in', async ({ page, open }) => {
+    await open('#/new');
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await expect(page.getByText('Give it a name.')).toBeVisible();
+    await expect(page.getByLabel('Name')).toBeFocused();
+});
+
+test('an operation is run, with a known type offered', async ({ page, demo, open, own }) => {
+    await demo.creates(own);
+    await open(`#/resources/${own}`);
+    await page.getByRole('button', { name: 'Run an operation' }).click();
+    const dialog = page.getByRole('dialog', { name: `Run an operation on ${own}` });
+    await dialog.getByRole('button', { name: 'add', exact: true }).click();
+    await dialog.getByLabel('Command', { exact: true }).fill(`echo more >> ${own}.txt`);
+    await dialog.getByRole('button', { name: 'Run it' }).click();
+    for (const { name } of demo.sites) {
+        await expect(dialog.getByRole('listitem').filter({ hasText: name })).toContainText('OK');
+    }
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await expect(page.getByRole('row').filter({ hasText: 'echo more' })).toBeVisible();
+    expect(demo.file('site2', `${own}.txt`)).toBe('hello\nmore\n');
+});
+
+test('an operation that fails says so, site by site, and a forced one sets it right', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own);
+    await demo.does('site2', own, { type: 'add', command: FAILS_AT_SITE3 });
+    await open(`#/resources/${own}`);
+    await expect(page.getByRole('row').filter({ hasText: 'exit 7' })).toContainText('KO 7');
+    await expect(page.getByText('Error', { exact: true })).toBeVisible();
+
+    await page.getByRole('button', { name: 'Force' }).click();
+    const dialog = page.getByRole('dialog', { name: `Force ${own}` });
+    const act = dialog.getByRole('button', { name: 'Force it' });
+    await dialog.getByLabel('Type', { exact: true }).fill('set');
+    await dialog.getByLabel('Command', { exact: true }).fill(`echo right > ${own}.txt`);
+    await expect(act, 'who forces has to be sure').toBeDisabled();
+    await dialog.getByRole('checkbox', { name: 'Yes, replace everything before it' }).check();
+    await act.click();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    expect(demo.file('site3', `${own}.txt`)).toBe('right\n');
+});
+
+test('a resource is deleted, once its name was typed', async ({ page, demo, open, own }) => {
+    await demo.creates(own);
+    await open(`#/resources/${own}`);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog', { name: `Delete ${own}` });
+    const act = dialog.getByRole('button', { name: 'Delete it everywhere' });
+    await expect(act).toBeDisabled();
+    await dialog.getByLabel('Cleaning command').fill(`rm ${own}.txt`);
+    await dialog.getByLabel(`Type ${own} to confirm`).fill(own);
+    await act.click();
+    await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await expect(page.getByText('Deleted', { exact: true })).toBeVisible();
+    await until('the file is gone', async () => demo.file('site3', `${own}.txt`) === '');
+});
+
+test('what the sites show differently is marked', async ({ page, demo, open, own }) => {
+    await demo.creates(own);
+    await open(`#/resources/${own}?act=look`);
+    const dialog = page.getByRole('dialog', { name: `Look at ${own}` });
+    await dialog.getByLabel('Command').fill(`cat ${own}.txt`);
+    await dialog.getByRole('button', { name: 'Look' }).click();
+    await expect(dialog.getByText('All 3 sites show the same.')).toBeVisible();
+    await dialog.getByLabel('Command').fill(`cat ${own}.txt; pwd | grep -o 'site[0-9]'`);
+    await dialog.getByRole('button', { name: 'Look' }).click();
+    const answer = dialog.getByRole('region', { name: 'What the sites show' });
+    await expect(answer.getByText('The sites differ.')).toBeVisible();
+    await expect(answer).toContainText('only here: site2');
+});
+
+test('what was in doubt after a power cut is settled from another site’s page', async ({
+    page,
+    demo,
+    open,
+    own,
+    manners,
+}) => {
+    manners.allow(/status of 50[24]/);
+    // Nothing in the list overwrites, so the site cannot simply start again from there.
+    await demo.creates(own, { type: 'add', command: `echo hello >> ${own}.txt` });
+    await demo.converges(own);
+    // The first run at site2 waits for ever; the second, after the operator's word, is quick.
+    const slow =
+        `if pwd | grep -q site2 && ! test -e ${own}.begun; then echo > ${own}.begun; sleep 600; fi; ` +
+        `echo late >> ${own}.txt`;
+    const doubtful = await demo.does('site1', own, { type: 'add', command: slow, wait: 'local' });
+    await until('it runs at site2', async () => demo.file('site2', `${own}.begun`) !== '');
+    await demo.order('stop', 'site2');
+    await demo.order('start', 'site2');
+
+    await open(`#/resources/${own}`);
+    const callout = page.getByRole('region', { name: /In doubt at site2/ });
+    await callout.getByRole('button', { name: 'Decide…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'In doubt at site2' });
+    await expect(dialog).toContainText(doubtful);
+    await dialog.getByRole('radio', { name: /Run it again/ }).check();
+    await dialog.getByRole('button', { name: 'Run it again at site2' }).click();
+    await expect(callout).toBeHidden();
+    await demo.converges(own);
+    expect(demo.file('site2', `${own}.txt`)).toBe('hello\nlate\n');
+    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+});

@@ -1,0 +1,81 @@
+import type { Locator, Page } from '@playwright/test';
+import { expect, test } from '../stage';
+
+/** Goes there as someone without a mouse does. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+    await expect(target).toBeVisible();
+    for (let press = 0; press < 120; press += 1) {
+        if (await target.evaluate((element) => element === document.activeElement)) return;
+        await page.keyboard.press('Tab');
+    }
+    throw new Error(`the Tab key does not lead to ${target}`);
+}
+
+test('everything can be reached and done without a mouse', async ({ page, demo, open, own }) => {
+    await demo.creates(own);
+    await demo.does('site1', own, { type: 'add', command: `echo more >> ${own}.txt` });
+    await open('#/');
+    await page.keyboard.press('Tab');
+    await expect(page.getByRole('link', { name: 'Skip to content' })).toBeFocused();
+    await page.keyboard.press('Enter');
+    await expect(page.locator('main')).toBeFocused();
+
+    await page.reload();
+    await tabTo(
+        page,
+        page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Resources' }),
+    );
+    await page.keyboard.press('Enter');
+    const search = page.getByRole('searchbox');
+    await tabTo(page, search);
+    await page.keyboard.type(own);
+    await tabTo(page, page.getByRole('main').getByRole('link', { name: own }).first());
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('heading', { level: 1, name: own })).toBeVisible();
+
+    const run = page.getByRole('button', { name: 'Run an operation' });
+    await tabTo(page, run);
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await expect(dialog).toBeVisible();
+    await tabTo(page, dialog.getByLabel('Type', { exact: true }));
+    await page.keyboard.type('add');
+    await tabTo(page, dialog.getByLabel('Command', { exact: true }));
+    await page.keyboard.type(`echo by hand >> ${own}.txt`);
+    await tabTo(page, dialog.getByRole('button', { name: 'Run it' }));
+    await page.keyboard.press('Enter');
+    await expect(dialog.getByRole('listitem').filter({ hasText: 'site3' })).toContainText('OK');
+    await page.keyboard.press('Escape');
+    await expect(dialog).toBeHidden();
+    await expect(run, 'the focus is given back').toBeFocused();
+
+    const sides = page.getByRole('tab', { name: 'Side by side' });
+    await tabTo(page, sides);
+    await page.keyboard.press('ArrowRight');
+    await expect(page.getByRole('tab', { name: 'History' })).toBeFocused();
+    const history = page.getByRole('region', { name: 'History as a graph' });
+    await tabTo(page, history.locator('[data-op][tabindex="0"]'));
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeHidden();
+});
+
+test('what has the focus is seen to have it', async ({ page, open, gallery }) => {
+    await open(`#/resources/${gallery.conflict}`);
+    await expect(page.getByRole('heading', { name: gallery.conflict })).toBeVisible();
+    const unseen: string[] = [];
+    for (let press = 0; press < 30; press += 1) {
+        await page.keyboard.press('Tab');
+        const bare = await page.evaluate(() => {
+            const element = document.activeElement;
+            if (!element || element === document.body) return null;
+            const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
+            const isSeen =
+                (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
+            return isSeen ? null : element.outerHTML.slice(0, 120);
+        });
+        if (bare) unseen.push(bare);
+    }
+    expect(unseen).toEqual([]);
+});
