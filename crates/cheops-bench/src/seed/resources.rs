@@ -109,10 +109,10 @@ impl Resource {
                 self.does(mesh, 1, &self.next, "earlier");
                 self.does(mesh, 0, &self.next, "later");
             }
-            Fate::Fine if self.n % 3 == 0 => {}
+            Fate::Fine if self.n.is_multiple_of(3) => {}
             Fate::Fine => {
                 self.does(mesh, last, &self.next, "change");
-                if self.n % 7 == 0 {
+                if self.n.is_multiple_of(7) {
                     self.does(mesh, 0, &self.first, "meet");
                 }
             }

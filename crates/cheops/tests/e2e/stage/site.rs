@@ -102,7 +102,7 @@ impl Site {
     /// All operations of a resource, page by page.
     pub(crate) async fn operations(&self, id: &str) -> Vec<Operation> {
         let mut operations = Vec::new();
-        let mut cursor = Cursor { limit: Some(1000), after: None };
+        let mut cursor = Cursor { limit: Some(1000), ..Cursor::default() };
         loop {
             let page = self.client.operations(id, &cursor).await.unwrap();
             operations.extend(page.items);
