@@ -126,8 +126,7 @@ test-browser: ui ## the page in a real browser, with real agents; ARGS='-g matri
 	cd ui && CHEOPS_BIN="$(BUILT)/debug/cheops" npm run --silent test:browser -- --project=stories $(ARGS)
 
 .PHONY: screenshots
-screenshots: ui ## the pictures of the page in docs/images, anew
-	@scripts/setup
+screenshots: setup ui ## the pictures of the page in docs/images, anew
 	$(CARGO) build --release --locked -p cheops
 	$(call heading,screenshots)
 	cd ui && CHEOPS_BIN="$(BUILT)/release/cheops" npm run --silent screenshots

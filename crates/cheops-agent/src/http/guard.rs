@@ -1,16 +1,20 @@
 //! Who may ask. The API runs commands, so a page in a browser on the same machine must not be able
-//! to use it: neither by a form that posts here from elsewhere, nor by a name that suddenly means
-//! this machine. Programs send neither `Origin` nor a strange `Host`.
+//! to use it: neither by a form that posts here from elsewhere, nor by an address that it shows as a
+//! picture, nor by a name that suddenly means this machine. Programs send neither `Origin` nor
+//! `Sec-Fetch-Site` nor a strange `Host`.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::header::{HOST, HeaderName, ORIGIN};
+use http::{HeaderMap, HeaderValue};
 
 use super::refusal::Refused;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// What is known of the address served.
 #[derive(Debug, Clone)]
@@ -25,13 +29,22 @@ impl Guard {
 
     fn admits(&self, headers: &HeaderMap) -> Result<(), Refused> {
         // What cannot be read is nobody's.
-        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        let readable = |value: &HeaderValue| value.to_str().unwrap_or("?").to_owned();
+        let text = |name| headers.get(name).map(readable);
         let host = text(HOST).unwrap_or_default();
+        let host = host.as_str();
         // On loopback only its own names can be meant; elsewhere any name may be this machine's.
         if self.loopback && !host.is_empty() && !is_local(host) {
             return Err(Refused::forbidden(format!(
                 "this API listens on loopback only, and `{host}` is not a name of it"
             )));
+        }
+        // A picture or a script of another page says no origin, but browsers say whose it is.
+        // To follow a link to the agent's own page is another matter.
+        let from_elsewhere =
+            matches!(text(SEC_FETCH_SITE).as_deref(), Some("cross-site" | "same-site"));
+        if from_elsewhere && text(SEC_FETCH_MODE).as_deref() != Some("navigate") {
+            return Err(Refused::forbidden("a page of another origin may not use this API"));
         }
         let Some(origin) = text(ORIGIN) else { return Ok(()) };
         let same = origin.split_once("://").is_some_and(|(_, rest)| rest == host);
@@ -39,7 +52,9 @@ impl Guard {
         if same && is_local(host) {
             return Ok(());
         }
-        Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")))
+        Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")).hint(
+            "open the agent's page by its IP address, or by a proxy that says the same to the agent",
+        ))
     }
 }
 
@@ -80,6 +95,23 @@ mod tests {
         assert!(guard.admits(&headers).is_ok(), "a program may");
         headers.insert(ORIGIN, "http://agent.example:8079".parse().unwrap());
         assert!(guard.admits(&headers).is_err());
+    }
+
+    #[test]
+    fn other_pages_may_show_a_link_to_the_page_and_no_more() {
+        let guard = Guard::new("127.0.0.1:8079".parse().unwrap());
+        let admits = |site: &'static str, mode: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static("127.0.0.1:8079"));
+            headers.insert(SEC_FETCH_SITE, HeaderValue::from_static(site));
+            headers.insert(SEC_FETCH_MODE, HeaderValue::from_static(mode));
+            guard.admits(&headers).is_ok()
+        };
+        assert!(admits("none", "navigate"), "typed");
+        assert!(admits("same-origin", "cors"), "the agent's own page");
+        assert!(admits("cross-site", "navigate"), "a link");
+        assert!(!admits("cross-site", "no-cors"), "a picture");
+        assert!(!admits("same-site", "no-cors"), "a page of another port");
     }
 
     #[test]

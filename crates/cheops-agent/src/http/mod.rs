@@ -110,7 +110,7 @@ pub(crate) fn router(api: Shared) -> Router {
         .with_state(api)
 }
 
-/// What other agents may pass on: what is about one resource, and nothing else.
+/// What other agents may pass on: what is about one resource or the sites, and nothing else.
 pub(crate) fn router_for_peers(api: Shared) -> Router {
     Router::new()
         .route(paths::SITES, get(read::sites))

@@ -61,10 +61,12 @@ impl Refused {
     pub(super) fn too_late(site: &SiteId) -> Self {
         let detail = format!("site `{site}` did not answer in time");
         Self::new(StatusCode::GATEWAY_TIMEOUT, "the site did not answer", detail)
+            .hint("what was asked for may have happened there: look again when it is heard")
     }
 
     pub(super) fn demo_is_away(why: &str) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "the demo cannot be reached", why)
+            .hint("does `cheops demo` still run in its terminal?")
     }
 
     pub(super) fn too_large(detail: impl Into<String>) -> Self {

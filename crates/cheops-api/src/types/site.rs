@@ -28,7 +28,7 @@ pub struct Site {
     pub since: Option<String>,
     /// The round trip to it, if one was measured.
     pub round_trip_ms: Option<f64>,
-    /// Resources it shares with the agent asked; of that one itself, those it holds.
+    /// Resources it shares with the agent asked; of that one itself, all it keeps, deleted ones too.
     pub shared: u64,
     /// Resources of which it is not known to know everything.
     pub behind_on: u64,

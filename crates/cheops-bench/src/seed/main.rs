@@ -33,7 +33,7 @@ struct Cli {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     resources: u64,
     /// Where the API of the first site is to be; those of the others follow
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..=65_533))]
     port: Option<u16>,
 }
 
@@ -114,7 +114,7 @@ fn addresses(port: Option<u16>) -> std::io::Result<(Vec<SocketAddr>, Vec<SocketA
         (0..SITES).map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<_, _>>()?;
     let apis = match port {
         Some(first) => {
-            (first..).take(SITES).map(|port| (Ipv4Addr::LOCALHOST, port).into()).collect()
+            (first..=u16::MAX).take(SITES).map(|port| (Ipv4Addr::LOCALHOST, port).into()).collect()
         }
         None => free.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?,
     };

@@ -20,8 +20,6 @@ mod id;
 mod join;
 mod refused;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use cheops_core::model::SiteId;
 use http::uri::PathAndQuery;
@@ -93,17 +91,14 @@ impl Proxies {
             let protocol = String::from_utf8_lossy(protocol.as_bytes());
             return Err(Refused::no_upgrade(&protocol));
         }
-        let Some(service) = self.0.services.get(service.name()).cloned() else {
-            return Err(Refused::no_such_service(service.name(), &self.0.me));
-        };
         let body = self.short_body(body).await?;
-        let questions = questions(&service, &asked, &body, &over)?;
+        let questions = questions(service, &asked, &body, &over)?;
         if asked.head.method.is_safe() {
-            return self.run(&service, &asked, questions, over).await;
+            return self.run(service, &asked, questions, over).await;
         }
         // What has begun at several sites comes to its end, also when the client leaves: a part
         // that nobody knows of would be left behind.
-        let (proxies, service) = (self.clone(), Arc::clone(&service));
+        let (proxies, service) = (self.clone(), service.clone());
         let running =
             tokio::spawn(async move { proxies.run(&service, &asked, questions, over).await });
         running.await.unwrap_or_else(|_ended| Err(refused::ended_early()))

@@ -35,6 +35,8 @@ pub(super) use self::site::Site;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often to look whether the sites have noticed something.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long an agent may take to say whom it hears.
+const ASKING: Duration = Duration::from_secs(1);
 
 /// A stage that several may give orders to.
 pub(super) type OnStage = Arc<Mutex<Stage>>;
@@ -138,7 +140,9 @@ impl Stage {
     async fn knows_who_is_there(&self, at: usize) -> Result<bool, Failure> {
         let site = &self.sites[at];
         let client = site.client()?;
-        let Ok(seen) = client.sites().await else { return Ok(false) };
+        // Others wait for the stage meanwhile.
+        let seen = tokio::time::timeout(ASKING, client.sites()).await;
+        let Ok(Ok(seen)) = seen else { return Ok(false) };
         // A broken link has no round trip. That the site behind it is away may be said later.
         let hears = |other: &Site| {
             let mut seen = seen.sites.iter();
@@ -163,21 +167,21 @@ impl Stage {
     }
 
     /// How all of it is now.
-    pub(super) fn told(&self) -> Demo {
+    pub(super) fn told(&mut self) -> Demo {
         let link = |(one, other, cut): (&SiteId, &SiteId, bool)| DemoLink {
             a: one.to_string(),
             b: other.to_string(),
             cut,
         };
         Demo {
-            sites: self.sites.iter().map(Site::told).collect(),
+            sites: self.sites.iter_mut().map(Site::told).collect(),
             links: self.links.all().map(link).collect(),
         }
     }
 
     /// Whether a site's agent runs.
     pub(super) fn is_up(&mut self, site: &SiteId) -> Result<bool, String> {
-        Ok(self.known(site)?.is_up())
+        Ok(self.known(site)?.runs())
     }
 
     /// Kills an agent as a power cut would, once it has had the time to say that it will be.
@@ -217,7 +221,7 @@ impl Stage {
         let Self { sites, run, .. } = self;
         let found = known(sites, site)?;
         let revived = match service {
-            None if found.is_up() => Ok(false),
+            None if found.runs() => Ok(false),
             None => {
                 found.is_gone().await;
                 found.start_agent(run).map(|()| true)

@@ -169,14 +169,19 @@ impl Site {
         self.agent.is_some()
     }
 
+    /// Whether its agent runs, and has not ended by itself.
+    pub(super) fn runs(&mut self) -> bool {
+        self.is_up() && self.still_runs().is_ok()
+    }
+
     /// What a page is told of it.
-    pub(super) fn told(&self) -> DemoSite {
+    pub(super) fn told(&mut self) -> DemoSite {
         let service =
             |service: &Service| (service.name.to_owned(), format!("http://{}", service.proxy));
         let kv = ("kv".to_owned(), self.kv.clone());
         DemoSite {
             site: self.name.to_string(),
-            running: self.is_up(),
+            running: self.runs(),
             api: self.api.clone(),
             services: self.services.iter().map(service).chain([kv]).collect(),
         }
