@@ -17,6 +17,9 @@ ifneq ($(shell cargo --version >/dev/null 2>&1 && echo there),there)
   endif
 endif
 
+# Where cargo puts what it builds.
+BUILT := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
 SEEDS ?= 1000
 MINUTES ?= 60
 SECONDS ?= 60
@@ -35,19 +38,45 @@ help: ## this list
 setup: ## install what is missing; says nothing when there is nothing to do
 	@scripts/setup
 
+# What the page is built from, and what builds it. Without Node an agent is built that says how to get the page.
+UI_SOURCES := $(shell find ui/src ui/public ui/scripts ui/index.html ui/*.json ui/*.ts -type f -not -name schema.d.ts) docs/openapi.json
+
+ui/node_modules/.package-lock.json: ui/package-lock.json
+	$(call heading,npm packages)
+	cd ui && npm ci --no-audit --no-fund
+	@touch $@
+
+ui/dist/index.html: ui/node_modules/.package-lock.json $(UI_SOURCES)
+	$(call heading,web UI)
+	cd ui && npm run --silent build
+	@touch $@
+
+.PHONY: ui
+ui: ui/dist/index.html ## the page that agents serve (needs Node)
+
+.PHONY: ui-if-node
+ui-if-node:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; \
+	else echo 'no npm here: the agents will have no web UI, and their page says so'; fi
+
 .PHONY: build
-build: ## the release binary
+build: ui-if-node ## the release binary
 	$(call heading,build)
 	$(CARGO) build --release --locked --workspace
 
 .PHONY: test
-test: setup check-fmt lint doc check-purity check-deps test-doc test-examples test-code simulate ## all that CI runs: every check, every test, the simulation
+test: setup check-fmt check-ui lint doc check-purity check-deps test-doc test-examples test-code test-browser simulate ## all that CI runs: every check, every test, the simulation
 	$(call heading,all checks passed)
 
 .PHONY: check-fmt
 check-fmt: ## is the code formatted?
 	$(call heading,format)
 	$(CARGO) fmt --all --check
+
+.PHONY: check-ui
+check-ui: ui/node_modules/.package-lock.json ui ## the page: format, types, unit tests
+	$(call heading,web UI: checks and unit tests)
+	cd ui && npm run --silent check && npm test --silent
 
 .PHONY: lint
 lint: ## clippy, warnings are errors
@@ -89,6 +118,20 @@ test-examples: ## the sample application alone, without Cheops
 	$(call heading,sample application)
 	cd examples/imagery && node --test
 
+# The page as agents serve it: built in, so it has to be there before them.
+.PHONY: test-browser
+test-browser: ui ## the page in a real browser, with real agents; ARGS='-g matrix'
+	$(call heading,web UI: stories in a browser)
+	$(CARGO) build --locked -p cheops -p cheops-bench
+	cd ui && CHEOPS_BIN="$(BUILT)/debug/cheops" npm run --silent test:browser -- --project=stories $(ARGS)
+
+.PHONY: screenshots
+screenshots: ui ## the pictures of the page in docs/images, anew
+	@scripts/setup
+	$(CARGO) build --release --locked -p cheops
+	$(call heading,screenshots)
+	cd ui && CHEOPS_BIN="$(BUILT)/release/cheops" npm run --silent screenshots
+
 .PHONY: test-openstack
 test-openstack: ## two real OpenStack sites with Cheops in front (as root: installs Debian's packages)
 	$(call heading,build)
@@ -115,7 +158,7 @@ fuzz: ## random bytes into the scope-lang parser for SECONDS=60 (needs a nightly
 .PHONY: bench
 bench: build ## how fast three real agents are, beside what the machine costs; ARGS='--only latency'
 	$(call heading,bench)
-	$${CARGO_TARGET_DIR:-target}/release/cheops-bench $(ARGS)
+	$(BUILT)/release/cheops-bench $(ARGS)
 
 .PHONY: bench-core
 bench-core: ## how fast the core and the simulator are
@@ -125,13 +168,13 @@ bench-core: ## how fast the core and the simulator are
 
 # Without a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
-demo: ## three sites on this machine with an application, links to cut, commands to paste
+demo: ui-if-node ## three sites on this machine with an application, links to cut, commands to paste
 	$(call heading,demo)
 	$(CARGO) build --release --locked -p cheops
 	@if [ -t 0 ] && [ -t 1 ]; then \
-	  $${CARGO_TARGET_DIR:-target}/release/cheops demo; \
+	  $(BUILT)/release/cheops demo; \
 	else \
-	  $${CARGO_TARGET_DIR:-target}/release/cheops demo --script; \
+	  $(BUILT)/release/cheops demo --script; \
 	fi
 
 .PHONY: fmt

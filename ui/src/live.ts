@@ -71,7 +71,7 @@ export function resourceOf(change: Change): string | null {
 const loadSites = keeping(sites, () => get<Sites>('/api/v1/sites'));
 const loadSummary = keeping(summary, () => get<Summary>('/api/v1/summary'));
 const loadDemo = keeping(demo, async () =>
-    sites.value?.demo === false ? null : get<Demo>('/api/v1/demo'),
+    sites.value?.demo ? get<Demo>('/api/v1/demo') : null,
 );
 
 export const refreshSites = paced(1000, loadSites);

@@ -115,7 +115,7 @@ fn operations() {}
 /// Hand in an operation
 ///
 /// As JSON, or, if files come with it, as a form whose first part `operation` is that JSON and
-/// whose other parts are the files, each named like its placeholder. The answer begins once the
+/// whose other parts are the files, each with its placeholder as file name. The answer begins once the
 /// operation is durable; replies follow as they arrive.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations", tag = "resources",
     params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
@@ -277,7 +277,7 @@ fn changes_of() {}
 /// Hand in a shell operation, as the first Cheops had it
 ///
 /// Waits up to 30 seconds; sites that have not replied by then get a line with `TIMEOUT`, and the
-/// work goes on. Every part with a file name is a file, named like its placeholder.
+/// work goes on. Every part with a file name is a file; that name is its placeholder.
 #[utoipa::path(post, path = "/exec/{id}", tag = "original",
     params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
     request_body(content = ExecForm, content_type = "multipart/form-data"),

@@ -45,7 +45,8 @@ pub(super) async fn sites(State(api): State<Shared>) -> Result<Json<wire::Sites>
     let mut sites: Vec<_> = std::iter::once(myself).chain(others).collect();
     sites.sort_by(|a, b| a.site.cmp(&b.site));
     let version = env!("CARGO_PKG_VERSION").into();
-    Ok(Json(wire::Sites { me: api.site.to_string(), sites, version }))
+    let demo = api.demo.is_some();
+    Ok(Json(wire::Sites { me: api.site.to_string(), sites, version, demo }))
 }
 
 fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::Site {

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyDataStream, BodyExt, Full};
 use hyper::body::Incoming;
 
+use super::patience::Patience;
 use super::pool::Answered;
 
 /// What can be kept in memory to be sent a second time.
@@ -150,17 +151,23 @@ impl Moves {
     pub(super) async fn answered_within<T>(
         &self,
         limit: Duration,
-        answer: impl Future<Output = T>,
+        patience: &Patience,
+        mut answer: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
-        let mut answer = std::pin::pin!(answer);
+        let mut end = self.last() + limit;
+        let mut until = patience.until(end);
         loop {
-            let until = self.last() + limit;
-            if let Ok(answer) = tokio::time::timeout_at(until.into(), &mut answer).await {
-                return Some(answer);
+            tokio::select! {
+                biased;
+                answer = &mut answer => return Some(answer),
+                () = &mut until => {}
             }
-            if self.last() + limit <= until {
+            let later = self.last() + limit;
+            if later <= end {
                 return None;
             }
+            end = later;
+            until.change(end);
         }
     }
 }

@@ -6,10 +6,12 @@ use http::header::{COOKIE, HOST};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use hyper::upgrade::OnUpgrade;
 
 use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
+use super::patience::Patience;
 use super::pool::{Answered, Pool, Unanswered};
 use super::refusal::Refused;
 use super::{Asked, Failed, upgrade};
@@ -43,6 +45,9 @@ pub(super) struct Service {
     host: HeaderValue,
     prefix: String,
     pub(super) pool: Pool,
+    /// For the heads of requests, and for answers.
+    pub(super) heads: Patience,
+    pub(super) patience: Patience,
 }
 
 impl Service {
@@ -64,12 +69,15 @@ impl Service {
             host: host.unwrap_or(HeaderValue::from_static("")),
             prefix: upstream.path().trim_end_matches('/').to_owned(),
             pool: Pool::new(connector, upstream.clone()),
+            heads: Patience::default(),
+            patience: Patience::default(),
         }
     }
 
-    /// The same service, with connections of its own.
+    /// The same service, with connections and timers of its own.
     pub(super) fn apart(&self) -> Self {
-        Self { pool: self.pool.apart(), ..self.clone() }
+        let (heads, patience) = (Patience::default(), Patience::default());
+        Self { pool: self.pool.apart(), heads, patience, ..self.clone() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -97,13 +105,12 @@ impl Service {
         self.site_header.clone()
     }
 
-    /// Sends the request. The answer is as the service gave it, but for what belongs to its
-    /// connection.
-    pub(super) async fn ask(
+    /// The request as the service gets it, and the client's side of what it may go over to.
+    pub(super) fn request(
         &self,
         Asked { mut head, upgrade, .. }: Asked,
         body: Sent,
-    ) -> Result<Response<Answered>, Failed> {
+    ) -> Result<(Request<Sent>, Option<OnUpgrade>), Failed> {
         self.address(&mut head.uri)?;
         head.version = Version::HTTP_11;
         head.headers.entry(HOST).or_insert_with(|| self.host.clone());
@@ -112,8 +119,16 @@ impl Service {
             headers::upgrade_to(&mut head.headers, protocol);
             on_upgrade
         });
-        let asked = self.pool.ask(Request::from_parts(head, body)).await;
-        let mut response = asked.map_err(|error| self.failed(&error))?;
+        Ok((Request::from_parts(head, body), client_side))
+    }
+
+    /// The answer as the service gave it, but for what belongs to its connection.
+    pub(super) fn answer(
+        &self,
+        answered: Result<Response<Answered>, Unanswered>,
+        client_side: Option<OnUpgrade>,
+    ) -> Result<Response<Answered>, Failed> {
+        let mut response = answered.map_err(|error| self.failed(&error))?;
         *response.version_mut() = Version::HTTP_11;
         let service_side = hyper::upgrade::on(&mut response);
         let protocol = headers::strip(response.headers_mut());

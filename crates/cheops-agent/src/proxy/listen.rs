@@ -18,6 +18,7 @@ use super::framing::Guarded;
 use super::headers::Client;
 use super::here::Service;
 use super::threads::Threads;
+use super::together::Together;
 
 /// Who sends the head of a request more slowly than that holds a place for nothing.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
@@ -106,18 +107,19 @@ async fn serve(
         return;
     }
     let seen = Client::new(client.ip());
+    let heads = service.heads.clone();
     let answer = service_fn(move |request| {
         let (proxies, service, client) = (proxies.clone(), service.clone(), seen.clone());
         async move { Ok::<_, Infallible>(proxies.answer(&service, request, &client).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
+    builder.http1().timer(heads).header_read_timeout(HEAD_LIMIT);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(MOST_STREAMS)
         .keep_alive_interval(HEAD_LIMIT);
-    let io = TokioIo::new(Guarded::new(stream));
+    let io = Together(TokioIo::new(Guarded::new(stream)));
     let serving = builder.serve_connection_with_upgrades(io, answer).into_owned();
     if let Err(error) = watcher.watch(serving).await {
         tracing::debug!(%client, %error, "a client's connection ended early");

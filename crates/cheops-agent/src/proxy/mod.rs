@@ -14,6 +14,7 @@
 //! | `here`, `pool` | the service of this site, and connections to it |
 //! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body`, `upgrade` | what passes through, and how |
+//! | `patience`, `together` | limits of time and small writes, made cheap |
 //! | `replicate` | requests for several sites, and what they changed there |
 //! | `refusal` | answers of this proxy itself |
 
@@ -27,15 +28,18 @@ mod headers;
 mod here;
 mod listen;
 mod memory;
+mod patience;
 mod pool;
 mod refusal;
 mod replicate;
 mod scope;
 mod threads;
+mod together;
 mod upgrade;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -370,8 +374,8 @@ impl Proxies {
         let moves = body.moves();
         let request = Request::from_parts(head, Body::new(body));
         let to = ToService { name: service.name(), upgrade: None, among: asked.among.as_ref() };
-        let passing = self.0.peers.ask_service(site, to, request);
-        match moves.answered_within(self.0.answer_limit, passing).await {
+        let passing = pin!(self.0.peers.ask_service(site, to, request));
+        match moves.answered_within(self.0.answer_limit, &service.patience, passing).await {
             Some(Ok(response)) => Ok(response.map(Either::Right)),
             Some(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
                 fate: Fate::NeverArrived,
@@ -430,8 +434,12 @@ impl Proxies {
         body: Sent,
     ) -> Result<Response<Returned>, Failed> {
         let moves = body.moves();
-        match moves.answered_within(self.0.answer_limit, service.ask(asked, body)).await {
-            Some(answered) => answered.map(|response| response.map(Either::Left)),
+        let (request, client_side) = service.request(asked, body)?;
+        let asking = pin!(service.pool.ask(request));
+        match moves.answered_within(self.0.answer_limit, &service.patience, asking).await {
+            Some(answered) => {
+                service.answer(answered, client_side).map(|response| response.map(Either::Left))
+            }
             None => Err(self.too_late(service, &self.0.me)),
         }
     }

@@ -17,6 +17,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use tower::ServiceExt;
 
 use super::body::{BodyError, Sent};
+use super::together::Together;
 use crate::exec::web::{Connector, IDLE, IDLE_CONNECTIONS};
 
 /// Why there is no answer.
@@ -87,7 +88,7 @@ impl Pool {
     async fn connect(&self) -> Result<SendRequest<Sent>, Unanswered> {
         let connecting = self.connector.clone().oneshot(self.upstream.clone());
         let stream = connecting.await.map_err(Unanswered::NoConnection)?;
-        let shaken = handshake(stream).await;
+        let shaken = handshake(Together(stream)).await;
         let (sender, connection) =
             shaken.map_err(|error| Unanswered::NoConnection(error.into()))?;
         // How it ended is told to whoever waits for an answer.

@@ -26,7 +26,7 @@ impl Threads {
     /// Starts as many as this machine has room for.
     pub(crate) fn start() -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..(cores / 2).clamp(1, MOST)).map(|_| Thread::start()).collect::<Result<_, _>>().map(Self)
+        (0..cores.min(MOST)).map(|_| Thread::start()).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = Handle> {

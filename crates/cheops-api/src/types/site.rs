@@ -12,6 +12,9 @@ pub struct Sites {
     pub sites: Vec<Site>,
     /// The agent's version.
     pub version: String,
+    /// Whether the agent is part of a demo, whose links can be cut by `/api/v1/demo`.
+    #[serde(default)]
+    pub demo: bool,
 }
 
 /// One site, and never more than what was really heard of it.

@@ -107,6 +107,7 @@ mod tests {
         let sites = Sites {
             me: "paris".to_owned(),
             version: "0.1.0".to_owned(),
+            demo: false,
             sites: vec![
                 Site {
                     since: Some("1970-01-01T00:00:00Z".to_owned()),
