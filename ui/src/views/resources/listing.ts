@@ -68,7 +68,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
     };
 }
 
-function follow(
+export function follow(
     filter: Filter,
     sight: { current: Sight },
     show: (listing: Listing) => void,
