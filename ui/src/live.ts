@@ -19,8 +19,8 @@ export const link = signal<Link>('connecting');
 export const lastHeard = signal<number | null>(null);
 /** Now, to the second. */
 export const clock = signal(Date.now());
-/** Why the last thing that was asked for could not be loaded. */
-export const trouble = signal<ApiProblem | null>(null);
+/** Why something that the whole page relies on could not be loaded the last time it was asked for. */
+export const trouble = computed(() => problems.value.values().next().value ?? null);
 /** The latest changes, newest first. */
 export const activity = signal<Happened[]>([]);
 /** What a screen reader is told next. */
@@ -34,6 +34,9 @@ export interface Happened {
     at: number;
     what: Change | { event: 'missed'; from: number };
 }
+
+/** By what could not be loaded: that one thing can be says nothing about the others. */
+const problems = signal<ReadonlyMap<object, ApiProblem>>(new Map());
 
 const KEPT = 40;
 const PACE_MS = 300;
@@ -60,7 +63,13 @@ export function onReset(listener: () => void): () => void {
 
 /** Tells a screen reader, when it has time. For what matters only. */
 export function announce(text: string): void {
-    announcement.value = text;
+    if (announcement.value !== text) {
+        announcement.value = text;
+        return;
+    }
+    // The same words again are heard only if they were gone meanwhile.
+    announcement.value = '';
+    setTimeout(() => (announcement.value ||= text), 100);
 }
 
 /** The resource that a change is about, if it is about one. */
@@ -68,11 +77,10 @@ export function resourceOf(change: Change): string | null {
     return 'resource' in change ? change.resource : null;
 }
 
-const loadSites = keeping(sites, () => get<Sites>('/api/v1/sites'));
-const loadSummary = keeping(summary, () => get<Summary>('/api/v1/summary'));
-const loadDemo = keeping(demo, async () =>
-    sites.value?.demo ? get<Demo>('/api/v1/demo') : null,
-);
+const loadSites = keeping(sites, () => fromAgent(get<Sites>('/api/v1/sites')));
+const loadSummary = keeping(summary, () => fromAgent(get<Summary>('/api/v1/summary')));
+// The agent only passes this on: a demo that does not answer says nothing about the agent.
+const loadDemo = keeping(demo, async () => (sites.value?.demo ? get<Demo>('/api/v1/demo') : null));
 
 export const refreshSites = paced(1000, loadSites);
 export const refreshSummary = paced(1000, loadSummary);
@@ -133,18 +141,30 @@ function note(what: Happened['what']): void {
     activity.value = [happened, ...activity.value].slice(0, KEPT);
 }
 
+/** Casts doubt on the feed if the agent does not answer. */
+function fromAgent<T>(answer: Promise<T>): Promise<T> {
+    return answer.catch((error: unknown) => {
+        if (NO_ANSWER.has(ApiProblem.of(error).status)) doubtFeed();
+        throw error;
+    });
+}
+
 function keeping<T>(into: { value: T | null }, load: () => Promise<T | null>): () => Promise<void> {
+    const setProblem = (problem: ApiProblem | null) => {
+        if (!problem && !problems.value.has(into)) return;
+        const others = [...problems.value].filter(([of]) => of !== into);
+        problems.value = new Map(problem ? [...others, [into, problem]] : others);
+    };
     return async () => {
         try {
             const value = await load();
             // Same words, same object: whoever looks at it has nothing to draw anew.
             if (JSON.stringify(value) !== JSON.stringify(into.value)) into.value = value;
-            trouble.value = null;
+            setProblem(null);
         } catch (error) {
             // The old value stays: the banner says how old it is.
             const problem = ApiProblem.of(error);
-            if (NO_ANSWER.has(problem.status)) doubtFeed();
-            if (problem.status !== 404) trouble.value = problem;
+            if (problem.status !== 404) setProblem(problem);
         }
     };
 }

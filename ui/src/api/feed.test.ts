@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+    CONNECTING_MS,
     SILENCE_MS,
     SLEPT_MS,
     begin,
@@ -101,6 +102,40 @@ describe('the connection', () => {
             ['opened', 0],
             ['ended', 1000],
             ['woke', 100],
+        ]);
+        expect(commands).toEqual(['connect']);
+    });
+});
+
+describe('an agent that takes the connection and says nothing', () => {
+    it('is given up after a while, which is told, and tried again', () => {
+        const first = after(quiet(CONNECTING_MS));
+        expect(first.state.link).toBe('cut');
+        expect(first.commands).toEqual(['connect']);
+        expect(after(quiet(CONNECTING_MS - 1000), first.state).commands).toEqual([]);
+        expect(after(quiet(CONNECTING_MS), first.state).commands).toEqual(['connect']);
+    });
+
+    it('stays told while it is tried again for another reason', () => {
+        const { state } = after([...quiet(CONNECTING_MS), ['woke', 100]]);
+        expect(state.link).toBe('cut');
+    });
+
+    it('is not given up once it answered', () => {
+        const { state } = after([
+            ...quiet(CONNECTING_MS - 1000),
+            ['opened', 0],
+            ...quiet(CONNECTING_MS),
+        ]);
+        expect(state.link).toBe('live');
+    });
+
+    it('is given up after a cut too', () => {
+        const { commands } = after([
+            ['opened', 0],
+            ['ended', 0],
+            ['tick', 1000],
+            ...quiet(CONNECTING_MS),
         ]);
         expect(commands).toEqual(['connect']);
     });

@@ -9,6 +9,8 @@ import type { Change } from './types';
 export const SILENCE_MS = 25_000;
 /** Ticks come each second; a longer gap means that this machine slept. */
 export const SLEPT_MS = 10_000;
+/** An agent that is there answers at once; one that hangs may take the connection and say nothing. */
+export const CONNECTING_MS = 10_000;
 const TRY_AGAIN_MS = [500, 1000, 2000, 4000];
 
 export type Link = 'connecting' | 'live' | 'cut';
@@ -19,6 +21,8 @@ export interface FeedState {
     heard: number | null;
     /** How many attempts failed in a row. */
     failed: number;
+    /** Since when a connection is being made, if one is. */
+    begun: number | null;
     /** When to try again, if nothing is under way. */
     retryAt: number | null;
     ticked: number;
@@ -31,7 +35,7 @@ export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'woke' | 'doubte
 export type Command = 'connect' | 'reset';
 
 export function begin(now: number): FeedState {
-    return { link: 'connecting', heard: null, failed: 0, retryAt: null, ticked: now };
+    return { link: 'connecting', heard: null, failed: 0, begun: now, retryAt: null, ticked: now };
 }
 
 /** What an event means. All decisions about the connection are made here. */
@@ -41,10 +45,18 @@ export function step(
     now: number,
 ): { state: FeedState; commands: Command[] } {
     const silent = state.heard !== null && now - state.heard >= SILENCE_MS;
+    const hangs = state.begun !== null && now - state.begun >= CONNECTING_MS;
     switch (event) {
         case 'opened':
             return {
-                state: { ...state, link: 'live', heard: now, failed: 0, retryAt: null },
+                state: {
+                    ...state,
+                    link: 'live',
+                    heard: now,
+                    failed: 0,
+                    begun: null,
+                    retryAt: null,
+                },
                 // Also the first time: what is loaded from now on misses nothing that the feed will say.
                 commands: ['reset'],
             };
@@ -64,8 +76,9 @@ export function step(
             const slept = now - state.ticked >= SLEPT_MS;
             const ticked = { ...state, ticked: now };
             if (slept || (state.link === 'live' && silent)) return again(ticked, now);
+            if (hangs) return again(cutOff(ticked, now), now);
             if (state.retryAt !== null && now >= state.retryAt) {
-                return { state: { ...ticked, retryAt: null }, commands: ['connect'] };
+                return { state: { ...ticked, begun: now, retryAt: null }, commands: ['connect'] };
             }
             return { state: ticked, commands: [] };
         }
@@ -74,12 +87,15 @@ export function step(
 
 function cutOff(state: FeedState, now: number): FeedState {
     const wait = TRY_AGAIN_MS[Math.min(state.failed, TRY_AGAIN_MS.length - 1)]!;
-    return { ...state, link: 'cut', failed: state.failed + 1, retryAt: now + wait };
+    return { ...state, link: 'cut', failed: state.failed + 1, begun: null, retryAt: now + wait };
 }
 
 function again(state: FeedState, now: number): { state: FeedState; commands: Command[] } {
-    const link = state.heard === null ? 'connecting' : 'cut';
-    return { state: { ...state, link, retryAt: null, ticked: now }, commands: ['connect'] };
+    const link = state.link === 'connecting' ? 'connecting' : 'cut';
+    return {
+        state: { ...state, link, begun: now, retryAt: null, ticked: now },
+        commands: ['connect'],
+    };
 }
 
 /** One message of the feed: an event's data, or null for a heartbeat. */

@@ -16,6 +16,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
     busy?: boolean;
 }
 
+/** While it is busy it does nothing, but keeps the focus, which a disabled one would drop. */
 export function Button({ kind = 'plain', small, icon, busy, children, ...rest }: ButtonProps) {
     const classes = ['button', kind, small && 'small', !children && 'icon-only', rest.class];
     return (
@@ -23,8 +24,9 @@ export function Button({ kind = 'plain', small, icon, busy, children, ...rest }:
             type="button"
             {...rest}
             class={classes.filter(Boolean).join(' ')}
-            disabled={busy || rest.disabled}
+            aria-disabled={busy || undefined}
             aria-busy={busy}
+            onClick={busy ? (event) => event.preventDefault() : rest.onClick}
         >
             {busy ? <Icon name="spinner" spin /> : icon && <Icon name={icon} />}
             {children}

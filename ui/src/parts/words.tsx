@@ -87,9 +87,16 @@ export function Copy({ text }: { text: string }) {
     );
 }
 
-/** Browsers keep the clipboard from pages that come over plain HTTP from another machine. */
+/** Browsers keep the clipboard from pages that come over plain HTTP from another machine, or may refuse it. */
 async function copyText(text: string, beside: HTMLElement): Promise<void> {
-    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    try {
+        return await navigator.clipboard.writeText(text);
+    } catch {
+        copyBySelection(text, beside);
+    }
+}
+
+function copyBySelection(text: string, beside: HTMLElement): void {
     const area = document.createElement('textarea');
     area.value = text;
     area.className = 'hidden';

@@ -52,7 +52,7 @@ export class Demo {
             env: environment,
             stdio: ['ignore', 'pipe', 'pipe'],
         });
-        process.once('exit', () => child.kill('SIGKILL'));
+        leaveNothing(child, folder);
         const printed: string[] = [];
         child.stderr?.on('data', (text: Buffer) => printed.push(text.toString()));
         for await (const line of createInterface({ input: child.stdout! })) {
@@ -178,6 +178,14 @@ export class Demo {
             }
         });
     }
+}
+
+/** Also if whoever started it is ended before it could tidy up. */
+export function leaveNothing(child: ChildProcess, folder: string): void {
+    process.once('exit', () => {
+        child.kill('SIGKILL');
+        rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    });
 }
 
 export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {

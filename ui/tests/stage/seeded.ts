@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { cheops, hasEnded } from './demo';
+import { cheops, hasEnded, leaveNothing } from './demo';
 import { until } from './until';
 
 const run = promisify(execFile);
@@ -33,7 +33,7 @@ export class Seeded {
         const config = join(sites, 'site1/agent.toml');
         const address = /\[api\]\s+listen = "([^"]+)"/.exec(readFileSync(config, 'utf8'))?.[1];
         const agent = spawn(cheops(), ['agent', '--config', config], { stdio: 'ignore' });
-        process.once('exit', () => agent.kill('SIGKILL'));
+        leaveNothing(agent, folder);
         const seeded = new Seeded(`http://${address}`, folder, agent);
         await until('the agent is ready', async () => (await fetch(`${seeded.url}/readyz`)).ok);
         return seeded;

@@ -11,14 +11,18 @@ test.describe('a hundred thousand resources', () => {
     let seeded: Seeded;
 
     test.beforeAll(async () => {
-        test.setTimeout(240_000);
+        // A hundred thousand real ones take a minute to make, more on a busy machine.
+        test.setTimeout(600_000);
         seeded = await Seeded.start(RESOURCES);
     });
     test.afterAll(async () => seeded?.end());
 
     test('are searched, filtered and scrolled through smoothly', async ({ page, manners }) => {
+        test.setTimeout(180_000);
         manners.knows(seeded.url);
-        manners.allow(/status of (404|50[24])/);
+        manners.allow(/status of 50[24]/);
+        // Asked of an agent that does not say whether it is part of a demo.
+        manners.allow(/status of 404 .*\/api\/v1\/demo/);
         await watchLongTasks(page);
         let asked = 0;
         page.on('request', (request) => {
@@ -27,7 +31,7 @@ test.describe('a hundred thousand resources', () => {
         await page.goto(`${seeded.url}/#/resources`);
         const rows = page.getByRole('table', { name: 'Resources' }).getByRole('row');
         await expect(rows.nth(5)).toBeVisible();
-        await expect(page.getByText(/100.000 resources/).first()).toBeVisible();
+        await expect(page.getByText(/^(9\d|100),\d{3} resources$/)).toBeVisible();
 
         await test.step('however far one scrolls, the page holds what is in sight', async () => {
             const names = new Set<string>();
@@ -49,11 +53,9 @@ test.describe('a hundred thousand resources', () => {
             await search.pressSequentially('9999', { delay: 30 });
             await expect(search).toHaveValue('9999');
             await expect(async () => {
-                const names = await rows.getByRole('link').allInnerTexts();
+                const names = await page.locator('[role="row"] .row-name').allInnerTexts();
                 expect(names.length).toBeGreaterThan(0);
-                expect(
-                    names.filter((name) => name.length > 6).every((n) => n.includes('9999')),
-                ).toBe(true);
+                expect(names.filter((name) => !name.includes('9999'))).toEqual([]);
             }).toPass();
             expect(asked - before).toBeLessThan(60);
         });
@@ -64,19 +66,15 @@ test.describe('a hundred thousand resources', () => {
             await expect(rows.nth(1)).toContainText('In doubt');
         });
 
+        await test.step('all are counted at a glance', async () => {
+            await page.goto(`${seeded.url}/#/`);
+            const states = page.getByRole('list', { name: 'Resources by state' });
+            await expect(states).toContainText('diverged');
+        });
+
         const longest = await longestTask(page);
         test.info().annotations.push({ type: 'longest task', description: `${longest} ms` });
         expect(longest).toBeLessThan(FROZEN_MS);
-    });
-
-    test('are counted at a glance', async ({ page, manners }) => {
-        manners.knows(seeded.url);
-        manners.allow(/status of (404|50[24])/);
-        await page.goto(seeded.url);
-        await expect(page.getByRole('heading', { level: 1 })).toContainText(/\d/);
-        await expect(page.getByRole('list', { name: 'Resources by state' })).toContainText(
-            'diverged',
-        );
     });
 });
 

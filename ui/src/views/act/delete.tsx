@@ -6,6 +6,7 @@ import { Button, Dialog, Field } from '../../parts';
 import type { ActProps } from './dialog';
 import { Acts } from './fields';
 import { Following, useHanding } from './following';
+import { leaveWord } from './progress';
 
 export function Delete({ resource, onClose }: ActProps) {
     const [name, setName] = useState('');
@@ -28,7 +29,7 @@ export function Delete({ resource, onClose }: ActProps) {
                     <Following handing={handing} resource={resource.id} />
                     <div class="acts">
                         <Button kind="primary" onClick={onClose}>
-                            {handing.busy ? 'Close; the work goes on' : 'Close'}
+                            {leaveWord(handing.progress, handing.busy)}
                         </Button>
                     </div>
                 </>

@@ -5,7 +5,15 @@ import type { Submit, SubmitEvent } from '../../api/types';
 import { duration } from '../../format';
 import { announce } from '../../live';
 import { Icon, OpLink, Problem, ReplyBadge, SiteName, type IconName } from '../../parts';
-import { heard, NOTHING_YET, told, type Line, type Outcome, type Progress } from './progress';
+import {
+    brokenOff,
+    heard,
+    NOTHING_YET,
+    told,
+    type Line,
+    type Outcome,
+    type Progress,
+} from './progress';
 
 export type Handing = {
     progress: Progress | null;
@@ -34,12 +42,13 @@ export function useHanding(): Handing {
                 setProgress(known);
             };
             await postLines<SubmitEvent>(at, body, hear, { method, signal: over.current.signal });
+            if (!known.end) throw BROKE_OFF;
             announce(told(known).sentence);
             return true;
         } catch (error) {
             if (isAbort(error)) return false;
             setProblem(ApiProblem.of(error));
-            if (!known.operation) setProgress(null);
+            setProgress(known.operation ? brokenOff(known) : null);
             return false;
         } finally {
             setBusy(false);
@@ -51,6 +60,14 @@ export function useHanding(): Handing {
     };
     return { progress, problem, busy, hand, again };
 }
+
+const BROKE_OFF = new ApiProblem({
+    type: 'about:blank',
+    status: 0,
+    title: 'The agent broke off',
+    detail: 'It did not say how this ended; the work may go on.',
+    hint: 'Look at the operations of the resource before you hand it in again.',
+});
 
 /** The body of a request that hands in an operation: with files, a form of several parts. */
 export function bodyOf(operation: Submit, files: ReadonlyMap<string, File>): Submit | FormData {

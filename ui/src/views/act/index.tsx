@@ -73,6 +73,7 @@ export default function Create({ query }: { query: Texts }) {
                     <div class="acts">
                         <Button
                             kind="primary"
+                            disabled={!handing.progress.operation}
                             onClick={() => go({ name: 'resource', id: id.trim() })}
                         >
                             Go to {id.trim()}

@@ -7,6 +7,7 @@ import { Button, Dialog, Field, Icon, Problem, type IconName, type Tone } from '
 import { blocks } from '../resource/outputs';
 import { Outputs } from '../resource/outputs-view';
 import type { ActProps } from './dialog';
+import { verdict } from './verdict';
 
 const same = (a: Shown, b: Shown): boolean =>
     a.status === b.status &&
@@ -31,7 +32,7 @@ export function Look({ resource, onClose }: ActProps) {
                 command,
             });
             setAnswer(shown);
-            announce(verdict(shown).text);
+            announce(verdict(shown.sites).text);
         } catch (error) {
             setProblem(ApiProblem.of(error));
         } finally {
@@ -71,21 +72,6 @@ export function Look({ resource, onClose }: ActProps) {
     );
 }
 
-function verdict(answer: ShowAnswer): { text: string; tone: Tone; icon: IconName } {
-    const shown = Object.values(answer.sites);
-    const answered = shown.filter(({ status }) => status === 'OK');
-    const different = new Set(answered.map(({ output }) => output)).size;
-    if (different > 1) return { text: 'The sites differ.', tone: 'warn', icon: 'unequal' };
-    if (answered.length < shown.length)
-        return {
-            text:
-                answered.length === 0 ? 'No site could show it.' : 'Not every site could show it.',
-            tone: 'warn',
-            icon: 'warning',
-        };
-    return { text: `All ${shown.length} sites show the same.`, tone: 'ok', icon: 'check' };
-}
-
 const STATUS: Record<ShowStatus, { word: string; tone: Tone; icon: IconName }> = {
     OK: { word: 'OK', tone: 'ok', icon: 'check' },
     KO: { word: 'Failed', tone: 'bad', icon: 'cross' },
@@ -94,7 +80,7 @@ const STATUS: Record<ShowStatus, { word: string; tone: Tone; icon: IconName }> =
 };
 
 function Answer({ answer }: { answer: ShowAnswer }) {
-    const { text, tone, icon } = verdict(answer);
+    const { text, tone, icon } = verdict(answer.sites);
     return (
         <section class="look-answer" aria-label="What the sites show">
             <p class={`badge tone-${tone}`}>

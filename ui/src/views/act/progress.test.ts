@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SubmitEvent } from '../../api/types';
-import { heard, NOTHING_YET, told } from './progress';
+import { brokenOff, heard, leaveWord, NOTHING_YET, told } from './progress';
 
 const accepted: SubmitEvent = {
     event: 'accepted',
@@ -69,3 +69,16 @@ test.each([
         expect(told(after(...events))).toEqual({ outcome, sentence });
     },
 );
+
+test('what broke off is not going on, nor did it fail', () => {
+    expect(told(brokenOff(after(accepted, reply('paris', 'OK'))))).toEqual({
+        outcome: 'late',
+        sentence: '1 of 2 sites replied, then the agent broke off. The work may go on.',
+    });
+});
+
+test('the work goes on without the page only once the agent has it', () => {
+    expect(leaveWord(NOTHING_YET, true)).toBe('Cancel');
+    expect(leaveWord(after(accepted), true)).toBe('Close; the work goes on');
+    expect(leaveWord(after(accepted, { event: 'done' }), false)).toBe('Close');
+});

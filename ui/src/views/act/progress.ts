@@ -13,7 +13,7 @@ export type Progress = {
     operation: string | null;
     lines: Line[];
     accepted: number | null;
-    end: 'done' | 'timed-out' | null;
+    end: 'done' | 'timed-out' | 'broken-off' | null;
 };
 
 export const NOTHING_YET: Progress = { operation: null, lines: [], accepted: null, end: null };
@@ -48,6 +48,15 @@ export function heard(progress: Progress, event: SubmitEvent, now: number): Prog
     }
 }
 
+/** What is known once the agent says no more, though it was not done. */
+export const brokenOff = (progress: Progress): Progress => ({ ...progress, end: 'broken-off' });
+
+/** What leaving means: until the agent has all of it, the page takes it back. */
+export function leaveWord(progress: Progress, busy: boolean): string {
+    if (!busy) return 'Close';
+    return progress.operation ? 'Close; the work goes on' : 'Cancel';
+}
+
 export type Outcome = 'going' | 'good' | 'bad' | 'late';
 
 export type Told = { outcome: Outcome; sentence: string };
@@ -58,10 +67,12 @@ export function told({ operation, lines, end }: Progress): Told {
     const replied = lines.filter(({ reply }) => reply);
     const failed = replied.filter(({ reply }) => reply?.status !== 'OK');
     const waiting = lines.length - replied.length;
-    if (!end)
+    const soFar = `${replied.length} of ${plural(lines.length, 'site')} replied`;
+    if (!end) return { outcome: 'going', sentence: `${soFar}.` };
+    if (end === 'broken-off')
         return {
-            outcome: 'going',
-            sentence: `${replied.length} of ${plural(lines.length, 'site')} replied.`,
+            outcome: 'late',
+            sentence: `${soFar}, then the agent broke off. The work may go on.`,
         };
     if (end === 'timed-out')
         return {

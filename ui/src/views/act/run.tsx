@@ -7,6 +7,7 @@ import type { ActProps } from './dialog';
 import { Acts, OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
 import { EMPTY, knownTypes, mistakes, placeholders, submitted } from './form';
+import { leaveWord } from './progress';
 
 export function Run({ resource, explanation, force, onClose }: ActProps & { force: boolean }) {
     const [form, setForm] = useState({
@@ -49,7 +50,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                             Run another
                         </Button>
                         <Button kind="primary" onClick={onClose}>
-                            {handing.busy ? 'Close; the work goes on' : 'Close'}
+                            {leaveWord(handing.progress, handing.busy)}
                         </Button>
                     </div>
                 </>

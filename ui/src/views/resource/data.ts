@@ -13,12 +13,15 @@ export const isAbout =
     (change: Change): boolean =>
         resourceOf(change) === id;
 
+/** Whether this site holds nothing of it, and asks others. */
+export const isElsewhere = ({ sites }: Resource): boolean => !sites.includes(me.value ?? '');
+
 export const useResource = (id: string): Live<Resource> =>
     useElsewhere(
         useLive((signal) => get<Resource>(path`/api/v1/resources/${id}`, { signal }), [id], {
             when: isAbout(id),
         }),
-        (resource) => !resource.sites.includes(me.value ?? ''),
+        isElsewhere,
     );
 
 export const useExplanation = (id: string, elsewhere: boolean): Live<Explanation> =>
@@ -32,8 +35,8 @@ export const useExplanation = (id: string, elsewhere: boolean): Live<Explanation
     );
 
 /** Nothing in the feed tells of what this site does not hold: it is looked at now and then. */
-function useElsewhere<T>(live: Live<T>, isElsewhere: (value: T) => boolean): Live<T> {
-    useLookingAgain(live.value !== undefined && isElsewhere(live.value), live.reload);
+function useElsewhere<T>(live: Live<T>, isSo: (value: T) => boolean): Live<T> {
+    useLookingAgain(live.value !== undefined && isSo(live.value), live.reload);
     return live;
 }
 
@@ -90,23 +93,27 @@ async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Re
 
 /** So many operations from one on, with what became of them; those seen before stay at hand. */
 export function useOperations(
-    id: string,
+    resource: Resource,
     total: readonly string[],
     from: number,
     count: number,
 ): ReadonlyMap<string, Operation> {
+    const { id } = resource;
     const known = useRef(new Map<string, Operation>());
     const after = from > 0 ? total[from - 1] : undefined;
-    const page = useLive<Page<Operation>>(
-        (signal) =>
-            count === 0
-                ? Promise.resolve({ items: [] })
-                : get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
-                      query: { after, limit: Math.min(1000, count) },
-                      signal,
-                  }),
-        [id, after, count],
-        { when: isAbout(id) },
+    const page = useElsewhere(
+        useLive<Page<Operation>>(
+            (signal) =>
+                count === 0
+                    ? Promise.resolve({ items: [] })
+                    : get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
+                          query: { after, limit: Math.min(1000, count) },
+                          signal,
+                      }),
+            [id, after, count],
+            { when: isAbout(id) },
+        ),
+        () => isElsewhere(resource),
     );
     if (page.value) for (const item of page.value.items) known.current.set(item.id, item);
     return known.current;
@@ -114,22 +121,26 @@ export function useOperations(
 
 /** One operation, by its place among all. */
 export function useOperation(
-    id: string,
+    resource: Resource,
     total: readonly string[],
     operation: string,
 ): Live<Operation | null> {
+    const { id } = resource;
     const place = total.indexOf(operation);
     const after = place > 0 ? total[place - 1] : undefined;
-    return useLive(
-        async (signal) => {
-            if (place < 0) return null;
-            const page = await get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
-                query: { after, limit: 1 },
-                signal,
-            });
-            return page.items.find((item) => item.id === operation) ?? null;
-        },
-        [id, operation, after, place < 0],
-        { when: isAbout(id) },
+    return useElsewhere(
+        useLive(
+            async (signal) => {
+                if (place < 0) return null;
+                const page = await get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
+                    query: { after, limit: 1 },
+                    signal,
+                });
+                return page.items.find((item) => item.id === operation) ?? null;
+            },
+            [id, operation, after, place < 0],
+            { when: isAbout(id) },
+        ),
+        () => isElsewhere(resource),
     );
 }

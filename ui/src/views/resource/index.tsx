@@ -2,12 +2,11 @@
 import { useEffect } from 'preact/hooks';
 import type { Resource } from '../../api/types';
 import { plural } from '../../format';
-import { me } from '../../live';
 import { Ago, Button, Copy, Empty, Problem, SiteName, StateBadge, Tabs } from '../../parts';
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
 import { Callouts } from './callouts';
-import { useExplanation, useResource, useSides } from './data';
+import { isElsewhere, useExplanation, useResource, useSides } from './data';
 import { Decisions } from './decisions';
 import { History } from './history';
 import { OperationPanel } from './operation';
@@ -21,7 +20,7 @@ type Props = { id: string; op: string | null; query: Texts };
 export default function ResourceView({ id, op, query }: Props) {
     const tab = tabOf(query);
     const resource = useResource(id);
-    const elsewhere = !!resource.value && !resource.value.sites.includes(me.value ?? '');
+    const elsewhere = !!resource.value && isElsewhere(resource.value);
     const explanation = useExplanation(id, elsewhere);
     const sides = useSides(resource.value);
     const at = (open: Partial<Open>): void => go(place({ id, op, tab, ...open }));

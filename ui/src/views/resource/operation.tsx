@@ -88,7 +88,7 @@ function About({
     onDecide,
 }: Props & { explanation: Explanation }) {
     const total = explanation.operations.map(({ id }) => id);
-    const { value: operation, problem, reload } = useOperation(resource.id, total, op);
+    const { value: operation, problem, reload } = useOperation(resource, total, op);
     if (problem && !operation) return <Problem of={problem} retry={reload} />;
     if (operation === null)
         return (

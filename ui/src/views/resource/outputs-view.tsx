@@ -23,6 +23,11 @@ export function Outputs<T extends Printed>(props: {
                             label={`Output at ${together(block.sites, 8)}`}
                         />
                     )}
+                    {block.unmarked && (
+                        <p class="output-note">
+                            It differs from the first in too many lines to mark them.
+                        </p>
+                    )}
                     {block.printed.truncated && (
                         <p class="output-note">There was more; the site did not keep it.</p>
                     )}

@@ -45,3 +45,28 @@ test('what is added to nothing is added', () => {
     expect(compared([], ['a'])).toEqual([{ mark: 'added', text: 'a' }]);
     expect(compared(['a'], [])).toEqual([{ mark: 'missing', text: 'a' }]);
 });
+
+const numbered = (many: number, from = 0): string[] =>
+    Array.from({ length: many }, (_, index) => `line ${from + index}`);
+
+test('what is long is compared where it differs', () => {
+    const there = numbered(50_000);
+    const here = there.with(25_000, 'other');
+    expect(compared(there, here)?.filter(({ mark }) => mark !== 'same')).toEqual([
+        { mark: 'missing', text: 'line 25000' },
+        { mark: 'added', text: 'other' },
+    ]);
+});
+
+test('where too much differs, that is said', () => {
+    const [first, second] = blocks(
+        {
+            lyon: printed(numbered(3000).join('\n')),
+            nice: printed(numbered(3000, 5000).join('\n')),
+        },
+        same,
+    );
+    expect(first?.unmarked).toBe(false);
+    expect(second?.unmarked).toBe(true);
+    expect(second?.lines).toHaveLength(3000);
+});

@@ -7,11 +7,13 @@ export type Block<T extends Printed> = {
     printed: T;
     /** Its lines, each compared with the first block that went well. */
     lines: Line[];
+    /** Whether it differs in too much for its lines to be marked. */
+    unmarked: boolean;
 };
 
 export type Line = { mark: 'same' | 'added' | 'missing'; text: string };
 
-/** Comparing longer outputs line by line takes too long. */
+/** Comparing more lines with as many others takes too long. */
 const MOST_COMPARED = 2000;
 
 /** Sites that printed the same share a block; the one of most sites that went well comes first. */
@@ -36,7 +38,8 @@ export function blocks<T extends Printed>(
     return found.map((block, index) => {
         const here = split(block.printed.output);
         const compare = index > 0 && first && wentWell(block.printed);
-        return { ...block, lines: compare ? compared(first, here) : here.map(plain) };
+        const marked = compare ? compared(first, here) : here.map(plain);
+        return { ...block, lines: marked ?? here.map(plain), unmarked: marked === null };
     });
 }
 
@@ -47,9 +50,24 @@ const split = (output = ''): string[] => {
     return text === '' ? [] : text.split(/\r?\n/);
 };
 
-/** What is here, marked where it is not what is there. */
-export function compared(there: readonly string[], here: readonly string[]): Line[] {
-    if (Math.max(there.length, here.length) > MOST_COMPARED) return here.map(plain);
+/** What is here, marked where it is not what is there; null if too much differs. */
+export function compared(there: readonly string[], here: readonly string[]): Line[] | null {
+    const shorter = Math.min(there.length, here.length);
+    let head = 0;
+    while (head < shorter && there[head] === here[head]) head++;
+    let tail = 0;
+    while (tail < shorter - head && there.at(-1 - tail) === here.at(-1 - tail)) tail++;
+    const thereBetween = there.slice(head, there.length - tail);
+    const hereBetween = here.slice(head, here.length - tail);
+    if (thereBetween.length * hereBetween.length > MOST_COMPARED ** 2) return null;
+    return [
+        ...here.slice(0, head).map(plain),
+        ...byCommonLines(thereBetween, hereBetween),
+        ...here.slice(here.length - tail).map(plain),
+    ];
+}
+
+function byCommonLines(there: readonly string[], here: readonly string[]): Line[] {
     const width = here.length + 1;
     // How long the longest common subsequence is of what is left of both.
     const longest = new Uint32Array((there.length + 1) * width);

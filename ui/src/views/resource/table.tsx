@@ -26,7 +26,7 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
         return chosen >= 0 && chosen < total.length - PART ? Math.max(0, chosen - PART / 2) : null;
     });
     const [start, end] = shownPart(total.length, PART, from);
-    const operations = useOperations(resource.id, total, start, end - start);
+    const operations = useOperations(resource, total, start, end - start);
     const all = rows(
         explanation.operations,
         explanation.list,

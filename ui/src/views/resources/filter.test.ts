@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ResourceSummary } from '../../api/types';
-import { filterOf, isEmpty, matches, queryOf } from './filter';
+import { filterOf, isEmpty, matches, queryOf, stillMatches } from './filter';
 
 const motd: ResourceSummary = {
     id: 'motd',
@@ -40,4 +40,10 @@ it('leaves deleted ones out, unless they are asked for', () => {
     const gone: ResourceSummary = { ...motd, state: 'deleted' };
     expect(matches(gone, filterOf({}), null)).toBe(false);
     expect(matches(gone, filterOf({ state: 'deleted' }), null)).toBe(true);
+});
+
+it('a row that was found by its type is left when its state is another', () => {
+    const filter = filterOf({ type: 'set', state: 'waiting' });
+    expect(stillMatches(motd, filter)).toBe(true);
+    expect(stillMatches({ ...motd, state: 'converged' }, filter)).toBe(false);
 });

@@ -28,6 +28,11 @@ export function isEmpty(filter: Filter): boolean {
     return Object.values(filter).every((value) => !value);
 }
 
+/** Whether a row of the list still belongs there. Of a type once, of it for ever. */
+export function stillMatches(one: ResourceSummary, filter: Filter): boolean {
+    return matches(one, filter, filter.type);
+}
+
 /** Whether one is among those looked for. Its types are not told in a list: the caller knows them. */
 export function matches(one: ResourceSummary, filter: Filter, type: string | null): boolean {
     return (

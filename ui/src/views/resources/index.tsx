@@ -1,12 +1,12 @@
 // All resources: searched, filtered, and as long as it takes.
 import './resources.css';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ResourceState, Sites, Summary } from '../../api/types';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ResourceState, ResourceSummary, Sites, Summary } from '../../api/types';
 import { count, plural } from '../../format';
 import { announce, sites, summary } from '../../live';
 import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES } from '../../parts';
-import { go, href, type Texts } from '../../route';
-import { filterOf, isEmpty, queryOf, type Filter } from './filter';
+import { go, href, route, type Texts } from '../../route';
+import { filterOf, isEmpty, queryOf, stillMatches, type Filter } from './filter';
 import { useListing } from './listing';
 import { Table } from './table';
 
@@ -14,8 +14,11 @@ export default function Resources({ query }: { query: Texts }) {
     const filter = filterOf(query);
     const moved = useRef(0);
     const listing = useListing(filter, (rows) => (moved.current += rows));
-    const { rows, current, loading, problem } = listing;
-    const found = rows.list.length;
+    const { rows, by, current, loading, problem } = listing;
+    // Rows that match no longer stay, so that nothing jumps.
+    const isStray = (one: ResourceSummary) => !stillMatches(one, by);
+    const shown = rows.list.length;
+    const found = useMemo(() => rows.list.filter((one) => !isStray(one)).length, [rows.list, by]);
     const isDone = current && rows.next === null;
 
     useEffect(() => {
@@ -38,14 +41,14 @@ export default function Resources({ query }: { query: Texts }) {
             </div>
             <StateChips filter={filter} summary={summary.value} />
             {problem && <Problem of={problem} retry={listing.retry} />}
-            {found > 0 && <Table listing={listing} moved={moved} />}
-            {found === 0 && isDone && !problem && <NothingFound filter={filter} />}
+            {shown > 0 && <Table listing={listing} moved={moved} isStray={isStray} />}
+            {shown === 0 && isDone && !problem && <NothingFound filter={filter} />}
             {loading && (
                 <Loading
                     what={
                         rows.next !== null && !isEmpty(filter)
                             ? `Searching… looked at everything up to ${rows.next}`
-                            : found > 0
+                            : shown > 0
                               ? 'Loading more…'
                               : 'Loading resources…'
                     }
@@ -81,8 +84,12 @@ function Search({ filter }: { filter: Filter }) {
     useEffect(() => {
         if (text === filter.q) return;
         const timer = setTimeout(() => {
+            // Something else may have been chosen since the last key was pressed.
+            const now = route.value;
+            if (now.name !== 'resources') return;
             said.current = text;
-            go({ name: 'resources', query: to(filter, { q: text }) }, { replace: true });
+            const query = to(filterOf(now.query ?? {}), { q: text });
+            go({ name: 'resources', query }, { replace: true });
         }, TYPING_MS);
         return () => clearTimeout(timer);
     }, [text]);

@@ -4,6 +4,7 @@ import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
 import { onChange, onReset, resourceOf } from '../../live';
 import { paced } from '../../pace';
+import { Due } from './due';
 import { matches, type Filter } from './filter';
 import { NO_ROWS, appended, isReached, placeOf, updated, type Rows } from './rows';
 import type { Range } from './window';
@@ -12,15 +13,20 @@ const FIRST_PAGE = 100;
 const PAGE = 1000;
 const PACE_MS = 500;
 const LOOKED_AT_ONCE = 30;
+/** For those that could not be looked at. */
+const LOOK_AGAIN_MS = 5000;
 /** A busy mesh and a narrow filter: who is not looked at in time is found by loading anew. */
 const STRANGERS_AT_MOST = 300;
+const SWAMPED_PACE_MS = 10_000;
 
 /** With how far the page was scrolled for it. */
 type Sight = Range & { scroll: number };
 
 export interface Listing {
     rows: Rows;
-    /** Whether `rows` answer what is looked for now; those of before stay until then. */
+    /** What `rows` were found by. */
+    by: Filter;
+    /** Whether that is what is looked for now; rows of before stay until then. */
     current: boolean;
     loading: boolean;
     problem: ApiProblem | null;
@@ -36,6 +42,7 @@ export interface Handle extends Listing {
 export function useListing(filter: Filter, onMoved: (rows: number) => void): Handle {
     const [listing, setListing] = useState<Listing>({
         rows: NO_ROWS,
+        by: filter,
         current: false,
         loading: true,
         problem: null,
@@ -61,7 +68,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
     };
 }
 
-function follow(
+export function follow(
     filter: Filter,
     sight: { current: Sight },
     show: (listing: Listing) => void,
@@ -73,8 +80,10 @@ function follow(
     let begun = false;
     let loading = false;
     let isOld = false;
-    /** Changed since they were loaded, with the type of the operation that was heard of, if any. */
-    const changed = new Map<string, string | null>();
+    let problem: ApiProblem | null = null;
+    const due = new Due(STRANGERS_AT_MOST);
+    /** Looked at during a load, which may bring them as they were before. */
+    const overtaken = new Map<string, string | null>();
 
     const page = (after: string | null, limit: number) =>
         get<Page<ResourceSummary>>('/api/v1/resources', {
@@ -86,7 +95,7 @@ function follow(
     const load = async (work: () => Promise<void>) => {
         if (loading || signal.aborted) return;
         loading = true;
-        let problem: ApiProblem | null = null;
+        problem = null;
         try {
             await work();
         } catch (error) {
@@ -96,7 +105,10 @@ function follow(
             loading = false;
         }
         if (signal.aborted) return;
-        show({ rows, current: begun, loading: false, problem });
+        show({ rows, by: filter, current: begun, loading: false, problem });
+        due.putBack(overtaken);
+        overtaken.clear();
+        look();
         if (isOld) anew();
     };
 
@@ -106,11 +118,12 @@ function follow(
             const before = rows.list.length;
             // A page may end before it found anything: with many resources and a rare state.
             do {
-                rows = appended(rows, await page(rows.next, begun ? PAGE : FIRST_PAGE));
+                const loaded = await page(rows.next, begun ? PAGE : FIRST_PAGE);
+                rows = appended(rows, loaded);
                 begun = true;
                 const isSettled = rows.list.length > 0 || rows.next === null;
                 if (!signal.aborted)
-                    show({ rows, current: isSettled, loading: true, problem: null });
+                    show({ rows, by: filter, current: isSettled, loading: true, problem: null });
             } while (rows.list.length === before && rows.next !== null);
         });
 
@@ -119,7 +132,7 @@ function follow(
         isOld = true;
         load(async () => {
             isOld = false;
-            changed.clear();
+            due.clear();
             const { to } = sight.current;
             let fresh = NO_ROWS;
             do {
@@ -137,34 +150,41 @@ function follow(
     };
 
     const look = paced(PACE_MS, async () => {
-        const due = [...changed.keys()].filter(isInSight).slice(0, LOOKED_AT_ONCE);
-        if (due.length === 0 || signal.aborted) return;
-        const seen = await Promise.all(due.map((id) => lookAt(id, signal)));
+        if (!begun || signal.aborted) return;
+        const taken = due.take(isInSight, LOOKED_AT_ONCE);
+        if (taken.size === 0) return;
+        const ids = [...taken.keys()];
+        const seen = await Promise.all(ids.map((id) => lookAt(id, signal)));
         if (signal.aborted) return;
         const now = seen.filter((one) => one !== null && typeof one !== 'string');
         const isWanted = (one: ResourceSummary) =>
-            placeOf(rows.list, one.id).found || matches(one, filter, changed.get(one.id) ?? null);
+            placeOf(rows.list, one.id).found || matches(one, filter, taken.get(one.id) ?? null);
         const update = {
             now: now.filter(isWanted),
             gone: seen.filter((one) => typeof one === 'string'),
         };
         const result = updated(rows, update, sight.current.first);
-        for (const id of due) changed.delete(id);
         rows = result.rows;
-        show({ rows, current: begun, loading, problem: null });
+        show({ rows, by: filter, current: begun, loading, problem });
         if (result.above !== 0) onMoved(result.above);
-        if (changed.size > 0) look();
+        if (loading) for (const [id, type] of taken) overtaken.set(id, type);
+        const untold = new Map([...taken].filter((_, index) => seen[index] === null));
+        due.putBack(untold);
+        if (untold.size > 0) setTimeout(look, LOOK_AGAIN_MS);
+        else look();
     });
+
+    const swamped = paced(SWAMPED_PACE_MS, async () => anew());
 
     const hear = (change: Change) => {
         const id = resourceOf(change);
-        if (id === null || !begun) return;
-        const isKnown = placeOf(rows.list, id).found;
+        if (id === null) return;
+        const type = change.event === 'operation' ? change.type : null;
         // It may be one of those looked for now, though it was none before.
-        const mayBelong =
-            id.includes(filter.q) && isReached(rows, id) && changed.size < STRANGERS_AT_MOST;
-        if (!isKnown && !mayBelong) return;
-        changed.set(id, change.event === 'operation' ? change.type : (changed.get(id) ?? null));
+        const mayBelong = () => id.includes(filter.q) && (loading || isReached(rows, id));
+        if (placeOf(rows.list, id).found) due.row(id, type);
+        else if (!mayBelong()) return;
+        else if (!due.stranger(id, type)) swamped();
         look();
     };
 
@@ -174,7 +194,7 @@ function follow(
         rows = before.rows;
         sight.current = before.sight;
         begun = true;
-        show({ rows, current: true, loading: false, problem: null });
+        show({ rows, by: filter, current: true, loading: false, problem: null });
         // After the frame has gone to the top of what it takes for a new page.
         setTimeout(() => scrollTo({ top: before.sight.scroll, behavior: 'instant' }), 30);
         anew();

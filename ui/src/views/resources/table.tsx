@@ -16,9 +16,11 @@ interface TableProps {
     listing: Handle;
     /** By how many rows those in sight have moved down since they were drawn. */
     moved: { current: number };
+    /** Whether it is no longer what is looked for. */
+    isStray: (one: ResourceSummary) => boolean;
 }
 
-export function Table({ listing, moved }: TableProps) {
+export function Table({ listing, moved, isStray }: TableProps) {
     const body = useRef<HTMLDivElement>(null);
     const [row, setRow] = useState(rowHeight);
     const [range, setRange] = useState<Range>({ from: 0, to: 30, first: 0 });
@@ -120,7 +122,17 @@ export function Table({ listing, moved }: TableProps) {
             >
                 {indexes.map((index) => {
                     const one = list[index];
-                    return one && <Row key={one.id} one={one} index={index} top={index * row} />;
+                    return (
+                        one && (
+                            <Row
+                                key={one.id}
+                                one={one}
+                                isStray={isStray(one)}
+                                index={index}
+                                top={index * row}
+                            />
+                        )
+                    );
                 })}
             </div>
         </div>
@@ -139,16 +151,17 @@ function rowHeight(): number {
 
 interface RowProps {
     one: ResourceSummary;
+    isStray: boolean;
     index: number;
     top: number;
 }
 
-function Row({ one, index, top }: RowProps) {
+function Row({ one, isStray, index, top }: RowProps) {
     const others = one.sites.length - SITES_NAMED;
     return (
         <div
             role="row"
-            class="row"
+            class={isStray ? 'row stray' : 'row'}
             aria-rowindex={index + 2}
             data-index={index}
             style={{ top: `${top}px` }}
@@ -157,6 +170,7 @@ function Row({ one, index, top }: RowProps) {
                 <a href={href({ name: 'resource', id: one.id })} title={one.id}>
                     {one.id}
                 </a>
+                {isStray && <span class="row-stray">no longer matches</span>}
             </span>
             <span role="cell" class="row-state">
                 <StateBadge state={one.state} />

@@ -25,7 +25,7 @@ const resources = (by_state: Summary['by_state']): Summary => ({
 
 describe('the sentence', () => {
     it.each<[string, Sites, Summary | null, string, string]>([
-        ['one site', mesh(), null, 'ok', 'This is the only site. '],
+        ['one site', mesh(), null, 'off', 'This is the only site. '],
         [
             'all well',
             mesh({ site: 'lyon' }, { site: 'nice' }),
@@ -44,7 +44,7 @@ describe('the sentence', () => {
             'one behind',
             mesh({ site: 'lyon', behind_on: 2 }),
             null,
-            'ok',
+            'off',
             'Both sites are heard. lyon is catching up on 2 resources. ',
         ],
         [

@@ -3,7 +3,8 @@ import type { ResourceState, Site, Sites, Summary } from '../../api/types';
 import { count, duration, plural, together } from '../../format';
 
 export interface Overview {
-    tone: 'ok' | 'warn' | 'bad';
+    /** `off` while nothing is known of the resources. */
+    tone: 'ok' | 'warn' | 'bad' | 'off';
     sites: string;
     resources: string;
 }
@@ -16,7 +17,7 @@ export function overview(sites: Sites, summary: Summary | null, now: number): Ov
     );
     const troubled = summary ? sum(summary, TROUBLE) : 0;
     return {
-        tone: troubled > 0 ? 'bad' : quiet.length > 0 ? 'warn' : 'ok',
+        tone: troubled > 0 ? 'bad' : quiet.length > 0 ? 'warn' : summary ? 'ok' : 'off',
         sites: quiet.length > 0 ? notHeard(quiet, now) : allHeard(sites.sites),
         resources: summary ? aboutResources(summary) : '',
     };

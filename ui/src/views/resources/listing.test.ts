@@ -1,0 +1,159 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Change, ResourceState, ResourceSummary } from '../../api/types';
+import { filterOf } from './filter';
+import { follow, type Listing } from './listing';
+
+// What comes first of an answer and a change cannot be chosen with a real agent.
+const feed = vi.hoisted(() => ({ change: (_: unknown) => {}, reset: () => {} }));
+vi.mock('../../live', () => ({
+    onChange: (hear: (change: unknown) => void) => ((feed.change = hear), () => {}),
+    onReset: (hear: () => void) => ((feed.reset = hear), () => {}),
+    resourceOf: (change: { resource: string }) => change.resource,
+}));
+
+type Asked = { at: string; answer: (body: unknown, status?: number) => Promise<unknown> };
+let asked: Asked[];
+let shown: Listing;
+let list: ReturnType<typeof follow>;
+
+const soon = () => vi.advanceTimersByTimeAsync(10);
+const later = (ms = 600) => vi.advanceTimersByTimeAsync(ms);
+
+beforeEach(() => {
+    vi.useFakeTimers();
+    vi.stubGlobal('window', {});
+    const ask = (at: string) =>
+        new Promise((resolve) => {
+            const answer = (body: unknown, status = 200) => {
+                resolve({ ok: status === 200, status, text: async () => JSON.stringify(body) });
+                return soon();
+            };
+            asked.push({ at, answer });
+        });
+    vi.stubGlobal('fetch', ask);
+    asked = [];
+});
+
+afterEach(() => {
+    list.stop();
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+});
+
+function begin(query = {}) {
+    const sight = { current: { from: 0, to: 0, first: 0, scroll: 0 } };
+    list = follow(
+        filterOf(query),
+        sight,
+        (now) => (shown = now),
+        () => {},
+    );
+    sight.current.to = 30;
+}
+
+/** The request that waits for its answer and ends like this. */
+function request(end: string): Asked {
+    const at = asked.findIndex((one) => one.at.endsWith(end));
+    if (at < 0) throw new Error(`${end} is not asked for, but ${asked.map((one) => one.at)}`);
+    return asked.splice(at, 1)[0]!;
+}
+
+const one = (id: string, operations = 1, state: ResourceState = 'converged'): ResourceSummary => ({
+    id,
+    operations,
+    listed: 1,
+    sites: ['paris'],
+    state,
+    errors: 0,
+    last_change: null,
+});
+const page = (items: ResourceSummary[], next: string | null = null) => ({ items, next });
+const hear = (resource: string) =>
+    feed.change({ event: 'operation', resource, type: 'set' } as unknown as Change);
+const rows = () => shown.rows.list.map(({ id, operations }) => `${id}:${operations}`).join(' ');
+
+it('a change heard while its row is looked at is looked at too', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')]));
+    await later();
+    hear('a');
+    const first = request('/a');
+    hear('a');
+    await first.answer(one('a', 2));
+    await later();
+    await request('/a').answer(one('a', 3));
+    expect(rows()).toBe('a:3');
+});
+
+it('a row that could not be looked at is looked at again, and not at once', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')]));
+    await later();
+    hear('a');
+    await request('/a').answer({ title: 'Broken', status: 500 }, 500);
+    await later();
+    expect(asked).toEqual([]);
+    await later(5000);
+    await request('/a').answer(one('a', 2));
+    expect(rows()).toBe('a:2');
+    await later(60_000);
+    expect(asked).toEqual([]);
+});
+
+it('what is seen while more is loaded stays, and what is loaded is seen again', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')], 'a'));
+    await later();
+    list.more();
+    const more = request('after=a&limit=1000');
+    hear('a');
+    await request('/a').answer(one('a', 2));
+    hear('b');
+    await later();
+    await request('/b').answer(one('b', 5));
+    await more.answer(page([one('b', 4)]));
+    expect(rows()).toBe('a:2 b:4');
+    await later();
+    await request('/a').answer(one('a', 2));
+    await request('/b').answer(one('b', 5));
+    expect(rows()).toBe('a:2 b:5');
+});
+
+it('what is seen while all is loaded anew is looked at again', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')]));
+    await later();
+    feed.reset();
+    const anew = request('limit=100');
+    hear('a');
+    await request('/a').answer(one('a', 2));
+    await anew.answer(page([one('a', 1)]));
+    await later();
+    await request('/a').answer(one('a', 2));
+    expect(rows()).toBe('a:2');
+});
+
+it('what is heard of before the first page is there is looked at after', async () => {
+    begin();
+    hear('a');
+    await request('limit=100').answer(page([one('a')]));
+    await later();
+    await request('/a').answer(one('a', 2));
+    expect(rows()).toBe('a:2');
+});
+
+it('strangers that are too many are found by loading anew, and others are let in after', async () => {
+    begin({ state: 'diverged' });
+    await request('limit=100').answer(page([]));
+    await later();
+    for (let n = 0; n < 340; n++) hear(`x${n}`);
+    await request('limit=100').answer(page([one('x3', 1, 'diverged')]));
+    while (asked.length > 0) {
+        for (const { at, answer } of asked.splice(0)) await answer(one(at.split('/').at(-1)!));
+        await later();
+    }
+    hear('z');
+    await soon();
+    await request('/z').answer(one('z', 1, 'diverged'));
+    expect(shown.rows.list.map(({ id }) => id)).toContain('z');
+});
