@@ -21,8 +21,6 @@ test.describe('a hundred thousand resources', () => {
         test.setTimeout(180_000);
         manners.knows(seeded.url);
         manners.allow(/status of 50[24]/);
-        // Asked of an agent that does not say whether it is part of a demo.
-        manners.allow(/status of 404 .*\/api\/v1\/demo/);
         await watchLongTasks(page);
         let asked = 0;
         page.on('request', (request) => {
