@@ -123,7 +123,7 @@ test-examples: ## the sample application alone, without Cheops
 test-browser: ui ## the page in a real browser, with real agents; ARGS='-g matrix'
 	$(call heading,web UI: stories in a browser)
 	$(CARGO) build --locked -p cheops -p cheops-bench
-	cd ui && CHEOPS_BIN="$(BUILT)/debug/cheops" npm run --silent test:browser -- --project=stories $(ARGS)
+	cd ui && CHEOPS_BIN="$(BUILT)/debug/cheops" npm run --silent test:browser -- $(ARGS)
 
 .PHONY: screenshots
 screenshots: setup ui ## the pictures of the page in docs/images, anew
