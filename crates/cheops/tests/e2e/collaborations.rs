@@ -373,7 +373,8 @@ async fn a_server_spans_two_sites_and_says_what_is_missing_when_one_is_cut_off()
     assert_eq!((shown.status, shown.incomplete.as_str()), (200, ""), "{}", shown.body);
     assert_eq!(shown.body["cpus"], json!(6));
     assert_eq!(application.ask(2, COMPUTE, "DELETE", &path, "").status, 204);
-    assert_eq!(application.ask(3, COMPUTE, "GET", &path, "").status, 404);
+    let gone = application.ask(3, COMPUTE, "GET", &path, "");
+    assert_eq!(gone.status, 404, "{} {}", gone.error, gone.body);
     assert_eq!(used(capacity(spread)), (json!(16), json!(0)));
 }
 

@@ -228,8 +228,10 @@ impl Stage {
 
     pub(crate) async fn all_hear(&self) {
         for site in &self.sites {
-            until("all sites hear each other", async || site.hears().await + 1 == self.sites.len())
-                .await;
+            until("all sites hear each other", async || {
+                site.reaches().await + 1 == self.sites.len()
+            })
+            .await;
         }
     }
 

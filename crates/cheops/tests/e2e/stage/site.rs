@@ -132,6 +132,15 @@ impl Site {
         sites.sites.iter().filter(|site| site.state == SiteState::Up).count()
     }
 
+    /// How many it could send a request to now. After a short cut a site is still taken for heard
+    /// while there is no link to it yet; a link has a round trip.
+    pub(crate) async fn reaches(&self) -> usize {
+        let Ok(sites) = self.client.sites().await else { return 0 };
+        let linked =
+            |site: &&cheops_api::Site| site.state == SiteState::Up && site.round_trip_ms.is_some();
+        sites.sites.iter().filter(linked).count()
+    }
+
     /// A file that its commands wrote; nothing if there is none.
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.files.join(name)).unwrap_or_default()
