@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many names are remembered; beyond it the oldest are forgotten.
-const MOST: usize = 100_000;
+/// So many names are remembered; beyond it the oldest are forgotten. With more, the tables would take
+/// twice the memory, and be twice as far from the processor.
+const MOST: usize = 50_000;
 
 /// So many different scopes are remembered, each of a few kilobytes at most.
 const MOST_SCOPES: usize = 4_096;
