@@ -38,7 +38,7 @@ help: ## this list
 setup: ## install what is missing; says nothing when there is nothing to do
 	@scripts/setup
 
-# What the page is built from, and what builds it. Without Node an agent is built that says how to get the page.
+# What the page is built from, and what builds it. Without a Node that can, an agent is built that says how to get the page.
 UI_SOURCES := $(shell find ui/src ui/public ui/scripts ui/index.html ui/*.json ui/*.ts -type f -not -name schema.d.ts) docs/openapi.json
 
 ui/node_modules/.package-lock.json: ui/package-lock.json
@@ -56,11 +56,15 @@ ui: ui/dist/index.html ## the page that agents serve (needs Node)
 
 .PHONY: ui-if-node
 ui-if-node:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; \
-	else echo 'no npm here: the agents will have no web UI, and their page says so'; fi
+	@if scripts/setup node; then $(MAKE) --no-print-directory ui; \
+	else echo 'going on without: the agents will have no web UI, and their page says so'; fi
+
+.PHONY: setup-build
+setup-build:
+	@scripts/setup build
 
 .PHONY: build
-build: ui-if-node ## the release binary
+build: setup-build ui-if-node ## the release binary
 	$(call heading,build)
 	$(CARGO) build --release --locked --workspace
 
@@ -167,7 +171,7 @@ bench-core: ## how fast the core and the simulator are
 
 # Without a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
-demo: ui-if-node ## three sites on this machine with an application, links to cut, commands to paste
+demo: setup-build ui-if-node ## three sites on this machine with an application, links to cut, commands to paste
 	$(call heading,demo)
 	$(CARGO) build --release --locked -p cheops
 	@if [ -t 0 ] && [ -t 1 ]; then \

@@ -14,8 +14,9 @@ use cheops_store::{OpenError, Opened, Options};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
-use crate::config::{AgentConfig, WebhooksConfig};
+use crate::config::{AgentConfig, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
 use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
@@ -97,19 +98,18 @@ impl StartError {
             Self::Api { .. } => {
                 Some("is another agent running? `api.listen` names the address".into())
             }
-            Self::Peers(_) => {
+            Self::Peers(PeersError::Listen { .. }) => {
                 Some("is another agent running? `mesh.listen` names the address".into())
+            }
+            Self::Identity(_) | Self::Peers(PeersError::Identity(_)) => {
+                Some("`cheops mesh issue SITE` makes one, and `mesh.identity` names it".into())
             }
             Self::Service { .. } => Some(
                 "does the service itself listen there? `listen` in `[[services]]` is where the \
                  proxy is, `upstream` where the service is"
                     .into(),
             ),
-            Self::Identity(_)
-            | Self::Exec(_)
-            | Self::Hooks(_)
-            | Self::Proxy(_)
-            | Self::System { .. } => None,
+            Self::Exec(_) | Self::Hooks(_) | Self::Proxy(_) | Self::System { .. } => None,
         }
     }
 }
@@ -123,11 +123,11 @@ pub struct Agent {
     mesh_address: Option<SocketAddr>,
     proxy_addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
-    serving: tokio::task::JoinHandle<()>,
-    proxying: Vec<tokio::task::JoinHandle<()>>,
+    serving: JoinHandle<()>,
+    proxying: Vec<JoinHandle<()>>,
     /// Held to the end: who went over to another protocol is served as long as the agent runs.
     _proxy_threads: Option<Arc<Threads>>,
-    following: tokio::task::JoinHandle<()>,
+    following: JoinHandle<()>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -140,15 +140,12 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::System { what, source }
 }
 
-fn random() -> u64 {
+fn random() -> Result<u64, StartError> {
     let mut bytes = [0; 8];
-    // The system's source of randomness does not fail once the system is up; if it does, the
-    // time of day still tells two lives apart.
-    if SystemRandom::new().fill(&mut bytes).is_err() {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        return now.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-    }
-    u64::from_le_bytes(bytes)
+    let no_reason = |_| io::Error::other("it does not say why");
+    let filled = SystemRandom::new().fill(&mut bytes).map_err(no_reason);
+    filled.map_err(system("random numbers"))?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 impl Agent {
@@ -160,88 +157,59 @@ impl Agent {
     /// When something it cannot do without is missing; nothing is left running then.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
         let identity = identity(&config)?;
-        let listen = config.api.listen;
-        let api_listener = TcpListener::bind(listen)
-            .await
-            .map_err(|source| StartError::Api { address: listen, source })?;
-        let api_address = api_listener.local_addr().map_err(system("its own address"))?;
-
-        let proxy_ports = proxy_ports(&config).await?;
+        let ports = Ports::take(&config).await?;
         let opened = open(&config).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
-        let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
-        let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity.as_ref());
-        let peers = Peers::bind(&me, random(), mesh, others)?;
-        let mesh_address = peers.local_address();
-
-        let prefix = |service: &crate::config::ServiceConfig| {
-            let prefix = service.upstream.path().trim_end_matches('/');
-            (service.name.to_string(), prefix.to_owned())
-        };
-        let prefixes = config.services.iter().map(prefix).collect();
-        let replicas = Replicas::of(config.site.clone(), prefixes);
+        let peers = peers(&config, &me, identity.as_ref())?;
+        let replicas = replicas(&config);
         let memory = Remembered::new(config.proxy.remember);
         let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
-        let start = driver::Start {
-            settings: engine_settings(&config, me.clone()),
-            records: opened.records,
-            store: opened.store,
-            hands: Hands {
-                runtime: tokio::runtime::Handle::current(),
-                executor: executor.clone(),
-                peers: peers.clone(),
-                snapshots: opened.snapshots,
-                replicas: replicas.clone(),
-            },
-            data_dir: config.data_dir.clone(),
-            keep_free: KEEP_FREE,
+
+        let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
+        let hands = Hands {
+            runtime: tokio::runtime::Handle::current(),
+            executor: executor.clone(),
+            peers: peers.clone(),
+            snapshots: opened.snapshots.clone(),
+            replicas: replicas.clone(),
         };
-        let (driver, thread) = driver::start(start).map_err(system("a thread"))?;
-        let told = config.mesh.as_ref().and_then(|mesh| mesh.advertise.as_ref());
-        let advertise =
-            told.map(ToString::to_string).or(mesh_address.map(|address| address.to_string()));
+        let (driver, thread) = driver(&config, &me, opened, hands)?;
+
+        let mesh_address = peers.local_address();
         let api = Arc::new(Api {
             site: config.site.clone(),
             driver: driver.clone(),
             peers: peers.clone(),
             executor: executor.clone(),
-            blobs: opened.blobs.clone(),
-            reader: opened.reader,
+            blobs: blobs.clone(),
+            reader: reader.clone(),
             metrics: telemetry::count(),
-            advertise,
+            advertise: advertised(&config, mesh_address),
             counted: Counted::default(),
             demo: config.demo.clone(),
         });
-        let door = Door::default();
-        let router = router(api.clone());
         let means = Means {
             peers: peers.clone(),
             driver: driver.clone(),
-            blobs: opened.blobs.clone(),
+            blobs: blobs.clone(),
             replicas,
             memory,
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)
             .map_err(StartError::Proxy)?;
-        door.open(router_for_peers(api.clone()), proxies.clone());
-        peers.start(&driver, &opened.blobs, &door);
+        let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
-        let follower =
-            hooks::Follower { hooks, reader: api.reader.clone(), driver: driver.clone(), me };
+
+        // From here on nothing can fail, and somebody may be listening.
+        let door = Door::default();
+        door.open(router_for_peers(api.clone()), proxies.clone());
+        peers.start(&driver, &blobs, &door);
+        let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
-        let proxy_addresses = proxy_ports.iter().filter_map(|port| port.address().ok()).collect();
-        let threads = (!proxy_ports.is_empty()).then(Threads::start).transpose();
-        let proxy_threads = threads.map_err(system("a thread"))?.map(Arc::new);
-        let proxying = proxy_ports
-            .into_iter()
-            .zip(proxy_threads.iter().cycle())
-            .map(|(port, threads)| {
-                tokio::spawn(port.serve(proxies.clone(), threads.clone(), stopping.clone()))
-            })
-            .collect();
-        let serving = tokio::spawn(serve(api_listener, guarded(router, api_address), stopping));
+        let (api_address, proxy_addresses) = (ports.api_address, ports.proxy_addresses.clone());
+        let (serving, proxying) = ports.serve(router(api), &proxies, threads.as_ref(), &stopping);
         Ok(Self {
             driver,
             executor,
@@ -252,7 +220,7 @@ impl Agent {
             stop,
             serving,
             proxying,
-            _proxy_threads: proxy_threads,
+            _proxy_threads: threads,
             following,
             thread,
         })
@@ -300,15 +268,55 @@ impl Agent {
     }
 }
 
-async fn proxy_ports(config: &AgentConfig) -> Result<Vec<Listening>, StartError> {
-    let mut ports = Vec::new();
-    for service in &config.services {
-        let Some(address) = service.listen else { continue };
-        let bound = Listening::bind(service.name.as_str(), address).await;
-        let service = service.name.to_string();
-        ports.push(bound.map_err(|source| StartError::Service { service, address, source })?);
+/// What people, programs and clients of services reach it at: taken first, served last.
+struct Ports {
+    api: TcpListener,
+    api_address: SocketAddr,
+    proxies: Vec<Listening>,
+    proxy_addresses: Vec<SocketAddr>,
+}
+
+impl Ports {
+    async fn take(config: &AgentConfig) -> Result<Self, StartError> {
+        let address = config.api.listen;
+        let api = TcpListener::bind(address)
+            .await
+            .map_err(|source| StartError::Api { address, source })?;
+        let api_address = api.local_addr().map_err(system("its own address"))?;
+        let (mut proxies, mut proxy_addresses) = (Vec::new(), Vec::new());
+        for service in &config.services {
+            let Some(address) = service.listen else { continue };
+            let bound = Listening::bind(service.name.as_str(), address).await;
+            let service = service.name.to_string();
+            let port = bound.map_err(|source| StartError::Service { service, address, source })?;
+            proxy_addresses.push(port.address().map_err(system("its own address"))?);
+            proxies.push(port);
+        }
+        Ok(Self { api, api_address, proxies, proxy_addresses })
     }
-    Ok(ports)
+
+    /// None where there is no proxy.
+    fn threads_for_proxies(&self) -> Result<Option<Arc<Threads>>, StartError> {
+        let threads = (!self.proxies.is_empty()).then(Threads::start).transpose();
+        Ok(threads.map_err(system("a thread"))?.map(Arc::new))
+    }
+
+    /// Serves the API, and each proxy, until the agent stops.
+    fn serve(
+        self,
+        router: Router,
+        proxies: &Proxies,
+        threads: Option<&Arc<Threads>>,
+        stopping: &watch::Receiver<bool>,
+    ) -> (JoinHandle<()>, Vec<JoinHandle<()>>) {
+        let serving =
+            tokio::spawn(serve(self.api, guarded(router, self.api_address), stopping.clone()));
+        let proxying = self.proxies.into_iter().zip(threads.into_iter().cycle());
+        let proxying = proxying.map(|(port, threads)| {
+            tokio::spawn(port.serve(proxies.clone(), threads.clone(), stopping.clone()))
+        });
+        (serving, proxying.collect())
+    }
 }
 
 /// Who this site is to the others. A site without a mesh has nobody to prove it to.
@@ -326,10 +334,51 @@ async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
     let (dir, site) = (config.data_dir.clone(), config.site.clone());
     let options = Options { audit_retention: config.audit.retention, ..Options::default() };
     // Half of it is enough to tell the lives of one site apart, and people read these numbers.
-    let draw = || random() >> 32;
+    let life = random()? >> 32;
     let opened =
-        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, draw, options));
+        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, || life, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
+}
+
+fn peers(
+    config: &AgentConfig,
+    me: &Author,
+    identity: Option<&Identity>,
+) -> Result<Peers, StartError> {
+    let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
+    let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity);
+    Ok(Peers::bind(me, random()?, mesh, others)?)
+}
+
+/// Where the others are told to find this site.
+fn advertised(config: &AgentConfig, bound: Option<SocketAddr>) -> Option<String> {
+    let told = config.mesh.as_ref().and_then(|mesh| mesh.advertise.as_ref());
+    told.map(ToString::to_string).or(bound.map(|address| address.to_string()))
+}
+
+fn driver(
+    config: &AgentConfig,
+    me: &Author,
+    opened: Opened,
+    hands: Hands,
+) -> Result<(Driver, std::thread::JoinHandle<()>), StartError> {
+    let start = driver::Start {
+        settings: engine_settings(config, me.clone()),
+        records: opened.records,
+        store: opened.store,
+        hands,
+        data_dir: config.data_dir.clone(),
+        keep_free: KEEP_FREE,
+    };
+    driver::start(start).map_err(system("a thread"))
+}
+
+fn replicas(config: &AgentConfig) -> Replicas {
+    let prefix = |service: &ServiceConfig| {
+        let prefix = service.upstream.path().trim_end_matches('/');
+        (service.name.to_string(), prefix.to_owned())
+    };
+    Replicas::of(config.site.clone(), config.services.iter().map(prefix).collect())
 }
 
 /// What runs commands, once nothing runs any more that an earlier life started.
@@ -349,7 +398,7 @@ fn executor(
 
 /// What requests that are operations need to know of the services and of those that pass.
 fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> Requests {
-    let rules = |service: &crate::config::ServiceConfig| {
+    let rules = |service: &ServiceConfig| {
         let rules = Rules {
             naming: Naming::new(&service.id),
             already_done: service.replication.already_done.clone(),
@@ -366,9 +415,7 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
 }
 
 fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
-    let service = |service: &crate::config::ServiceConfig| {
-        (service.name.to_string(), service.upstream.clone())
-    };
+    let service = |service: &ServiceConfig| (service.name.to_string(), service.upstream.clone());
     let scratch = config.data_dir.join("run");
     ExecSettings {
         time_limit: config.shell.time_limit,

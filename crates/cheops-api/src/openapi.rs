@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "they are there for what is written above them")]
 
-use utoipa::OpenApi;
+use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
     Change, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
@@ -49,6 +49,13 @@ pub fn openapi_json() -> Result<String, serde_json::Error> {
     openapi().to_pretty_json().map(|text| text + "\n")
 }
 
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+struct OfResource {
+    /// the resource, percent-encoded as one segment
+    id: String,
+}
+
 /// All sites, as this one sees them
 #[utoipa::path(get, path = "/api/v1/sites", tag = "sites", responses(
     (status = 200, description = "the sites", body = Sites),
@@ -84,10 +91,7 @@ fn resources() {}
 
 /// One resource
 #[utoipa::path(get, path = "/api/v1/resources/{id}", tag = "resources",
-    params(
-        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
-        Seen,
-    ),
+    params(OfResource, Seen),
     responses(
         (status = 200, description = "the resource", body = Resource),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
@@ -99,10 +103,7 @@ fn resource() {}
 
 /// Its operations, in total order, with what became of them
 #[utoipa::path(get, path = "/api/v1/resources/{id}/operations", tag = "resources",
-    params(
-        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
-        Cursor,
-    ),
+    params(OfResource, Cursor),
     responses(
         (status = 200, description = "a page of operations", body = Page<Operation>),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
@@ -118,7 +119,7 @@ fn operations() {}
 /// whose other parts are the files, each with its placeholder as file name. The answer begins once the
 /// operation is durable; replies follow as they arrive.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations", tag = "resources",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(OfResource),
     request_body(content((Submit = "application/json"), (SubmitForm = "multipart/form-data"))),
     responses(
         (status = 200, description = "one event a line", body = SubmitEvent, content_type = "application/x-ndjson"),
@@ -135,7 +136,7 @@ fn submit() {}
 ///
 /// Runs a reading command at its sites. Nothing is recorded.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/show", tag = "resources",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(OfResource),
     request_body = Show,
     responses(
         (status = 200, description = "what each site showed", body = ShowAnswer),
@@ -147,10 +148,7 @@ fn show() {}
 
 /// Why its list is what it is
 #[utoipa::path(get, path = "/api/v1/resources/{id}/explain", tag = "resources",
-    params(
-        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
-        Seen,
-    ),
+    params(OfResource, Seen),
     responses(
         (status = 200, description = "operations, list and decisions", body = Explanation),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
@@ -163,7 +161,7 @@ fn explain() {}
 /// Settle an operation in doubt, at this site or another
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations/{operation}/decision", tag = "resources",
     params(
-        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        OfResource,
         ("operation" = String, Path, description = "the operation"),
     ),
     request_body = Settle,
@@ -181,7 +179,7 @@ fn decide() {}
 ///
 /// An operation that wins over every concurrent one.
 #[utoipa::path(delete, path = "/api/v1/resources/{id}", tag = "resources",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(OfResource),
     request_body = Option<Delete>,
     responses(
         (status = 200, description = "one event a line", body = SubmitEvent, content_type = "application/x-ndjson"),
@@ -263,7 +261,7 @@ fn changes() {}
 /// Changes of one resource as they happen
 #[utoipa::path(get, path = "/api/v1/changes/{id}", tag = "changes",
     params(
-        ("id" = String, Path, description = "the resource, percent-encoded as one segment"),
+        OfResource,
         ("Last-Event-ID" = Option<u64>, Header, description = "go on after this event"),
         ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
     ),
@@ -279,7 +277,7 @@ fn changes_of() {}
 /// Waits up to 30 seconds; sites that have not replied by then get a line with `TIMEOUT`, and the
 /// work goes on. Every part with a file name is a file; that name is its placeholder.
 #[utoipa::path(post, path = "/exec/{id}", tag = "original",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(OfResource),
     request_body(content = ExecForm, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "one line per site", body = ExecLine, content_type = "application/x-ndjson"),
@@ -290,7 +288,7 @@ fn exec() {}
 
 /// Look at a resource, as the first Cheops had it
 #[utoipa::path(post, path = "/show/{id}", tag = "original",
-    params(("id" = String, Path, description = "the resource, percent-encoded as one segment")),
+    params(OfResource),
     request_body(content = ShowForm, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "site by site", body = inline(OriginalShow)),

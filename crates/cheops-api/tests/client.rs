@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
 
-use std::io::{Read, Write};
+mod request;
+
+use std::io::Write;
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 
 use cheops_api::{
     Action, Client, ClientError, Cursor, Delete, ShellAction, Submit, SubmitEvent, Upload, Wait,
 };
+use request::request;
 
 /// An agent that hears one request and answers these pieces, whatever it was asked.
 struct Canned {
@@ -40,30 +43,6 @@ impl Canned {
 
     fn heard(self) -> String {
         self.heard.join().unwrap()
-    }
-}
-
-/// All of one request: up to the end of its body, of which the head says how it ends.
-fn request(stream: &mut impl Read) -> String {
-    let mut heard = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&heard);
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let head = head.to_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            let is_whole = match length {
-                Some(length) => body.len() >= length.parse().unwrap(),
-                None if head.contains("chunked") => body.ends_with("0\r\n\r\n"),
-                None => true,
-            };
-            if is_whole {
-                return text.into_owned();
-            }
-        }
-        let read = stream.read(&mut piece).unwrap();
-        assert_ne!(read, 0, "the request broke off");
-        heard.extend_from_slice(&piece[..read]);
     }
 }
 

@@ -71,13 +71,13 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Consistency {
-    /// Sent once to each site, no retry.
+    /// Sent once to each site, no retry. Agents refuse it: not there yet.
     None,
     /// Every site gets everything, in the end the same everywhere.
     Eventual,
-    /// One order agreed on by a majority; no writes without one.
+    /// One order agreed on by a majority. Agents refuse it: not there yet.
     Strong,
-    /// At all sites or at none.
+    /// At all sites or at none. Agents refuse it: not there yet.
     Transactional,
 }
 

@@ -43,10 +43,10 @@ fn line(service: &str, words: &Words, consistency: Option<Consistency>) -> Strin
     let mut line = format!("{service}: {}", words.sentence());
     if let Some(consistency) = consistency {
         let meaning = match consistency {
-            Consistency::None => "sent once to each, no retry",
             Consistency::Eventual => "the same everywhere in the end",
-            Consistency::Strong => "one order, agreed on by a majority",
-            Consistency::Transactional => "at all sites or at none",
+            Consistency::None | Consistency::Strong | Consistency::Transactional => {
+                "not there yet, and refused by agents"
+            }
         };
         // Writing to a string cannot fail.
         let _ = write!(line, "; consistency {consistency}: {meaning}");

@@ -157,20 +157,20 @@ fn a_scope_reads_as_plain_sentences() {
     explained(
         "image: (paris ; lyon) & nice % brest & (rennes % nantes) [consistency=transactional]",
         &expect![
-            "image: one resource spread over ((paris, else lyon) and nice, kept the same) and (brest and (one spread over rennes and nantes), kept the same) (cross); consistency transactional: at all sites or at none"
+            "image: one resource spread over ((paris, else lyon) and nice, kept the same) and (brest and (one spread over rennes and nantes), kept the same) (cross); consistency transactional: not there yet, and refused by agents"
         ],
         &expect![
-            "image: one resource spread over ((paris, else lyon) and nice, kept the same) and (brest and (one spread over rennes and nantes), kept the same) (cross); consistency transactional: at all sites or at none"
+            "image: one resource spread over ((paris, else lyon) and nice, kept the same) and (brest and (one spread over rennes and nantes), kept the same) (cross); consistency transactional: not there yet, and refused by agents"
         ],
     );
     explained(
         "image: around(brest, 1s), compute: paris & lyon ; nice [consistency=none]",
         &expect![[r#"
             image: on the nearest site within 1s of brest that works
-            compute: on (paris and lyon, kept the same), else on nice (the first that works); consistency none: sent once to each, no retry"#]],
+            compute: on (paris and lyon, kept the same), else on nice (the first that works); consistency none: not there yet, and refused by agents"#]],
         &expect![[r#"
             image: on brest
-            compute: on (paris and lyon, kept the same), else on nice (the first that works); consistency none: sent once to each, no retry
+            compute: on (paris and lyon, kept the same), else on nice (the first that works); consistency none: not there yet, and refused by agents
             around(brest, 1s) is, nearest first: brest (0ms)"#]],
     );
 }

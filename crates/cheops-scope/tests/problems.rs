@@ -265,7 +265,7 @@ fn options_are_known_ones_given_once() {
             image: paris [consistency=strong, consistency=none]
                 line 1, column 35: `consistency` is given a second time (keep one of the two)
             image: paris []
-                line 1, column 15: unexpected `]`, expected an option such as `consistency=strong`
+                line 1, column 15: unexpected `]`, expected an option such as `consistency=eventual`
             image: paris [consistency]
                 line 1, column 26: unexpected `]`, expected `=` (an option is written `key=value`)
             image: paris [consistency=]

@@ -2,28 +2,14 @@
 //! matrices, for every order of the sites' clocks.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod report;
 mod stage;
 
 use cheops_core::model::{OperationId, Status};
 use cheops_core::resolve::Why;
 use cheops_sim::site_name;
+use report::{TABLE_4, TABLE_5, TABLE_6};
 use stage::Stage;
-
-/// Kubernetes, table 4 of the report.
-const TABLE_4: &str = r#"{"ResolutionMatrix": [
-    {"Before": "apply", "After": "apply", "Result": "take-one"}]}"#;
-
-/// Redis, table 5. It says nothing of two sets.
-const TABLE_5: &str = r#"{"ResolutionMatrix": [
-    {"Before": "set", "After": "inc", "Result": "take-both-keep-order"},
-    {"Before": "inc", "After": "set", "Result": "take-both-reverse-order"},
-    {"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
-
-/// A file, table 6. It says nothing of two appends.
-const TABLE_6: &str = r#"{"ResolutionMatrix": [
-    {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
-    {"Before": "add", "After": "set", "Result": "take-both-reverse-order"},
-    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
 
 const TABLE_5_KEPT: &str = r#"{"ResolutionMatrix": [
     {"Before": "set", "After": "inc", "Result": "take-both-keep-order", "Concurrent": "keep-both"},

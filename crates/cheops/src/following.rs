@@ -184,11 +184,9 @@ impl Tally {
         if !at(ReplyStatus::Superseded).is_empty() {
             remarks.push(format!("another operation took its place: cheops explain {id}"));
         }
-        let doubtful = at(ReplyStatus::InDoubt);
-        if !doubtful.is_empty() {
+        for site in at(ReplyStatus::InDoubt) {
             remarks.push(format!(
-                "settle it with the agent of {}: cheops settle {id} {operation} skip|rerun",
-                listed(&doubtful)
+                "settle it: cheops settle {id} {operation} skip|rerun --site {site}"
             ));
         }
         if let Some(Ending::TimedOut) = &self.ending {
@@ -393,7 +391,7 @@ mod tests {
             ✗ paris  IN-DOUBT      14 ms  the site stopped while it ran
             ✗ lyon   PARTIAL       21 ms  2 of 5 steps
             ✗ nice   KO            28 ms  HTTP 409  {"error": "taken"}
-            settle it with the agent of paris: cheops settle 'my counter' paris-5f.7 skip|rerun
+            settle it: cheops settle 'my counter' paris-5f.7 skip|rerun --site paris
         "#]]
         .assert_eq(&text);
         assert_eq!(verdict, Verdict::Problems);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use cheops_api::{Action, Submit, Upload, Wait};
 use cheops_core::model::{OperationType, ResourceId};
 use cheops_scope::Look;
-use clap::Args;
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{EnumValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 
 use crate::agent;
 use crate::failure::{Failure, Verdict};
@@ -38,16 +38,21 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Whom {
+    /// every site of the resource
+    All,
+    /// the site of the agent asked
+    Local,
+    /// nobody: it is enough that the operation is on disk
+    None,
+}
+
 fn waits() -> impl TypedValueParser<Value = Wait> {
-    let values = [
-        PossibleValue::new("all").help("every site of the resource"),
-        PossibleValue::new("local").help("the site of the agent asked"),
-        PossibleValue::new("none").help("nobody: it is enough that the operation is on disk"),
-    ];
-    clap::builder::PossibleValuesParser::new(values).map(|word| match word.as_str() {
-        "local" => Wait::Local,
-        "none" => Wait::None,
-        _ => Wait::All,
+    EnumValueParser::<Whom>::new().map(|whom| match whom {
+        Whom::All => Wait::All,
+        Whom::Local => Wait::Local,
+        Whom::None => Wait::None,
     })
 }
 

@@ -57,6 +57,9 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # listen = "127.0.0.1:19292"    # the proxy: clients and the other services use this address
 # upstream = "http://127.0.0.1:9292"
 # id = "/id"                    # where the id of a new resource is, if not where it usually is
+# client_chosen_id = "/id"      # where a POST may bring an id: then all sites use the same
+# collections = ["/v1/albums/*/photos"]   # below a resource, but resources of their own
+# already = { done = [409], gone = [404, 410] }   # answers to a repeated request that mean: it is so
 # cross = { divide = ["/capacity"] }   # what is divided over sites by `%`; see docs/services.md
 
 # How requests to services pass through.

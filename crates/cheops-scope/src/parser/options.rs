@@ -45,7 +45,7 @@ impl Parser<'_> {
     /// One `key=value`; `None` if it could not be read to its end.
     fn option(&mut self, options: &mut Options) -> Option<()> {
         if self.kind() != TokenKind::Word {
-            let problem = self.unexpected(&["an option such as `consistency=strong`"]);
+            let problem = self.unexpected(&["an option such as `consistency=eventual`"]);
             self.report(problem);
             return None;
         }

@@ -66,6 +66,9 @@ async fn live(
     let cannot = |error| Failure::ours("signals cannot be listened to").because(error);
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let proxied = config.services.iter().filter(|service| service.listen.is_some());
+    let proxied: Vec<_> =
+        proxied.map(|service| (service.name.clone(), service.upstream.clone())).collect();
     let agent = Agent::start(config).await.map_err(explained)?;
     let mesh = agent.mesh_address().map(|address| format!(", mesh on {address} (UDP)"));
     output.line(format!(
@@ -73,6 +76,9 @@ async fn live(
         agent.api_address(),
         mesh.unwrap_or_default()
     ))?;
+    for ((service, upstream), address) in proxied.iter().zip(agent.proxy_addresses()) {
+        output.line(format!("service {service}: proxy on http://{address}, for {upstream}"))?;
+    }
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -1,7 +1,7 @@
 //! `cheops init`: a config file to start from.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use cheops_agent::config::AgentConfig;
@@ -40,9 +40,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
         .open(&out)
         .and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| {
-        Failure::caller(format!("`{}` could not be written", out.display()))
-            .because(error)
-            .hint("nothing is overwritten; `--out` names another file")
+        let exists = error.kind() == ErrorKind::AlreadyExists;
+        let failure =
+            Failure::caller(format!("`{}` could not be written", out.display())).because(error);
+        match exists {
+            true => failure.hint("nothing is overwritten; `--out` names another file"),
+            false => failure,
+        }
     })?;
     match output.format {
         Format::Json => output.json(&serde_json::json!({ "config": out }))?,

@@ -21,7 +21,7 @@ A scope says, per service, where a request runs:
   image: paris % lyon           one resource spread over both
   image: paris ; lyon           at paris, or at lyon if paris does not work
   image: around(paris, 10ms)    the nearest that works, within 10 ms
-  image: paris & lyon [consistency=strong], compute: lyon
+  image: paris, compute: lyon   each at its own
 
 Examples:
   cheops scope 'image: paris & lyon, compute: around(nantes, 10ms)'

@@ -2,8 +2,7 @@
 
 use cheops_api::Decision;
 use cheops_core::model::OperationId;
-use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::agent;
@@ -32,22 +31,19 @@ pub(crate) struct Arguments {
     #[arg(value_name = "OPERATION")]
     operation: String,
     /// What to make of it
-    #[arg(value_name = "DECISION", value_parser = decisions())]
-    decision: Decision,
+    #[arg(value_name = "DECISION")]
+    decision: Word,
     /// Where it is in doubt; at the agent's own site if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
 }
 
-fn decisions() -> impl TypedValueParser<Value = Decision> {
-    let values = [
-        PossibleValue::new("skip").help("go on as if it had happened"),
-        PossibleValue::new("rerun").help("run it again"),
-    ];
-    PossibleValuesParser::new(values).map(|word| match word.as_str() {
-        "rerun" => Decision::Rerun,
-        _ => Decision::Skip,
-    })
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Word {
+    /// go on as if it had happened
+    Skip,
+    /// run it again
+    Rerun,
 }
 
 pub(crate) fn run(
@@ -61,16 +57,14 @@ pub(crate) fn run(
         Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))
     })?;
     let site = site.as_deref();
-    agent::with(agent, async |client| Ok(client.settle(id, operation, *decision, site).await?))?;
+    let (decision, what) = match decision {
+        Word::Skip => (Decision::Skip, "is skipped"),
+        Word::Rerun => (Decision::Rerun, "runs again"),
+    };
+    agent::with(agent, async |client| Ok(client.settle(id, operation, decision, site).await?))?;
     match output.format {
         Format::Json => output.json(&json!({ "ok": true }))?,
-        Format::Table => {
-            let what = match decision {
-                Decision::Skip => "is skipped",
-                Decision::Rerun => "runs again",
-            };
-            output.line(format!("{} {what}", styled(ACCENT, operation)))?;
-        }
+        Format::Table => output.line(format!("{} {what}", styled(ACCENT, operation)))?,
     }
     Ok(Verdict::Fine)
 }

@@ -1,7 +1,7 @@
 //! Verbs that talk to an agent, against nobody or against canned answers. What a real agent says is
 //! tested with a real agent.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use expect_test::expect;
 
+use crate::request::request;
 use crate::running::{Ran, cheops, command, file};
 
 /// Every verb that talks to an agent, with what it needs.
@@ -61,28 +62,6 @@ impl Canned {
     fn ran(self, arguments: &[&str]) -> (Ran, String) {
         let ran = cheops(&[&["--agent", &self.address], arguments].concat());
         (ran, self.heard.join().unwrap())
-    }
-}
-
-fn request(stream: &mut impl Read) -> String {
-    let mut heard = Vec::new();
-    let mut piece = [0; 4096];
-    loop {
-        let text = String::from_utf8_lossy(&heard);
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            let is_whole = match length {
-                Some(length) => body.len() >= length.parse().unwrap(),
-                None if head.contains("chunked") => body.ends_with("0\r\n\r\n"),
-                None => true,
-            };
-            if is_whole {
-                return text.into_owned();
-            }
-        }
-        let read = stream.read(&mut piece).unwrap();
-        assert_ne!(read, 0, "the request broke off");
-        heard.extend_from_slice(&piece[..read]);
     }
 }
 

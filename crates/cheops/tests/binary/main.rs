@@ -5,6 +5,8 @@
 mod agent;
 mod matrix;
 mod mesh;
+#[path = "../../../cheops-api/tests/request/mod.rs"]
+mod request;
 mod running;
 mod scope;
 mod usage;

@@ -49,6 +49,53 @@ fn nothing_is_overwritten() {
         hint: its authority is kept: use another folder for another mesh
     "#]]
     .assert_eq(&said);
+    folder.run(&["init", "--site", "paris"]);
+    let (said, code) = folder.run(&["init", "--site", "paris"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("hint: nothing is overwritten; `--out` names another file"), "{said}");
+}
+
+#[test]
+fn a_config_that_cannot_be_written_is_not_said_to_be_there() {
+    let folder = Folder::new();
+    let (said, code) = folder.run(&["init", "--site", "paris", "--out", "nowhere/paris.toml"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("`nowhere/paris.toml` could not be written"), "{said}");
+    assert!(!said.contains("overwritten"), "{said}");
+}
+
+#[test]
+fn an_agent_says_where_it_is_reached_and_where_its_proxies_are() {
+    let folder = Folder::new();
+    let config = r#"
+        site = "paris"
+        [api]
+        listen = "127.0.0.1:0"
+        [[services]]
+        name = "compute"
+        upstream = "http://127.0.0.1:1/v1"
+        [[services]]
+        name = "image"
+        listen = "127.0.0.1:0"
+        upstream = "http://127.0.0.1:9292/v2""#;
+    std::fs::write(folder.0.path().join("paris.toml"), config).unwrap();
+    // Nobody holds its standard input, so it ends as soon as it has begun.
+    let (said, code) = folder.run(&["agent", "--config", "paris.toml", "--with-parent"]);
+    assert_eq!(code, Some(0), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("site paris: API on http://127.0.0.1:"), "{said}");
+    assert!(lines[1].starts_with("service image: proxy on http://127.0.0.1:"), "{said}");
+    assert!(lines[1].ends_with(", for http://127.0.0.1:9292/v2"), "{said}");
+    assert!(!said.contains("compute"), "{said}");
+}
+
+#[test]
+fn an_agent_without_its_identity_says_how_to_get_one() {
+    let folder = Folder::new();
+    folder.run(&["init", "--site", "paris"]);
+    let (said, code) = folder.run(&["agent", "--config", "paris.toml"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("paris.pem") && said.contains("cheops mesh issue SITE"), "{said}");
 }
 
 #[test]

@@ -5,27 +5,12 @@ use std::time::Instant;
 
 use cheops_api::{Operation, ReplyStatus, Wait};
 
+use crate::report::{TABLE_4, TABLE_5, TABLE_6};
 use crate::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
 
 const TIMES: usize = 20;
 /// In how many of them the cut lasts until every site has noticed it.
 const NOTICED: usize = 3;
-
-/// Kubernetes, table 4 of the report.
-const TABLE_4: &str = r#"{"ResolutionMatrix": [
-    {"Before": "apply", "After": "apply", "Result": "take-one"}]}"#;
-
-/// Redis, table 5.
-const TABLE_5: &str = r#"{"ResolutionMatrix": [
-    {"Before": "set", "After": "inc", "Result": "take-both-keep-order"},
-    {"Before": "inc", "After": "set", "Result": "take-both-reverse-order"},
-    {"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
-
-/// A file, table 6.
-const TABLE_6: &str = r#"{"ResolutionMatrix": [
-    {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
-    {"Before": "add", "After": "set", "Result": "take-both-reverse-order"},
-    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
 
 /// Stock that is taken from, and in ones where there is not enough of it.
 const P_COUNTER: &str = r#"{"ResolutionMatrix": [

@@ -24,6 +24,8 @@ mod passing_on;
 #[path = "../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
 mod relay;
+#[path = "../../../cheops-sim/tests/report/mod.rs"]
+mod report;
 mod stage;
 mod stopping;
 mod strangers;

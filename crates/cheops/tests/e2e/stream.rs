@@ -10,7 +10,7 @@ use cheops_api::{
     Wait,
 };
 
-use crate::stage::{COUNTER_PORT, Counter, Setup, Stage, first, shell, until};
+use crate::stage::{COUNTER_PORT, Counter, Setup, Stage, first, shell, until, until_within};
 
 const KILLS: usize = 10;
 const CLIENTS: usize = 4;
@@ -223,7 +223,7 @@ async fn stream(
     let total = each * usize::from(stage.count()) * CLIENTS;
     let mut in_doubt = 0;
     for kill in 1..=KILLS {
-        until_patiently("the stream goes on", async || {
+        until_within(PATIENCE, "the stream goes on", async || {
             told.count.load(Ordering::SeqCst) >= kill * total / (KILLS + 1)
         })
         .await;
@@ -244,7 +244,7 @@ async fn stream(
     eprintln!("{total} accepted after {:.1} s", began.elapsed().as_secs_f64());
     for id in &ids {
         for number in stage.numbers() {
-            until_patiently("all is run", async || {
+            until_within(PATIENCE, "all is run", async || {
                 let state = stage[number].state(id).await;
                 assert_ne!(state, Some(ResourceState::InDoubt), "not settled at site{number}");
                 state == Some(ResourceState::Converged)
@@ -277,15 +277,6 @@ async fn check(stage: &Stage, told: &Told, ids: &[String], books: &impl Books, t
     }
     let names: BTreeSet<&String> = accepted.values().collect();
     assert_eq!(names.len(), total, "no name was given twice");
-}
-
-/// The same as [`until`], with more time.
-async fn until_patiently(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

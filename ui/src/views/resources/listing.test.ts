@@ -40,8 +40,10 @@ afterEach(() => {
     vi.unstubAllGlobals();
 });
 
+let sight: { current: { from: number; to: number; first: number; scroll: number } };
+
 function begin(query = {}) {
-    const sight = { current: { from: 0, to: 0, first: 0, scroll: 0 } };
+    sight = { current: { from: 0, to: 0, first: 0, scroll: 0 } };
     list = follow(
         filterOf(query),
         sight,
@@ -156,4 +158,19 @@ it('strangers that are too many are found by loading anew, and others are let in
     await soon();
     await request('/z').answer(one('z', 1, 'diverged'));
     expect(shown.rows.list.map(({ id }) => id)).toContain('z');
+});
+
+it('who comes back finds the rows as they were left, and how far the page was scrolled', async () => {
+    vi.stubGlobal('window', { navigation: { currentEntry: { key: 'left' } } });
+    begin();
+    await request('limit=100').answer(page([one('a')]));
+    expect(shown.leftAt).toBeUndefined();
+    sight.current.scroll = 700;
+    list.stop();
+    begin();
+    expect(rows()).toBe('a:1');
+    expect(shown.leftAt).toBe(700);
+    await request('limit=100').answer(page([one('a', 2)]));
+    expect(rows()).toBe('a:2');
+    expect(shown.leftAt).toBeUndefined();
 });

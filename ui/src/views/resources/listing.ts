@@ -1,5 +1,5 @@
 // Loading the list: a page at a time as it is scrolled, and the rows in sight again when they change.
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
 import { onChange, onReset, resourceOf } from '../../live';
@@ -30,6 +30,8 @@ export interface Listing {
     current: boolean;
     loading: boolean;
     problem: ApiProblem | null;
+    /** How far the page was scrolled when these rows were left, if one came back to them. */
+    leftAt?: number;
 }
 
 export interface Handle extends Listing {
@@ -56,6 +58,12 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         loader.current = mine;
         return mine.stop;
     }, [filter.q, filter.state, filter.site, filter.type]);
+
+    // The rows are in the page now, and the frame has gone to the top of what it took for a new one.
+    useLayoutEffect(() => {
+        if (listing.leftAt === undefined) return;
+        scrollTo({ top: listing.leftAt, behavior: 'instant' });
+    }, [listing.rows]);
 
     return {
         ...listing,
@@ -194,9 +202,8 @@ export function follow(
         rows = before.rows;
         sight.current = before.sight;
         begun = true;
-        show({ rows, by: filter, current: true, loading: false, problem: null });
-        // After the frame has gone to the top of what it takes for a new page.
-        setTimeout(() => scrollTo({ top: before.sight.scroll, behavior: 'instant' }), 30);
+        const { scroll } = before.sight;
+        show({ rows, by: filter, current: true, loading: false, problem: null, leftAt: scroll });
         anew();
     } else {
         sight.current = { from: 0, to: 0, first: 0, scroll: 0 };

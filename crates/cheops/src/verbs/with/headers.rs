@@ -14,7 +14,9 @@ const SCOPE: HeaderName = HeaderName::from_static("x-scope");
 /// Another name of the same.
 const CHEOPS_SCOPE: HeaderName = HeaderName::from_static("x-cheops-scope");
 
-/// Takes out what was meant for us. What is left of `Connection` is the wish to change the
+/// Takes out what was meant for us. Not the same list as an agent's proxy has: this one stands for
+/// the program and its server, who settle `Expect` and `Trailer` between themselves, and clients
+/// log in to it, which `Proxy-Authentication-Info` is about. What is left of `Connection` is the wish to change the
 /// protocol, if there is one that may pass, and it is said to which.
 pub(super) fn for_the_next(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let named: Vec<HeaderName> = words(headers, &CONNECTION)

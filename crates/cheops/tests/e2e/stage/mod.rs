@@ -29,10 +29,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Waits until something holds. The test fails if it takes too long.
-pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, holds).await;
+}
+
+/// The same, with another idea of too long.
+pub(crate) async fn until_within(
+    patience: Duration,
+    what: &str,
+    mut holds: impl AsyncFnMut() -> bool,
+) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(began.elapsed() < patience, "waited in vain until {what}");
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
