@@ -37,7 +37,7 @@ static OF_A_CONNECTION: [HeaderName; 10] = [
 
 /// Takes away what speaks of one connection only, and what a `Connection` header names. What the
 /// sender wants to go over to is given back: both sides have to agree on that.
-pub(super) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
+pub(crate) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let is_of_it = |name: &&HeaderName| OF_A_CONNECTION.contains(name);
     let found: Vec<HeaderName> = headers.keys().filter(is_of_it).cloned().collect();
     if found.is_empty() {

@@ -67,6 +67,7 @@ use crate::peers::{Peers, ToService, TunnelError};
 use crate::replicas::{Names, Replicas};
 
 pub(crate) use self::cross::parts_of;
+pub(crate) use self::headers::strip;
 pub(crate) use self::listen::Listening;
 pub(crate) use self::threads::Threads;
 
