@@ -293,9 +293,21 @@ async fn a_scope_that_cannot_be_followed_runs_nothing_and_says_why() {
         let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
         assert!(problem.to_string().contains(said), "{problem}");
     }
+    for (scope, said) in [
+        ("image: site1 [consistency=strong]", "strong"),
+        ("{compute: site2 [consistency=transactional], image: site1}", "transactional"),
+        ("image: site1 & site2 [consistency=none]", "none"),
+    ] {
+        let answer = application.ask(0, IMAGE, get("/v1/name", scope)).await;
+        let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+        assert_eq!(found, (501, "not-supported"), "{scope}");
+        assert!(answer.text().contains(&format!("`consistency={said}`")), "{}", answer.text());
+    }
     let two = get("/v1/name", "image: site1").header("x-cheops-scope", "image: site2");
     assert_eq!(application.ask(0, IMAGE, two).await.status, 400);
     assert_eq!(application.sites[0].asked.load(Ordering::SeqCst), 0);
+    let eventual = get("/v1/name", "image: site1 & site2 [consistency=eventual]");
+    assert_eq!(application.ask(0, IMAGE, eventual).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use cheops_core::model::SiteId;
-use cheops_scope::{MAX_SCOPE_BYTES, Target};
+use cheops_scope::{Consistency, MAX_SCOPE_BYTES, Placement, Target};
 use cheops_store::Blobs;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response};
@@ -202,7 +202,9 @@ impl Proxies {
             None => None,
             Some(scope) => {
                 let resolved = self.0.atlas.resolve(scope.trim()).await;
-                Some(resolved.map_err(|bad| Refused::bad_scope(&bad))?)
+                let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
+                can_be_kept(&resolved.placement)?;
+                Some(resolved)
             }
         };
         let upgrade = headers::strip(&mut head.headers);
@@ -497,6 +499,15 @@ impl Proxies {
         }
         let here = self.here(service, asked, Sent::once(body)).await;
         here.map_err(|failed| failed.refused)
+    }
+}
+
+/// Refuses a scope that asks for more than there is: to follow it in part would break its promise.
+fn can_be_kept(placement: &Placement) -> Result<(), Refused> {
+    let asked = placement.services.iter().filter_map(|placed| placed.consistency);
+    match asked.into_iter().find(|asked| *asked != Consistency::Eventual) {
+        Some(other) => Err(Refused::only_eventual(other)),
+        None => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::model::{ResourceId, SiteId};
-use cheops_scope::{Look, Problems};
+use cheops_scope::{Consistency, Look, Problems};
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -85,6 +85,15 @@ impl Refused {
                       of some that works; they cannot be mixed";
         Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
             .hint("name the sites, as in `paris % lyon` or `paris & lyon`")
+    }
+
+    pub(super) fn only_eventual(asked: Consistency) -> Self {
+        let detail = format!(
+            "the scope asks for `consistency={asked}`, and requests to services only have \
+             `eventual`"
+        );
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
+            .hint("leave it out, or write `consistency=eventual`")
     }
 
     pub(super) fn unknown_replica(service: &str, path: &str) -> Self {
