@@ -159,6 +159,7 @@ fn image_service(site: &Arc<Site>) -> Router {
         .route("/v1/echo", post(echo))
         .route("/v1/hang", any(hang))
         .route("/v1/lie", any(lie))
+        .route("/v1/boast", any(|| async { [("x-long", "x".repeat(300 * 1024))] }))
         .with_state(site.clone())
 }
 
@@ -308,6 +309,25 @@ async fn a_scope_that_cannot_be_followed_runs_nothing_and_says_why() {
     assert_eq!(application.sites[0].asked.load(Ordering::SeqCst), 0);
     let eventual = get("/v1/name", "image: site1 & site2 [consistency=eventual]");
     assert_eq!(application.ask(0, IMAGE, eventual).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_that_are_too_long_to_pass_between_sites_are_refused_and_say_so() {
+    let application = Application::of(2, &[]).await;
+    let long = "x".repeat(300 * 1024);
+    let asked = |path, scope| get(path, scope).header("x-long", &long);
+
+    let answer = application.ask(0, IMAGE, asked("/v1/name", "image: site2")).await;
+    let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+    assert_eq!(found, (431, "head-too-long"));
+    assert_eq!(application.sites[1].asked.load(Ordering::SeqCst), 0);
+    let near = application.ask(0, IMAGE, asked("/v1/name", "image: site2 ; site1")).await;
+    assert_eq!(near.said(), (200, "site1".to_owned(), "site1"), "nobody has seen it");
+
+    let answer = application.ask(0, IMAGE, get("/v1/boast", "image: site2")).await;
+    let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+    assert_eq!((found, answer.header("x-cheops-site")), ((502, "head-too-long"), "site2"));
+    assert!(answer.text().contains("was carried out"), "{}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -36,6 +36,12 @@ pub(crate) enum TunnelError {
     /// There is no link.
     #[error("site `{0}` cannot be reached")]
     NoLink(SiteId),
+    /// The request was not sent: its path and headers are too long.
+    #[error(
+        "its path and headers take {0} bytes on the way to another site, where {most} are taken",
+        most = frame::LONGEST_HEAD
+    )]
+    HeadTooLong(usize),
     /// The link broke before the answer began: the other site may have taken the request in.
     #[error(
         "the link to site `{site}` broke after the request was sent; it may have been taken in"
@@ -76,6 +82,16 @@ impl Door {
                 response.headers_mut().insert("x-cheops-error", unreachable);
                 response
             }
+        }
+    }
+
+    /// What is answered in the place of an answer whose headers are too long.
+    fn instead(&self, to: &To, length: usize) -> Response<Body> {
+        match (self.0.get(), to) {
+            (Some((_, proxies)), To::Service { service, .. }) => {
+                proxies.too_long_to_return(service, length, frame::LONGEST_HEAD)
+            }
+            _ => status(502),
         }
     }
 }
@@ -135,10 +151,11 @@ pub(super) async fn serve(
         }
         Err(_) => status(400),
     };
-    let (head, body) = response.into_parts();
-    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
     let mut bytes = Vec::new();
-    frame::encode(&told, &mut bytes)?;
+    let body = match begin(response, &mut bytes) {
+        Err(LinkError::TooLong(length)) => begin(door.instead(&to, length), &mut bytes)?,
+        begun => begun?,
+    };
     send.write_all(&bytes).await?;
     let sent = tokio::select! {
         sent = pieces::send(body, &mut send) => sent,
@@ -148,6 +165,14 @@ pub(super) async fn serve(
         let _gone = send.reset(0u32.into());
     }
     Ok(sent?)
+}
+
+/// Writes the head of an answer down; its body is what comes after it.
+fn begin(response: Response<Body>, into: &mut Vec<u8>) -> Result<Body, LinkError> {
+    let (head, body) = response.into_parts();
+    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
+    frame::encode_head(&told, into)?;
+    Ok(body)
 }
 
 fn status(code: u16) -> Response<Body> {
@@ -217,7 +242,10 @@ impl Peers {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask = ask(head.method.to_string(), path, &head.headers);
         let mut bytes = Vec::new();
-        frame::encode(&ask, &mut bytes).map_err(broke)?;
+        frame::encode_head(&ask, &mut bytes).map_err(|error| match error {
+            LinkError::TooLong(length) => TunnelError::HeadTooLong(length),
+            error => broke(error),
+        })?;
         // Too much may be under way: then nothing of this was said.
         let opened = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
         let opened = opened.ok().and_then(Result::ok);

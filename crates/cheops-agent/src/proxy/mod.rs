@@ -380,14 +380,7 @@ impl Proxies {
         let passing = pin!(self.0.peers.ask_service(site, to, request));
         match moves.answered_within(self.0.answer_limit, &service.patience, passing).await {
             Some(Ok(response)) => Ok(response.map(Either::Right)),
-            Some(Err(error @ TunnelError::NoLink(_))) => Err(Failed {
-                fate: Fate::NeverArrived,
-                refused: Refused::unreachable_site(site, &error.to_string()),
-            }),
-            Some(Err(error)) => Err(Failed {
-                fate: Fate::Unknown,
-                refused: Refused::broken_off(service.name(), site, &error.to_string()),
-            }),
+            Some(Err(error)) => Err(not_passed_on(service, site, &error)),
             None => Err(self.too_late(service, site)),
         }
     }
@@ -482,6 +475,16 @@ impl Proxies {
         }
     }
 
+    /// In the place of an answer to another site whose headers are too long to go there.
+    pub(crate) fn too_long_to_return(
+        &self,
+        service: &str,
+        length: usize,
+        most: usize,
+    ) -> Response<Body> {
+        self.refuse(Refused::answer_too_long(service, length, most))
+    }
+
     async fn for_peer(
         &self,
         service: &Service,
@@ -509,6 +512,19 @@ fn can_be_kept(placement: &Placement) -> Result<(), Refused> {
         Some(other) => Err(Refused::only_eventual(other)),
         None => Ok(()),
     }
+}
+
+/// What became of a request that another site was to answer.
+fn not_passed_on(service: &Service, site: &SiteId, error: &TunnelError) -> Failed {
+    let why = error.to_string();
+    let (fate, refused) = match error {
+        TunnelError::NoLink(_) => (Fate::NeverArrived, Refused::unreachable_site(site, &why)),
+        TunnelError::HeadTooLong(_) => (Fate::NeverArrived, Refused::head_too_long(&why)),
+        TunnelError::Broke { .. } => {
+            (Fate::Unknown, Refused::broken_off(service.name(), site, &why))
+        }
+    };
+    Failed { fate, refused }
 }
 
 /// The same request for another attempt.

@@ -24,6 +24,9 @@ pub(super) const UNREACHABLE: &str = "unreachable";
 /// The code of an answer to what is no request to a service.
 const BAD_REQUEST: &str = "bad-request";
 
+/// The code of an answer in the place of a head that is too long to pass between sites.
+const HEAD_TOO_LONG: &str = "head-too-long";
+
 impl Refused {
     pub(super) fn new(
         status: StatusCode,
@@ -175,6 +178,21 @@ impl Refused {
         );
         Self::new(StatusCode::GATEWAY_TIMEOUT, "time-limit", "no answer in time", detail)
             .hint("`answer_limit` in `[proxy]` of the agent's config is the limit")
+    }
+
+    pub(super) fn head_too_long(why: &str) -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::new(status, HEAD_TOO_LONG, "nothing was run", why)
+            .hint("send fewer or shorter headers, or name this site in the scope")
+    }
+
+    pub(super) fn answer_too_long(service: &str, length: usize, most: usize) -> Self {
+        let detail = format!(
+            "the request was carried out, and the headers of the answer of service `{service}` \
+             take {length} bytes, where {most} can go to another site"
+        );
+        Self::new(StatusCode::BAD_GATEWAY, HEAD_TOO_LONG, "the answer cannot be returned", detail)
+            .hint("ask at the site itself")
     }
 
     pub(super) fn no_such_service(service: &str, site: &SiteId) -> Self {
