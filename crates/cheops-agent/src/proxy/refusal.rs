@@ -132,6 +132,15 @@ impl Refused {
             .hint(format!("`cheops resource {resource}` shows how far it is"))
     }
 
+    /// It was on its way into the log when that could not be written.
+    pub(super) fn undecided(resource: &ResourceId, why: &str) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "not carried out yet", why).hint(
+            format!(
+                "make room on the agent's disk; `cheops resource {resource}` shows how far it is"
+            ),
+        )
+    }
+
     pub(super) fn superseded(resource: &ResourceId, by: &str) -> Self {
         let detail = format!("operation `{by}`, made at the same time, took its place");
         Self::new(StatusCode::CONFLICT, "superseded", "another change won", detail)
