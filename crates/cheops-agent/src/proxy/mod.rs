@@ -47,8 +47,9 @@ use axum::body::Body;
 use cheops_core::model::SiteId;
 use cheops_scope::{Consistency, MAX_SCOPE_BYTES, Placement, Target};
 use cheops_store::Blobs;
+use http::header::CONNECTION;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
@@ -172,10 +173,15 @@ impl Proxies {
     ) -> Response<Returned> {
         let on_upgrade = hyper::upgrade::on(&mut request);
         let (head, body) = request.into_parts();
-        match self.route(service, head, Arriving::Here(body), on_upgrade, client).await {
-            Ok(response) => response,
-            Err(refused) => self.refuse(refused).map(Either::Right),
+        let is_offered = headers::offers_upgrade(&head.headers);
+        let answered = self.route(service, head, Arriving::Here(body), on_upgrade, client).await;
+        let mut response =
+            answered.unwrap_or_else(|refused| self.refuse(refused).map(Either::Right));
+        if is_offered && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            // What the client has sent since may be of the other protocol, and was let through.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
+        response
     }
 
     fn refuse(&self, refused: Refused) -> Response<Body> {
@@ -208,8 +214,7 @@ impl Proxies {
             }
         };
         let upgrade = headers::strip(&mut head.headers);
-        // Who would speak HTTP/2 as well is answered in what it speaks already.
-        let upgrade = upgrade.filter(|protocol| protocol != "h2c");
+        let upgrade = upgrade.filter(|protocol| protocol != headers::NOT_GONE_OVER_TO);
         let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
         client.say_in(&mut head.headers);
         if let Some(resolved) = &resolved {
