@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, put};
+use axum::routing::{delete, get, put};
 use axum::{Json, Router};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
@@ -38,6 +38,8 @@ fn service(things: &Shared) -> Router {
         .route("/v1/things", get(list).post(create))
         .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
         .route("/v1/things/{id}/file", put(upload).get(download))
+        .route("/v1/things/{id}/parts/{part}", delete(take_off))
+        .route("/v1/limits/{project}", put(limit))
         .with_state(things.clone())
 }
 
@@ -140,6 +142,23 @@ async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Respo
         Some(bytes) => bytes.clone().into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// Parts of things are not kept: only that one was taken off.
+async fn take_off(
+    State(things): State<Shared>,
+    Path((id, _part)): Path<(String, String)>,
+) -> StatusCode {
+    match things.kept.lock().unwrap().get_mut(&id) {
+        Some(thing) => thing["taken off"] = json!(true),
+        None => return StatusCode::NOT_FOUND,
+    }
+    StatusCode::NO_CONTENT
+}
+
+async fn limit(State(things): State<Shared>, Path(project): Path<String>) -> StatusCode {
+    things.files.lock().unwrap().insert(format!("limits/{project}"), Vec::new());
+    StatusCode::NO_CONTENT
 }
 
 struct Application {
@@ -368,6 +387,62 @@ async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
     assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
     assert_eq!(application.ask(0, Method::GET, &path, "").await.status, 404);
     assert_eq!(application.ask(0, Method::DELETE, &path, "").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_is_called_what_its_resource_is_does_not_stand_for_it() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+
+    let part = format!("/v1/things/{id}/parts/{own}");
+    let gone = application.ask(0, Method::DELETE, &part, "").await;
+
+    assert_eq!(gone.status, 204);
+    for site in [0, 1] {
+        until("the part is taken off, and no more", async || {
+            let kept = application.things[site].kept.lock().unwrap();
+            kept.values().next().is_some_and(|thing| thing["taken off"] == true)
+        })
+        .await;
+    }
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_declared_to_be_below_a_resource_is_its_sites_own_whatever_it_is_called() {
+    let application = Application::start("collections = [\"/v1/things/*/parts\"]").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+
+    let part = format!("/v1/things/{id}/parts/{own}");
+    let gone = application.ask(0, Method::DELETE, &part, "").await;
+
+    assert_eq!((gone.status, gone.header("x-cheops-resource")), (204, ""), "no operation");
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_a_client_chose_names_one_thing_here_and_another_there() {
+    let application = Application::start("client_chosen_id = \"/id\"").await;
+    let project = "0f8e1a52-7c51-4bbb-8ccc-0000000000ff";
+    let path = format!("/v1/limits/{project}");
+    let limited = application.send_json(0, Method::PUT, &path, SCOPE, &json!({})).await;
+    let resource = format!("thing/v1/limits/{project}");
+    assert_eq!((limited.status, limited.header("x-cheops-resource")), (204, resource.as_str()));
+
+    let body = json!({ "id": project, "name": "web" });
+    let made = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
+    let resource = format!("thing/v1/things/{project}");
+    assert_eq!((made.status, made.header("x-cheops-resource")), (201, resource.as_str()));
+    application.all_list(&[0, 1], &[(project, "web")]).await;
+
+    // Below a path that only holds such an id, a site's own things are its own.
+    let elsewhere = format!("/v2/{project}/volumes");
+    let asked = application.send_json(0, Method::POST, &elsewhere, "", &json!({})).await;
+    assert_eq!((asked.status, asked.header("x-cheops-resource")), (404, ""), "no operation");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -240,7 +240,7 @@ impl Proxies {
                 // Whoever is asked to go over to another protocol may stay with this one.
                 asked.upgrade = None;
             }
-            return Box::pin(self.on_replica(service, asked, body, &known)).await;
+            return Box::pin(self.on_replica(service, asked, body, known)).await;
         }
         match target {
             Some(target) if !self.is_here(target) => {
@@ -500,7 +500,7 @@ impl Proxies {
             return Err(Refused::in_a_circle(service.name()));
         }
         if let Some(known) = self.replica(service, asked.head.uri.path(), Names::All) {
-            return self.on_replica(service, asked, body, &known).await;
+            return self.on_replica(service, asked, body, known).await;
         }
         if let Some(sites) = asked.among.clone().filter(|sites| sites.contains(&self.0.me)) {
             return self.replicate(service, asked, body, sites).await;

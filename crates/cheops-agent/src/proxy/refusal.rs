@@ -105,13 +105,13 @@ impl Refused {
             .hint("name one site to change what it alone has; `&` makes something with POST or PUT")
     }
 
-    pub(super) fn not_made_yet(service: &str, meta_id: &str) -> Self {
+    pub(super) fn not_made_yet(service: &str, meta_id: &str, resource: &ResourceId) -> Self {
         let detail = format!(
             "`{meta_id}` of service `{service}` is to be made here and at other sites, and none \
              that can be reached has made it"
         );
         Self::new(StatusCode::NOT_FOUND, "not-made-yet", "nothing is there yet", detail)
-            .hint(format!("`cheops resource {meta_id}` shows how far it is"))
+            .hint(format!("`cheops resource {resource}` shows how far it is"))
     }
 
     pub(super) fn not_durable(why: &str) -> Self {

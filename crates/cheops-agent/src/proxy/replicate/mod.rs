@@ -34,7 +34,7 @@ use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::config::Pointer;
 use crate::driver::{NotDurable, Said};
-use crate::replicas::{Known, Names, Towards, is_json};
+use crate::replicas::{Mentioned, Names, Towards, is_json};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -42,16 +42,10 @@ const LONGEST_READ: usize = 1024 * 1024;
 impl Proxies {
     /// The replica that a request speaks of. Where the config says that there are resources of
     /// their own below it, it does not speak of those.
-    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Arc<Known>> {
-        let known = self.0.replicas.find(service.name(), path, by)?;
-        let names = [Some(known.meta_id()), known.here.as_deref()];
-        let segments: Vec<&str> = path.trim_start_matches('/').split(['/', '?']).collect();
-        let at = segments.iter().rposition(|segment| {
-            let name = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
-            names.contains(&Some(name.as_ref()))
-        })?;
+    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Mentioned> {
+        let found = self.0.replicas.find(service.name(), path, by)?;
         let mut own = service.collections.iter().filter_map(|own| own.length_in(path));
-        own.all(|length| at >= length).then_some(known)
+        own.all(|length| found.depth >= length).then_some(found)
     }
 
     /// Answers a request about a replica, whatever its scope says: who reads is answered by the
@@ -61,13 +55,10 @@ impl Proxies {
         service: &Service,
         asked: Asked,
         body: Arriving,
-        known: &Known,
+        Mentioned { known, below, .. }: Mentioned,
     ) -> Result<Response<Returned>, Refused> {
         if !asked.head.method.is_safe() {
-            let names = [known.here.as_deref(), Some(known.meta_id())];
-            let names: Vec<&str> = names.into_iter().flatten().collect();
-            let path = asked.head.uri.path();
-            let (kind, act) = change::kind_of(&asked.head.method, change::below(path, &names));
+            let (kind, act) = change::kind_of(&asked.head.method, below);
             let (kind, body) = steps(kind, &asked.head.headers, body).await?;
             let replica = cheops_core::model::Replica {
                 meta_id: known.replicant.meta_id.clone(),
@@ -84,7 +75,7 @@ impl Proxies {
         let elsewhere = known.replicant.local_ids.iter().flatten().map(|(site, _)| site);
         let near = self.0.peers.nearest(elsewhere.filter(|site| **site != self.0.me));
         match near.is_empty() {
-            true => Err(Refused::not_made_yet(service.name(), known.meta_id())),
+            true => Err(Refused::not_made_yet(service.name(), known.meta_id(), &known.resource)),
             false => self.in_turn(service, asked, body, &near).await,
         }
     }
@@ -264,13 +255,13 @@ async fn new_name(
     };
     let given = pointer.find(&value).and_then(Value::as_str).filter(|id| !id.is_empty());
     if let Some(id) = given {
-        return Ok((NewName::Request(id.to_owned()), again(bytes)));
+        return Ok((NewName::Client(id.to_owned()), again(bytes)));
     }
     if !pointer.insert(&mut value, drawn.clone().into()) {
         return Ok((NewName::Services(drawn), again(bytes)));
     }
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
-    Ok((NewName::Request(drawn), again(bytes.into())))
+    Ok((NewName::Agent(drawn), again(bytes.into())))
 }
 
 fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {
