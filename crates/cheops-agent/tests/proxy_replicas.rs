@@ -13,6 +13,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, put};
 use axum::{Json, Router};
+use futures_util::StreamExt;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -39,6 +40,7 @@ fn service(things: &Shared) -> Router {
         .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
         .route("/v1/things/{id}/file", put(upload).get(download))
         .route("/v1/things/{id}/parts/{part}", delete(take_off))
+        .route("/v1/things/{id}/events", get(events))
         .route("/v1/limits/{project}", put(limit))
         .with_state(things.clone())
 }
@@ -154,6 +156,16 @@ async fn take_off(
         None => return StatusCode::NOT_FOUND,
     }
     StatusCode::NO_CONTENT
+}
+
+/// What happens to a thing, in JSON that never ends.
+async fn events(State(things): State<Shared>, Path(id): Path<String>) -> Response {
+    if !things.kept.lock().unwrap().contains_key(&id) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let first = futures_util::stream::once(async { Ok::<_, std::io::Error>("{\"is\": 1}\n") });
+    let body = Body::from_stream(first.chain(futures_util::stream::pending()));
+    ([("content-type", "application/json")], body).into_response()
 }
 
 async fn limit(State(things): State<Shared>, Path(project): Path<String>) -> StatusCode {
@@ -443,6 +455,24 @@ async fn an_id_that_a_client_chose_names_one_thing_here_and_another_there() {
     let elsewhere = format!("/v2/{project}/volumes");
     let asked = application.send_json(0, Method::POST, &elsewhere, "", &json!({})).await;
     assert_eq!((asked.status, asked.header("x-cheops-resource")), (404, ""), "no operation");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_that_does_not_end_reaches_who_waits_for_it() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    let address = application.stage.proxy_address(0, 0);
+    let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
+    let asked = Request::get(format!("http://{address}/v1/things/{id}/events"));
+
+    let hearing = async {
+        let answer = client.request(asked.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.into_body().frame().await.unwrap().unwrap().into_data().unwrap()
+    };
+
+    let first = tokio::time::timeout(stage::PATIENCE, hearing).await.expect("the first event");
+    assert_eq!(first, "{\"is\": 1}\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,12 +58,13 @@ impl Replicas {
     }
 }
 
-/// Whether a body is JSON, by what its headers say, and can be looked into.
+/// Whether a body is JSON, by what its headers say, and can be looked into. Not what is made of
+/// many pieces of JSON, as `application/x-ndjson`: it may never end.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let kind = text(CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    (kind == "application/json" || kind.ends_with("json"))
+    (kind == "application/json" || kind.ends_with("+json"))
         && !headers.contains_key(http::header::CONTENT_ENCODING)
 }
 
@@ -219,6 +220,7 @@ mod tests {
         assert!(is_json(&headers("application/problem+json", None)));
         assert!(!is_json(&headers("application/json", Some("gzip"))));
         assert!(!is_json(&headers("application/octet-stream", None)));
+        assert!(!is_json(&headers("application/x-ndjson", None)));
         assert!(!is_json(&HeaderMap::new()));
     }
 }
