@@ -20,7 +20,8 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use stage::{Stage, until};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// A service that counts: no two sites have the same id for the same thing.
 #[derive(Default)]
@@ -473,6 +474,71 @@ async fn json_that_does_not_end_reaches_who_waits_for_it() {
 
     let first = tokio::time::timeout(stage::PATIENCE, hearing).await.expect("the first event");
     assert_eq!(first, "{\"is\": 1}\n");
+}
+
+/// A service that answers what is made with its own id, and anything else by going over to another
+/// protocol, in which it says what it was asked for.
+async fn going_over() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+                while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
+                    match stream.read(&mut piece).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(read) => heard.extend_from_slice(&piece[..read]),
+                    }
+                }
+                let heard = String::from_utf8_lossy(&heard).into_owned();
+                let line = heard.lines().next().unwrap_or_default();
+                let answer = match line.starts_with("POST") {
+                    true => "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n\
+                             Content-Length: 9\r\nConnection: close\r\n\r\n{\"id\": 7}"
+                        .to_owned(),
+                    false => format!(
+                        "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n\
+                         {line}"
+                    ),
+                };
+                let _gone = stream.write_all(answer.as_bytes()).await;
+                let _gone = stream.shutdown().await;
+                while matches!(stream.read(&mut piece).await, Ok(read) if read > 0) {}
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_sites_service_goes_over_to_a_protocol_under_its_own_id() {
+    let upstream = going_over().await;
+    let application = Application::before("", three(), &[upstream; 3]).await;
+    let (scope, body) = ("thing: site2 & site3", json!({}));
+    let made = application.send_json(1, Method::POST, "/v1/things", scope, &body).await;
+    let id = made.json()["id"].as_str().expect("a meta-id").to_owned();
+
+    let ask = |via: &str| {
+        format!(
+            "GET /v1/things/{id} HTTP/1.1\r\nHost: x\r\nX-Scope: thing: site2\r\n{via}\
+             Connection: Upgrade\r\nUpgrade: shout\r\n\r\n"
+        )
+    };
+    let talk = async |said: String| {
+        let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+        client.write_all(said.as_bytes()).await.unwrap();
+        let mut heard = String::new();
+        let reading = client.read_to_string(&mut heard);
+        tokio::time::timeout(stage::PATIENCE, reading).await.unwrap().unwrap();
+        heard
+    };
+    let heard = talk(ask("")).await;
+    assert!(heard.starts_with("HTTP/1.1 101 "), "{heard}");
+    assert!(heard.ends_with("GET /v1/things/7 HTTP/1.1"), "{heard}");
+    let heard = talk(ask("Via: 1.1 cheops-site2-thing\r\n")).await;
+    assert!(heard.starts_with("HTTP/1.1 508 "), "it was there before: {heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

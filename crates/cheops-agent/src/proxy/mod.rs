@@ -465,9 +465,13 @@ impl Proxies {
         if let Err(refused) = here::normalise(&mut head) {
             return self.refuse(refused);
         }
+        if service.pseudonym.is_in(&head.headers) {
+            return self.refuse(Refused::in_a_circle(service.name()));
+        }
         headers::strip(&mut head.headers);
         self.0.memory.see(&head.headers);
         if let Some(protocol) = upgrade {
+            passing::rename_path(&self.0.replicas, service, &mut head);
             return match service.go_over(head, protocol, body).await {
                 Ok(response) => response,
                 Err(failed) => self.refuse(failed.refused),
@@ -496,9 +500,6 @@ impl Proxies {
         asked: Asked,
         body: Arriving,
     ) -> Result<Response<Returned>, Refused> {
-        if service.pseudonym.is_in(&asked.head.headers) {
-            return Err(Refused::in_a_circle(service.name()));
-        }
         if let Some(known) = self.replica(service, asked.head.uri.path(), Names::All) {
             return self.on_replica(service, asked, body, known).await;
         }
