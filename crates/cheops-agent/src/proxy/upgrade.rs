@@ -19,7 +19,8 @@ use super::body::{Returned, Sent};
 use super::headers;
 use super::here::Service;
 use super::refusal::Refused;
-use super::{Asked, Failed, Proxies, not_passed_on};
+use super::run::not_passed_on;
+use super::{Asked, Failed, Proxies};
 use crate::peers::ToService;
 
 const CHUNK: usize = 16 * 1024;
