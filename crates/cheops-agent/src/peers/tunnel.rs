@@ -15,6 +15,7 @@ use tower::ServiceExt;
 
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
+use super::link::Link;
 use super::pieces::{self, Incoming, NotSent};
 use crate::proxy::Proxies;
 
@@ -234,8 +235,8 @@ impl Peers {
         ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
     ) -> Result<Response<Body>, TunnelError> {
         // What is said into a link on which nothing is heard may be taken in by nobody.
-        let link = self.link(to).filter(|link| !link.is_silent());
-        let link = link.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
+        let heard = || self.link(to).filter(|link| !link.is_silent());
+        let link = heard().ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         let broke =
             |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();
@@ -246,14 +247,22 @@ impl Peers {
             LinkError::TooLong(length) => TunnelError::HeadTooLong(length),
             error => broke(error),
         })?;
-        // Too much may be under way: then nothing of this was said.
-        let opened = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
-        let opened = opened.ok().and_then(Result::ok);
-        let (mut send, mut receive) = opened.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
-        send.write_all(&bytes).await.map_err(|error| broke(error.into()))?;
-        tokio::spawn(send_body(body, send));
-        let told =
-            frame::read(&mut receive, &mut bytes, frame::LONGEST_HEAD).await.map_err(broke)?;
+        let repeats = head.method.is_safe() && body.is_end_stream();
+        let said = say(&link, &bytes, body).await;
+        // After a short cut that nobody noticed, a link gives way to a newer one, and what was said
+        // by it is lost.
+        let newer = heard().filter(|newer| !Arc::ptr_eq(newer, &link));
+        let said = match (said, newer) {
+            (Err(Unsaid::Nothing(body)), Some(newer)) => say(&newer, &bytes, body).await,
+            (Err(Unsaid::Unknown(_)), Some(newer)) if repeats => {
+                say(&newer, &bytes, Body::empty()).await
+            }
+            (said, _) => said,
+        };
+        let (told, receive) = said.map_err(|unsaid| match unsaid {
+            Unsaid::Nothing(_) => TunnelError::NoLink(to.clone()),
+            Unsaid::Unknown(source) => broke(source),
+        })?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
         let mut response = Response::new(Body::new(Incoming::new(receive)));
         let status = http::StatusCode::from_u16(status);
@@ -267,6 +276,23 @@ impl Peers {
         }
         Ok(response)
     }
+}
+
+/// How much of a request the other site may have heard that gave no answer.
+enum Unsaid {
+    /// Too much was under way, or the link was closed. The body is still there.
+    Nothing(Body),
+    Unknown(LinkError),
+}
+
+/// Says a request by this link, and hears the head of its answer.
+async fn say(link: &Link, head: &[u8], body: Body) -> Result<(Told, quinn::RecvStream), Unsaid> {
+    let opening = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
+    let Ok(Ok((mut send, mut receive))) = opening else { return Err(Unsaid::Nothing(body)) };
+    send.write_all(head).await.map_err(|error| Unsaid::Unknown(error.into()))?;
+    tokio::spawn(send_body(body, send));
+    let told = frame::read(&mut receive, &mut Vec::new(), frame::LONGEST_HEAD).await;
+    Ok((told.map_err(Unsaid::Unknown)?, receive))
 }
 
 async fn send_body(body: Body, mut send: quinn::SendStream) {
