@@ -194,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_renamed_keeps_its_numbers_to_the_last_digit() {
+        let numbers = r#"[123456789012345678901234567890,0.1234567890123456789012345,1.50,1e400]"#;
+        let body = format!(r#"{{"id":7,"numbers":{numbers}}}"#);
+        let (naming, way) = (Naming::default(), Towards::User);
+        let renamed =
+            replicas().rename_body("image", &naming, "/v1/images/7", body.as_bytes(), way);
+        let renamed = String::from_utf8(renamed.unwrap()).unwrap();
+        // The exponent's sign may be spelt out.
+        let renamed = renamed.replace("e+", "e");
+        assert_eq!(renamed, format!(r#"{{"id":"{META}","numbers":{numbers}}}"#));
+    }
+
+    #[test]
     fn the_service_sees_its_own_ids() {
         let body = json!({"id": META, "like": [LONG], "name": "n"});
         let expected = json!({"id": "7", "like": [OTHER], "name": "n"});
