@@ -159,6 +159,7 @@ fn image_service(site: &Arc<Site>) -> Router {
         .route("/v1/echo", post(echo))
         .route("/v1/hang", any(hang))
         .route("/v1/lie", any(lie))
+        .route("/v1/boast", any(|| async { [("x-long", "x".repeat(300 * 1024))] }))
         .with_state(site.clone())
 }
 
@@ -293,9 +294,40 @@ async fn a_scope_that_cannot_be_followed_runs_nothing_and_says_why() {
         let problem: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
         assert!(problem.to_string().contains(said), "{problem}");
     }
+    for (scope, said) in [
+        ("image: site1 [consistency=strong]", "strong"),
+        ("{compute: site2 [consistency=transactional], image: site1}", "transactional"),
+        ("image: site1 & site2 [consistency=none]", "none"),
+    ] {
+        let answer = application.ask(0, IMAGE, get("/v1/name", scope)).await;
+        let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+        assert_eq!(found, (501, "not-supported"), "{scope}");
+        assert!(answer.text().contains(&format!("`consistency={said}`")), "{}", answer.text());
+    }
     let two = get("/v1/name", "image: site1").header("x-cheops-scope", "image: site2");
     assert_eq!(application.ask(0, IMAGE, two).await.status, 400);
     assert_eq!(application.sites[0].asked.load(Ordering::SeqCst), 0);
+    let eventual = get("/v1/name", "image: site1 & site2 [consistency=eventual]");
+    assert_eq!(application.ask(0, IMAGE, eventual).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_that_are_too_long_to_pass_between_sites_are_refused_and_say_so() {
+    let application = Application::of(2, &[]).await;
+    let long = "x".repeat(300 * 1024);
+    let asked = |path, scope| get(path, scope).header("x-long", &long);
+
+    let answer = application.ask(0, IMAGE, asked("/v1/name", "image: site2")).await;
+    let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+    assert_eq!(found, (431, "head-too-long"));
+    assert_eq!(application.sites[1].asked.load(Ordering::SeqCst), 0);
+    let near = application.ask(0, IMAGE, asked("/v1/name", "image: site2 ; site1")).await;
+    assert_eq!(near.said(), (200, "site1".to_owned(), "site1"), "nobody has seen it");
+
+    let answer = application.ask(0, IMAGE, get("/v1/boast", "image: site2")).await;
+    let found = (answer.status.as_u16(), answer.header("x-cheops-error"));
+    assert_eq!((found, answer.header("x-cheops-site")), ((502, "head-too-long"), "site2"));
+    assert!(answer.text().contains("was carried out"), "{}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -415,27 +447,29 @@ async fn shouting() -> SocketAddr {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn client_and_service_may_go_over_to_another_protocol() {
-    for scope in ["", "X-Scope: x: site2\r\n"] {
+    // One that says that its request has no body is like any other.
+    for scope in ["", "Content-Length: 0\r\n", "X-Scope: x: site2\r\n"] {
+        let is_here = !scope.starts_with("X-Scope");
         let upstream = shouting().await;
         let service = |site: usize| {
             // Only the last site has one that is there.
-            let upstream = if scope.is_empty() || site == 1 { upstream.port() } else { 9 };
+            let upstream = if is_here || site == 1 { upstream.port() } else { 9 };
             format!(
                 "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\n\
                  upstream = \"http://127.0.0.1:{upstream}\"\n"
             )
         };
-        let stage = Stage::each(if scope.is_empty() { 1 } else { 2 }, service).await;
+        let stage = Stage::each(if is_here { 1 } else { 2 }, service).await;
         let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
         let ask = format!(
-            "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n{scope}\r\nhello"
+            "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n{scope}\r\nhe\n\no"
         );
         client.write_all(ask.as_bytes()).await.unwrap();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         assert!(answer.to_lowercase().contains("upgrade: shout"), "{answer}");
-        assert!(answer.ends_with("\r\n\r\nHELLO"), "{answer}");
+        assert!(answer.ends_with("\r\n\r\nHE\n\nO"), "{answer}");
     }
 }
 

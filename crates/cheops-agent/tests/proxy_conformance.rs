@@ -193,6 +193,30 @@ async fn what_can_be_read_in_two_ways_never_reaches_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_that_does_not_happen_hides_nothing() {
+    let both = Both::new().await;
+    let ambiguous = "POST /ambiguous HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\
+                     Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    for (protocol, more) in [("h2c", ""), ("websocket", ""), ("shout", "Content-Length: 0\r\n")] {
+        let offer = format!("Connection: upgrade\r\nUpgrade: {protocol}\r\n{more}");
+        let request = format!("GET /first HTTP/1.1\r\nHost: x\r\n{offer}\r\n{ambiguous}");
+        let heard = talk(both.proxy(), request.as_bytes()).await;
+        assert!(!heard.contains("/ambiguous"), "{protocol}: {heard}");
+        let seen = both.seen();
+        assert!(!seen.iter().any(|line| line.contains("ambiguous")), "{protocol}: {seen:?}");
+    }
+    // Who only offers HTTP/2 goes on with what it speaks, on the same connection.
+    let offer = "Connection: upgrade, http2-settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n";
+    let request = format!(
+        "GET /1 HTTP/1.1\r\nHost: x\r\n{offer}\r\n\
+         GET /2 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    );
+    let heard = answers(&talk(both.proxy(), request.as_bytes()).await);
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert_eq!(both.seen(), ["GET /1", "GET /2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_refused_and_the_next_client_is_served() {
     let both = Both::new().await;
     let many: String = (0..100_000).map(|n| format!("X-{n}: y\r\n")).collect();

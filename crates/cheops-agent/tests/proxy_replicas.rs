@@ -11,15 +11,17 @@ use std::sync::{Arc, Mutex};
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, put};
+use axum::routing::{delete, get, put};
 use axum::{Json, Router};
+use futures_util::StreamExt;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use stage::{Stage, until};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// A service that counts: no two sites have the same id for the same thing.
 #[derive(Default)]
@@ -38,6 +40,9 @@ fn service(things: &Shared) -> Router {
         .route("/v1/things", get(list).post(create))
         .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
         .route("/v1/things/{id}/file", put(upload).get(download))
+        .route("/v1/things/{id}/parts/{part}", delete(take_off))
+        .route("/v1/things/{id}/events", get(events))
+        .route("/v1/limits/{project}", put(limit))
         .with_state(things.clone())
 }
 
@@ -140,6 +145,33 @@ async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Respo
         Some(bytes) => bytes.clone().into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// Parts of things are not kept: only that one was taken off.
+async fn take_off(
+    State(things): State<Shared>,
+    Path((id, _part)): Path<(String, String)>,
+) -> StatusCode {
+    match things.kept.lock().unwrap().get_mut(&id) {
+        Some(thing) => thing["taken off"] = json!(true),
+        None => return StatusCode::NOT_FOUND,
+    }
+    StatusCode::NO_CONTENT
+}
+
+/// What happens to a thing, in JSON that never ends.
+async fn events(State(things): State<Shared>, Path(id): Path<String>) -> Response {
+    if !things.kept.lock().unwrap().contains_key(&id) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let first = futures_util::stream::once(async { Ok::<_, std::io::Error>("{\"is\": 1}\n") });
+    let body = Body::from_stream(first.chain(futures_util::stream::pending()));
+    ([("content-type", "application/json")], body).into_response()
+}
+
+async fn limit(State(things): State<Shared>, Path(project): Path<String>) -> StatusCode {
+    things.files.lock().unwrap().insert(format!("limits/{project}"), Vec::new());
+    StatusCode::NO_CONTENT
 }
 
 struct Application {
@@ -368,6 +400,145 @@ async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
     assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
     assert_eq!(application.ask(0, Method::GET, &path, "").await.status, 404);
     assert_eq!(application.ask(0, Method::DELETE, &path, "").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_is_called_what_its_resource_is_does_not_stand_for_it() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+
+    let part = format!("/v1/things/{id}/parts/{own}");
+    let gone = application.ask(0, Method::DELETE, &part, "").await;
+
+    assert_eq!(gone.status, 204);
+    for site in [0, 1] {
+        until("the part is taken off, and no more", async || {
+            let kept = application.things[site].kept.lock().unwrap();
+            kept.values().next().is_some_and(|thing| thing["taken off"] == true)
+        })
+        .await;
+    }
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_declared_to_be_below_a_resource_is_its_sites_own_whatever_it_is_called() {
+    let application = Application::start("collections = [\"/v1/things/*/parts\"]").await;
+    let id = application.create(0, "web").await;
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+
+    let part = format!("/v1/things/{id}/parts/{own}");
+    let gone = application.ask(0, Method::DELETE, &part, "").await;
+
+    assert_eq!((gone.status, gone.header("x-cheops-resource")), (204, ""), "no operation");
+    application.all_list(&[0, 1], &[(&id, "web")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_a_client_chose_names_one_thing_here_and_another_there() {
+    let application = Application::start("client_chosen_id = \"/id\"").await;
+    let project = "0f8e1a52-7c51-4bbb-8ccc-0000000000ff";
+    let path = format!("/v1/limits/{project}");
+    let limited = application.send_json(0, Method::PUT, &path, SCOPE, &json!({})).await;
+    let resource = format!("thing/v1/limits/{project}");
+    assert_eq!((limited.status, limited.header("x-cheops-resource")), (204, resource.as_str()));
+
+    let body = json!({ "id": project, "name": "web" });
+    let made = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
+    let resource = format!("thing/v1/things/{project}");
+    assert_eq!((made.status, made.header("x-cheops-resource")), (201, resource.as_str()));
+    application.all_list(&[0, 1], &[(project, "web")]).await;
+
+    // Below a path that only holds such an id, a site's own things are its own.
+    let elsewhere = format!("/v2/{project}/volumes");
+    let asked = application.send_json(0, Method::POST, &elsewhere, "", &json!({})).await;
+    assert_eq!((asked.status, asked.header("x-cheops-resource")), (404, ""), "no operation");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_that_does_not_end_reaches_who_waits_for_it() {
+    let application = Application::start("").await;
+    let id = application.create(0, "web").await;
+    let address = application.stage.proxy_address(0, 0);
+    let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
+    let asked = Request::get(format!("http://{address}/v1/things/{id}/events"));
+
+    let hearing = async {
+        let answer = client.request(asked.body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.into_body().frame().await.unwrap().unwrap().into_data().unwrap()
+    };
+
+    let first = tokio::time::timeout(stage::PATIENCE, hearing).await.expect("the first event");
+    assert_eq!(first, "{\"is\": 1}\n");
+}
+
+/// A service that answers what is made with its own id, and anything else by going over to another
+/// protocol, in which it says what it was asked for.
+async fn going_over() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+                while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
+                    match stream.read(&mut piece).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(read) => heard.extend_from_slice(&piece[..read]),
+                    }
+                }
+                let heard = String::from_utf8_lossy(&heard).into_owned();
+                let line = heard.lines().next().unwrap_or_default();
+                let answer = match line.starts_with("POST") {
+                    true => "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n\
+                             Content-Length: 9\r\nConnection: close\r\n\r\n{\"id\": 7}"
+                        .to_owned(),
+                    false => format!(
+                        "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n\
+                         {line}"
+                    ),
+                };
+                let _gone = stream.write_all(answer.as_bytes()).await;
+                let _gone = stream.shutdown().await;
+                while matches!(stream.read(&mut piece).await, Ok(read) if read > 0) {}
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_sites_service_goes_over_to_a_protocol_under_its_own_id() {
+    let upstream = going_over().await;
+    let application = Application::before("", three(), &[upstream; 3]).await;
+    let (scope, body) = ("thing: site2 & site3", json!({}));
+    let made = application.send_json(1, Method::POST, "/v1/things", scope, &body).await;
+    let id = made.json()["id"].as_str().expect("a meta-id").to_owned();
+
+    let ask = |via: &str| {
+        format!(
+            "GET /v1/things/{id} HTTP/1.1\r\nHost: x\r\nX-Scope: thing: site2\r\n{via}\
+             Connection: Upgrade\r\nUpgrade: shout\r\n\r\n"
+        )
+    };
+    let talk = async |said: String| {
+        let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+        client.write_all(said.as_bytes()).await.unwrap();
+        let mut heard = String::new();
+        let reading = client.read_to_string(&mut heard);
+        tokio::time::timeout(stage::PATIENCE, reading).await.unwrap().unwrap();
+        heard
+    };
+    let heard = talk(ask("")).await;
+    assert!(heard.starts_with("HTTP/1.1 101 "), "{heard}");
+    assert!(heard.ends_with("GET /v1/things/7 HTTP/1.1"), "{heard}");
+    let heard = talk(ask("Via: 1.1 cheops-site2-thing\r\n")).await;
+    assert!(heard.starts_with("HTTP/1.1 508 "), "it was there before: {heard}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,23 +19,13 @@ use super::capture::Capture;
 use super::content::{Content, pieces};
 use super::settings::Requests;
 use super::web::{self, Roots};
+use crate::proxy;
 use crate::replicas::{Naming, Towards, is_json};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-cheops-operation");
 
-/// Headers that speak of one connection, or of a body that is sent anew.
-const NOT_PASSED_ON: [HeaderName; 9] = [
-    header::CONNECTION,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    header::CONTENT_LENGTH,
-    header::EXPECT,
-];
-const NOT_PASSED_ON_EITHER: [&str; 2] = ["keep-alive", "proxy-connection"];
+/// Headers that speak of a body that is sent anew, without trailers.
+const OF_THE_BODY: [HeaderName; 3] = [header::CONTENT_LENGTH, header::TE, header::TRAILER];
 
 /// Headers of an answer that say something of the resource, and are kept with it.
 const KEPT: [HeaderName; 8] = [
@@ -332,17 +322,8 @@ fn passed_on(given: &[Header]) -> Result<HeaderMap, String> {
         let key = HeaderName::try_from(name).map_err(|_| wrong())?;
         headers.append(key, HeaderValue::try_from(value).map_err(|_| wrong())?);
     }
-    let connection = headers.get_all(header::CONNECTION).into_iter();
-    let named: Vec<String> = connection
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(',').map(|name| name.trim().to_owned()))
-        .collect();
-    for name in NOT_PASSED_ON {
-        headers.remove(name);
-    }
-    for name in NOT_PASSED_ON_EITHER.into_iter().chain(named.iter().map(String::as_str)) {
-        headers.remove(name);
-    }
+    proxy::strip(&mut headers);
+    OF_THE_BODY.iter().for_each(|name| drop(headers.remove(name)));
     Ok(headers)
 }
 
@@ -423,6 +404,9 @@ mod tests {
             ("X-Own", "1"),
             ("Keep-Alive", "1"),
             ("Content-Length", "7"),
+            ("Proxy-Connection", "close"),
+            ("TE", "trailers"),
+            ("Trailer", "x-sum"),
             ("Accept", "a"),
             ("Accept", "b"),
         ];

@@ -147,6 +147,11 @@ impl From<TunnelError> for Refused {
     fn from(error: TunnelError) -> Self {
         match error {
             TunnelError::NoLink(_) => Self::unreachable(error.to_string()),
+            TunnelError::HeadTooLong(_) => Self::new(
+                StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "too long a head",
+                error.to_string(),
+            ),
             TunnelError::Broke { .. } => {
                 Self::new(StatusCode::BAD_GATEWAY, "the answer was lost", error.to_string())
                     .hint("look at the resource before you try again")

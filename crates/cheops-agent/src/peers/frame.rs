@@ -17,7 +17,8 @@ pub(super) const OLDEST: u16 = 2;
 const MAGIC: [u8; 6] = *b"CHEOPS";
 /// The longest frame taken in. Messages are kept far below it by the engine's byte budget.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
-/// The longest question on a stream of its own: it holds headers, never a body.
+/// The longest question on a stream of its own, and head of an answer: they hold headers, never a
+/// body.
 pub(super) const LONGEST_HEAD: usize = 256 * 1024;
 const LONGEST_GREETING: usize = 4 * 1024;
 
@@ -118,14 +119,27 @@ pub(super) enum Told {
 
 /// Appends a frame to a buffer.
 pub(super) fn encode(value: &impl Serialize, into: &mut Vec<u8>) -> Result<(), LinkError> {
+    encode_within(LONGEST, value, into)
+}
+
+/// The same, for a question on a stream of its own or the head of its answer.
+pub(super) fn encode_head(value: &impl Serialize, into: &mut Vec<u8>) -> Result<(), LinkError> {
+    encode_within(LONGEST_HEAD, value, into)
+}
+
+fn encode_within(
+    longest: usize,
+    value: &impl Serialize,
+    into: &mut Vec<u8>,
+) -> Result<(), LinkError> {
     let start = into.len();
     into.extend_from_slice(&[0; 4]);
     let length_of = |buffer: &Vec<u8>| buffer.len() - start - 4;
     // Postcard writes to the end of what it is given.
     *into = postcard::to_extend(value, std::mem::take(into))?;
     let length = length_of(into);
-    if length > LONGEST {
-        // The other side would have to close the link over it.
+    if length > longest {
+        // The other side would have to close the link, or the stream, over it.
         into.truncate(start);
         return Err(LinkError::TooLong(length));
     }

@@ -15,6 +15,7 @@ use tower::ServiceExt;
 
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
+use super::link::Link;
 use super::pieces::{self, Incoming, NotSent};
 use crate::proxy::Proxies;
 
@@ -36,6 +37,12 @@ pub(crate) enum TunnelError {
     /// There is no link.
     #[error("site `{0}` cannot be reached")]
     NoLink(SiteId),
+    /// The request was not sent: its path and headers are too long.
+    #[error(
+        "its path and headers take {0} bytes on the way to another site, where {most} are taken",
+        most = frame::LONGEST_HEAD
+    )]
+    HeadTooLong(usize),
     /// The link broke before the answer began: the other site may have taken the request in.
     #[error(
         "the link to site `{site}` broke after the request was sent; it may have been taken in"
@@ -76,6 +83,16 @@ impl Door {
                 response.headers_mut().insert("x-cheops-error", unreachable);
                 response
             }
+        }
+    }
+
+    /// What is answered in the place of an answer whose headers are too long.
+    fn instead(&self, to: &To, length: usize) -> Response<Body> {
+        match (self.0.get(), to) {
+            (Some((_, proxies)), To::Service { service, .. }) => {
+                proxies.too_long_to_return(service, length, frame::LONGEST_HEAD)
+            }
+            _ => status(502),
         }
     }
 }
@@ -135,10 +152,11 @@ pub(super) async fn serve(
         }
         Err(_) => status(400),
     };
-    let (head, body) = response.into_parts();
-    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
     let mut bytes = Vec::new();
-    frame::encode(&told, &mut bytes)?;
+    let body = match begin(response, &mut bytes) {
+        Err(LinkError::TooLong(length)) => begin(door.instead(&to, length), &mut bytes)?,
+        begun => begun?,
+    };
     send.write_all(&bytes).await?;
     let sent = tokio::select! {
         sent = pieces::send(body, &mut send) => sent,
@@ -148,6 +166,14 @@ pub(super) async fn serve(
         let _gone = send.reset(0u32.into());
     }
     Ok(sent?)
+}
+
+/// Writes the head of an answer down; its body is what comes after it.
+fn begin(response: Response<Body>, into: &mut Vec<u8>) -> Result<Body, LinkError> {
+    let (head, body) = response.into_parts();
+    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
+    frame::encode_head(&told, into)?;
+    Ok(body)
 }
 
 fn status(code: u16) -> Response<Body> {
@@ -209,23 +235,34 @@ impl Peers {
         ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
     ) -> Result<Response<Body>, TunnelError> {
         // What is said into a link on which nothing is heard may be taken in by nobody.
-        let link = self.link(to).filter(|link| !link.is_silent());
-        let link = link.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
+        let heard = || self.link(to).filter(|link| !link.is_silent());
+        let link = heard().ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         let broke =
             |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask = ask(head.method.to_string(), path, &head.headers);
         let mut bytes = Vec::new();
-        frame::encode(&ask, &mut bytes).map_err(broke)?;
-        // Too much may be under way: then nothing of this was said.
-        let opened = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
-        let opened = opened.ok().and_then(Result::ok);
-        let (mut send, mut receive) = opened.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
-        send.write_all(&bytes).await.map_err(|error| broke(error.into()))?;
-        tokio::spawn(send_body(body, send));
-        let told =
-            frame::read(&mut receive, &mut bytes, frame::LONGEST_HEAD).await.map_err(broke)?;
+        frame::encode_head(&ask, &mut bytes).map_err(|error| match error {
+            LinkError::TooLong(length) => TunnelError::HeadTooLong(length),
+            error => broke(error),
+        })?;
+        let repeats = head.method.is_safe() && body.is_end_stream();
+        let said = say(&link, &bytes, body).await;
+        // After a short cut that nobody noticed, a link gives way to a newer one, and what was said
+        // by it is lost.
+        let newer = heard().filter(|newer| !Arc::ptr_eq(newer, &link));
+        let said = match (said, newer) {
+            (Err(Unsaid::Nothing(body)), Some(newer)) => say(&newer, &bytes, body).await,
+            (Err(Unsaid::Unknown(_)), Some(newer)) if repeats => {
+                say(&newer, &bytes, Body::empty()).await
+            }
+            (said, _) => said,
+        };
+        let (told, receive) = said.map_err(|unsaid| match unsaid {
+            Unsaid::Nothing(_) => TunnelError::NoLink(to.clone()),
+            Unsaid::Unknown(source) => broke(source),
+        })?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
         let mut response = Response::new(Body::new(Incoming::new(receive)));
         let status = http::StatusCode::from_u16(status);
@@ -239,6 +276,23 @@ impl Peers {
         }
         Ok(response)
     }
+}
+
+/// How much of a request the other site may have heard that gave no answer.
+enum Unsaid {
+    /// Too much was under way, or the link was closed. The body is still there.
+    Nothing(Body),
+    Unknown(LinkError),
+}
+
+/// Says a request by this link, and hears the head of its answer.
+async fn say(link: &Link, head: &[u8], body: Body) -> Result<(Told, quinn::RecvStream), Unsaid> {
+    let opening = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
+    let Ok(Ok((mut send, mut receive))) = opening else { return Err(Unsaid::Nothing(body)) };
+    send.write_all(head).await.map_err(|error| Unsaid::Unknown(error.into()))?;
+    tokio::spawn(send_body(body, send));
+    let told = frame::read(&mut receive, &mut Vec::new(), frame::LONGEST_HEAD).await;
+    Ok((told.map_err(Unsaid::Unknown)?, receive))
 }
 
 async fn send_body(body: Body, mut send: quinn::SendStream) {

@@ -235,25 +235,46 @@ impl Supply {
 
 /// A body of up to so many bytes, whole; a longer one goes on as it came.
 pub(super) async fn whole_if_short<B>(
-    mut body: B,
+    body: B,
     most: usize,
 ) -> Result<Result<Bytes, Boxed>, BodyError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
+    whole_if_in_time(body, most, std::future::pending()).await
+}
+
+/// The same, if it does not say how long it is, only while `time` lasts.
+pub(super) async fn whole_if_in_time<B>(
+    mut body: B,
+    most: usize,
+    time: impl Future<Output = ()>,
+) -> Result<Result<Bytes, Boxed>, BodyError>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    let may_never_end = body.size_hint().exact().is_none();
+    let mut time = std::pin::pin!(time);
     let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = &mut time, if may_never_end => break,
+        };
+        let Some(frame) = frame else { return Ok(Ok(bytes.freeze())) };
         if let Ok(data) = frame.map_err(Into::into)?.into_data() {
             bytes.extend_from_slice(&data);
         }
         if bytes.len() > most {
-            let begun = stream::once(async { Ok(bytes.freeze()) });
-            let rest = BodyDataStream::new(body).map_err(Into::<BodyError>::into);
-            return Ok(Err(Boxed::from_stream(begun.chain(rest))));
+            break;
         }
     }
-    Ok(Ok(bytes.freeze()))
+    let begun = stream::once(async { Ok(bytes.freeze()) });
+    let rest = BodyDataStream::new(body).map_err(Into::<BodyError>::into);
+    Ok(Err(Boxed::from_stream(begun.chain(rest))))
 }
 
 /// A body that goes back to the client.
@@ -288,6 +309,24 @@ mod tests {
         let (first, second) = (supply.next().unwrap(), supply.next().unwrap());
         assert!(read(first).await.is_err());
         assert_eq!(read(second).await.unwrap(), "onetwo", "all of it is there");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_may_never_end_is_not_waited_for_longer_than_said() {
+        let pieces = || {
+            stream::iter(["one", "two"].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece))))
+        };
+        let endless = pieces().chain(stream::pending());
+        let (most, no_time) = (100, std::future::ready(()));
+        let read = whole_if_in_time(Boxed::from_stream(endless), most, no_time).await;
+        let mut rest = read.unwrap().expect_err("it has no end").into_data_stream();
+        assert_eq!(rest.next().await.unwrap().unwrap(), "onetwo");
+
+        let ends = Boxed::from_stream(pieces());
+        let read = whole_if_in_time(ends, most, std::future::pending()).await;
+        assert_eq!(read.unwrap().expect("it has an end"), "onetwo");
+        let says_how_long = whole_if_in_time(Boxed::from("six..."), most, std::future::ready(()));
+        assert_eq!(says_how_long.await.unwrap().expect("it says so"), "six...");
     }
 
     #[tokio::test]

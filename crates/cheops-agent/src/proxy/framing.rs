@@ -10,6 +10,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::headers::NOT_GONE_OVER_TO;
+
 const LONGEST_HEAD: usize = 512 * 1024;
 const LONGEST_LINE: usize = 8 * 1024;
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\n";
@@ -185,7 +187,9 @@ fn follows(head: &[u8]) -> Result<Follows, &'static str> {
         match name {
             name if name.eq_ignore_ascii_case(b"content-length") => lengths.push(value),
             name if name.eq_ignore_ascii_case(b"transfer-encoding") => encodings.push(value),
-            name if name.eq_ignore_ascii_case(b"upgrade") => upgrades = true,
+            name if name.eq_ignore_ascii_case(b"upgrade") => {
+                upgrades |= value != NOT_GONE_OVER_TO.as_bytes();
+            }
             name if name.eq_ignore_ascii_case(b"connection") => {
                 let mut options = value.split(|byte| *byte == b',');
                 goes_over |= options.any(|one| one.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
@@ -194,7 +198,8 @@ fn follows(head: &[u8]) -> Result<Follows, &'static str> {
         }
     }
     match (&lengths[..], &encodings[..]) {
-        ([], []) if tunnels || (goes_over && upgrades) => Ok(Follows::AnotherProtocol),
+        // If it does not come to that, the connection is closed with the answer.
+        ([] | [b"0"], []) if tunnels || (goes_over && upgrades) => Ok(Follows::AnotherProtocol),
         ([], []) => Ok(Follows::Nothing),
         ([length], []) => {
             let digits = !length.is_empty() && length.iter().all(u8::is_ascii_digit);
@@ -393,9 +398,18 @@ mod tests {
     #[test]
     fn what_is_no_longer_http_1_is_left_alone() {
         let upgraded = "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n\n\n\r\n\r\n";
-        for bytes in [HTTP2, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\n\n", upgraded.as_bytes()] {
+        let with_a_length = upgraded.replacen("Upgrade: x", "Upgrade: x\r\nContent-Length: 0", 1);
+        let http2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\n\n";
+        for bytes in [HTTP2, http2, upgraded.as_bytes(), with_a_length.as_bytes()] {
             assert!(matches!(look(bytes, 3).unwrap().0, State::Opaque));
         }
+    }
+
+    #[test]
+    fn an_offer_that_nobody_takes_up_changes_nothing() {
+        let offer = "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n";
+        assert!(matches!(look(offer.as_bytes(), 3).unwrap().0, State::Head(_)));
+        assert!(look(format!("{offer}\n\nx\n\n").as_bytes(), 3).is_err());
     }
 
     proptest! {

@@ -35,9 +35,17 @@ static OF_A_CONNECTION: [HeaderName; 10] = [
     PROXY_AUTHORIZATION,
 ];
 
+/// Who would speak HTTP/2 as well is answered in what it speaks already.
+pub(super) const NOT_GONE_OVER_TO: &str = "h2c";
+
+/// Whether a request offers a protocol that may be gone over to.
+pub(super) fn offers_upgrade(headers: &HeaderMap) -> bool {
+    headers.get_all(UPGRADE).iter().any(|protocol| protocol != NOT_GONE_OVER_TO)
+}
+
 /// Takes away what speaks of one connection only, and what a `Connection` header names. What the
 /// sender wants to go over to is given back: both sides have to agree on that.
-pub(super) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
+pub(crate) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let is_of_it = |name: &&HeaderName| OF_A_CONNECTION.contains(name);
     let found: Vec<HeaderName> = headers.keys().filter(is_of_it).cloned().collect();
     if found.is_empty() {

@@ -59,7 +59,7 @@ impl Memory {
         let until = now + self.lasts;
         let mut kept = self.names();
         kept.forget(now);
-        let Some(scope) = kept.the_one(scope) else { return };
+        let scope = kept.the_one(scope, now);
         let Names { known, ages, .. } = &mut *kept;
         for name in names {
             match known.entry(*name) {
@@ -101,48 +101,59 @@ impl Memory {
 }
 
 impl Names {
-    /// The same scope as it is kept already, or from now on; `None` if there are too many.
-    fn the_one(&mut self, scope: &Arc<str>) -> Option<Arc<str>> {
+    /// The same scope as it is kept already, or from now on. If there are too many, the oldest
+    /// names go until nothing speaks of one of them.
+    fn the_one(&mut self, scope: &Arc<str>, now: Instant) -> Arc<str> {
         if let Some(kept) = self.scopes.get(scope) {
-            return Some(kept.clone());
+            return kept.clone();
         }
         if self.scopes.len() >= MOST_SCOPES {
             self.scopes.retain(|scope| Arc::strong_count(scope) > 1);
         }
-        if self.scopes.len() >= MOST_SCOPES {
-            metrics::counter!("cheops_proxy_scopes_not_remembered_total").increment(1);
-            return None;
+        let mut passed_over = 0;
+        while self.scopes.len() >= MOST_SCOPES && !self.ages.is_empty() {
+            self.look_at_oldest(now, true, &mut passed_over);
         }
-        self.scopes.insert(scope.clone());
-        Some(scope.clone())
+        // One that is nobody else's, so that it can be told when nothing speaks of it any more.
+        let kept: Arc<str> = Arc::from(&**scope);
+        self.scopes.insert(kept.clone());
+        kept
     }
 
     /// What was not spoken of for long enough, and the oldest if there are too many.
     fn forget(&mut self, now: Instant) {
         let mut passed_over = 0;
-        while let Some((looked_at, name)) = self.ages.front() {
+        while let Some((looked_at, _)) = self.ages.front() {
             let too_many = self.known.len() >= MOST;
             if *looked_at > now && !too_many {
                 return;
             }
-            let (looked_at, name) = (*looked_at, *name);
-            self.ages.pop_front();
-            let until = self.known.get(&name).map_or(now, |(_, until)| *until);
-            let stays = match too_many {
-                false => until > now,
-                // Of those in use, the ones that were spoken of since they came.
-                true => until > looked_at && passed_over < PASSED_OVER,
-            };
-            if stays {
-                passed_over += 1;
-                self.ages.push_back((until, name));
-            } else {
-                if until > now {
-                    let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
-                    self.forgotten_early.get_or_init(counter).increment(1);
-                }
-                self.known.remove(&name);
-            }
+            self.look_at_oldest(now, too_many, &mut passed_over);
+        }
+    }
+
+    fn look_at_oldest(&mut self, now: Instant, too_many: bool, passed_over: &mut usize) {
+        let Some((looked_at, name)) = self.ages.pop_front() else { return };
+        let until = self.known.get(&name).map_or(now, |(_, until)| *until);
+        let stays = match too_many {
+            false => until > now,
+            // Of those in use, the ones that were spoken of since they came.
+            true => until > looked_at && *passed_over < PASSED_OVER,
+        };
+        if stays {
+            *passed_over += 1;
+            self.ages.push_back((until, name));
+            return;
+        }
+        if until > now {
+            let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
+            self.forgotten_early.get_or_init(counter).increment(1);
+        }
+        if let Some((Recalled::Scope(scope), _)) = self.known.remove(&name)
+            // This one, and that among the scopes.
+            && Arc::strong_count(&scope) == 2
+        {
+            self.scopes.remove(&scope);
         }
     }
 }
@@ -185,5 +196,20 @@ mod tests {
         assert!(memory.names().known.len() <= MOST);
         assert_eq!(memory.recall(&[0], now), None);
         assert!(memory.recall(&[MOST as Name + 99], now).is_some());
+    }
+
+    #[test]
+    fn a_new_scope_is_remembered_however_many_there_are() {
+        let memory = Memory::new(Duration::from_secs(10));
+        let now = Instant::now();
+        // Whoever resolves scopes holds them as well.
+        let scopes: Vec<Arc<str>> =
+            (0..MOST_SCOPES + 100).map(|n| format!("image: site{n}").into()).collect();
+        for (n, scope) in scopes.iter().enumerate() {
+            memory.keep(&[n as Name], scope, now);
+            assert_eq!(memory.recall(&[n as Name], now), Some(Recalled::Scope(scope.clone())));
+        }
+        assert!(memory.names().scopes.len() <= MOST_SCOPES);
+        assert_eq!(memory.recall(&[0], now), None, "the oldest went early");
     }
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::model::{ResourceId, SiteId};
-use cheops_scope::{Look, Problems};
+use cheops_scope::{Consistency, Look, Problems};
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -23,6 +23,9 @@ pub(super) const UNREACHABLE: &str = "unreachable";
 
 /// The code of an answer to what is no request to a service.
 const BAD_REQUEST: &str = "bad-request";
+
+/// The code of an answer in the place of a head that is too long to pass between sites.
+const HEAD_TOO_LONG: &str = "head-too-long";
 
 impl Refused {
     pub(super) fn new(
@@ -87,19 +90,28 @@ impl Refused {
             .hint("name the sites, as in `paris % lyon` or `paris & lyon`")
     }
 
+    pub(super) fn only_eventual(asked: Consistency) -> Self {
+        let detail = format!(
+            "the scope asks for `consistency={asked}`, and requests to services only have \
+             `eventual`"
+        );
+        Self::new(StatusCode::NOT_IMPLEMENTED, "not-supported", "nothing was run", detail)
+            .hint("leave it out, or write `consistency=eventual`")
+    }
+
     pub(super) fn unknown_replica(service: &str, path: &str) -> Self {
         let detail = format!("nothing that is kept at several sites is at `{path}` of `{service}`");
         Self::new(StatusCode::NOT_FOUND, "unknown-replica", "nothing was run", detail)
             .hint("name one site to change what it alone has; `&` makes something with POST or PUT")
     }
 
-    pub(super) fn not_made_yet(service: &str, meta_id: &str) -> Self {
+    pub(super) fn not_made_yet(service: &str, meta_id: &str, resource: &ResourceId) -> Self {
         let detail = format!(
             "`{meta_id}` of service `{service}` is to be made here and at other sites, and none \
              that can be reached has made it"
         );
         Self::new(StatusCode::NOT_FOUND, "not-made-yet", "nothing is there yet", detail)
-            .hint(format!("`cheops resource {meta_id}` shows how far it is"))
+            .hint(format!("`cheops resource {resource}` shows how far it is"))
     }
 
     pub(super) fn not_durable(why: &str) -> Self {
@@ -118,6 +130,15 @@ impl Refused {
         );
         Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "no answer in time", detail)
             .hint(format!("`cheops resource {resource}` shows how far it is"))
+    }
+
+    /// It was on its way into the log when that could not be written.
+    pub(super) fn undecided(resource: &ResourceId, why: &str) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "not carried out yet", why).hint(
+            format!(
+                "make room on the agent's disk; `cheops resource {resource}` shows how far it is"
+            ),
+        )
     }
 
     pub(super) fn superseded(resource: &ResourceId, by: &str) -> Self {
@@ -166,6 +187,21 @@ impl Refused {
         );
         Self::new(StatusCode::GATEWAY_TIMEOUT, "time-limit", "no answer in time", detail)
             .hint("`answer_limit` in `[proxy]` of the agent's config is the limit")
+    }
+
+    pub(super) fn head_too_long(why: &str) -> Self {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        Self::new(status, HEAD_TOO_LONG, "nothing was run", why)
+            .hint("send fewer or shorter headers, or name this site in the scope")
+    }
+
+    pub(super) fn answer_too_long(service: &str, length: usize, most: usize) -> Self {
+        let detail = format!(
+            "the request was carried out, and the headers of the answer of service `{service}` \
+             take {length} bytes, where {most} can go to another site"
+        );
+        Self::new(StatusCode::BAD_GATEWAY, HEAD_TOO_LONG, "the answer cannot be returned", detail)
+            .hint("ask at the site itself")
     }
 
     pub(super) fn no_such_service(service: &str, site: &SiteId) -> Self {

@@ -19,8 +19,9 @@ use super::body::{Returned, Sent};
 use super::headers;
 use super::here::Service;
 use super::refusal::Refused;
+use super::run::not_passed_on;
 use super::{Asked, Failed, Proxies};
-use crate::peers::{ToService, TunnelError};
+use crate::peers::ToService;
 
 const CHUNK: usize = 16 * 1024;
 /// How much may be under way in one direction.
@@ -52,12 +53,7 @@ impl Proxies {
         let asking = self.0.peers.ask_service(site, to, request);
         let response = match tokio::time::timeout(self.0.answer_limit, asking).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error @ TunnelError::NoLink(_))) => {
-                return Err(Refused::unreachable_site(site, &error.to_string()));
-            }
-            Ok(Err(error)) => {
-                return Err(Refused::broken_off(service.name(), site, &error.to_string()));
-            }
+            Ok(Err(error)) => return Err(not_passed_on(service, site, &error).refused),
             Err(_late) => return Err(self.too_late(service, site).refused),
         };
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {

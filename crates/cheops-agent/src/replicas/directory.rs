@@ -45,20 +45,39 @@ impl Known {
         here.into_iter().chain([self.meta_id()])
     }
 
-    /// Whether a name at that place means this one. One that nobody else draws does wherever it
+    /// Whether a name at that place means this one. One that was drawn for it does wherever it
     /// stands; another only where this resource would be, for it may be something else elsewhere.
     fn is_at(&self, name: &str, place: Option<&str>, prefix: &str) -> bool {
         let collection = self.replicant.collection.trim_end_matches('/');
-        is_unique(name)
+        self.is_drawn(name)
             || place.is_some_and(|place| {
                 place == collection || place.strip_prefix(prefix) == Some(collection)
             })
     }
+
+    /// Whether a name was drawn for this resource, so that it can mean nothing else: by an agent,
+    /// then the resource itself is called so, or by the service. One that a client chose may be
+    /// that of something else too, as the quotas of a project go by the project's id.
+    fn is_drawn(&self, name: &str) -> bool {
+        let is_chosen = name == self.meta_id() && name != self.resource.as_str();
+        !is_chosen && uuid::Uuid::try_parse(name).is_ok()
+    }
 }
 
-/// Whether a name can mean only one thing.
-pub(super) fn is_unique(name: &str) -> bool {
-    uuid::Uuid::try_parse(name).is_ok()
+/// A replica, and where a path speaks of it.
+#[derive(Debug)]
+pub(crate) struct Mentioned {
+    pub(crate) known: Arc<Known>,
+    /// How many segments are before the one that names it.
+    pub(crate) depth: usize,
+    pub(crate) below: Below,
+}
+
+/// Whether a path is that of a resource, or of something that belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    Itself,
+    Part,
 }
 
 #[derive(Debug, Default)]
@@ -102,8 +121,9 @@ impl Directory {
     }
 
     /// The replica that a path speaks of: the last one, for what is below a resource belongs to it.
-    pub(super) fn find(&self, path: &str, by: Names) -> Option<Arc<Known>> {
+    pub(super) fn find(&self, path: &str, by: Names) -> Option<Mentioned> {
         let path = path.split(['?', '#']).next().unwrap_or_default();
+        let path = path.trim_end_matches('/');
         let mut end = path.len();
         loop {
             let start = path[..end].rfind('/')?;
@@ -113,7 +133,12 @@ impl Directory {
                 && let Some(known) = self.named(&name, Some(place))
                 && (by == Names::All || known.meta_id() == name)
             {
-                return Some(known.clone());
+                let before = place.trim_start_matches('/');
+                return Some(Mentioned {
+                    known: known.clone(),
+                    depth: if before.is_empty() { 0 } else { before.split('/').count() },
+                    below: if end == path.len() { Below::Itself } else { Below::Part },
+                });
             }
             end = start;
         }
@@ -155,8 +180,11 @@ pub(super) mod tests {
         if let Some(local) = local.filter(|local| *local != meta) {
             replicant.name(&me, &LocalId::new(local).unwrap());
         }
-        let resource = ResourceId::new(&format!("{collection}/{meta}")).unwrap();
-        Known::new(resource, Arc::new(replicant), &me)
+        let resource = match act {
+            Act::CreatesAs => format!("{collection}/{meta}"),
+            _ => meta.to_owned(),
+        };
+        Known::new(ResourceId::new(&resource).unwrap(), Arc::new(replicant), &me)
     }
 
     fn directory() -> Directory {
@@ -187,8 +215,36 @@ pub(super) mod tests {
         ];
         for (path, expected) in cases {
             let found = directory().find(&path, Names::All);
-            assert_eq!(found.as_ref().map(|known| known.meta_id()), expected, "{path}");
+            assert_eq!(found.as_ref().map(|found| found.known.meta_id()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn it_is_told_where_in_a_path_the_replica_is() {
+        let cases = [
+            ("/v1/images/7", 2, Below::Itself),
+            ("//v1/images/7/", 2, Below::Itself),
+            ("/v1/images/7?force=7", 2, Below::Itself),
+            ("/v1/images/7/file", 2, Below::Part),
+            // A part that happens to be called what the resource is.
+            ("/v1/images/7/tags/7", 2, Below::Part),
+            ("/api/v1/images/7", 3, Below::Itself),
+        ];
+        for (path, depth, below) in cases {
+            let mut directory = directory();
+            directory.insert(known("//v1/images", "other", Some("7")));
+            let found = directory.find(path, Names::All).unwrap();
+            assert_eq!((found.depth, found.below), (depth, below), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_a_client_chose_means_the_resource_only_where_that_is() {
+        let mut directory = Directory::default();
+        directory.insert(known("/v3/admin/quotas", META, Some(META)));
+        let found = |path: &str| directory.find(path, Names::All).is_some();
+        assert!(found(&format!("/v3/admin/quotas/{META}")));
+        assert!(!found(&format!("/v3/{META}/volumes")));
     }
 
     #[test]

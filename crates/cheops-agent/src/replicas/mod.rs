@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use cheops_core::model::{Replicant, ResourceId, SiteId};
 
 use self::directory::Directory;
-pub(crate) use self::directory::{Known, Names};
+pub(crate) use self::directory::{Below, Known, Mentioned, Names};
 pub(crate) use self::naming::{Naming, Renaming, encoded};
 pub(crate) use self::rename::{Towards, is_json};
 
@@ -77,7 +77,7 @@ impl Replicas {
     }
 
     /// The replica that a path speaks of.
-    pub(crate) fn find(&self, service: &str, path: &str, by: Names) -> Option<Arc<Known>> {
+    pub(crate) fn find(&self, service: &str, path: &str, by: Names) -> Option<Mentioned> {
         self.with(service, |directory| directory.find(path, by)).flatten()
     }
 

@@ -58,12 +58,13 @@ impl Replicas {
     }
 }
 
-/// Whether a body is JSON, by what its headers say, and can be looked into.
+/// Whether a body is JSON, by what its headers say, and can be looked into. Not what is made of
+/// many pieces of JSON, as `application/x-ndjson`: it may never end.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let kind = text(CONTENT_TYPE).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    (kind == "application/json" || kind.ends_with("json"))
+    (kind == "application/json" || kind.ends_with("+json"))
         && !headers.contains_key(http::header::CONTENT_ENCODING)
 }
 
@@ -193,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_renamed_keeps_its_numbers_to_the_last_digit() {
+        let numbers = r#"[123456789012345678901234567890,0.1234567890123456789012345,1.50,1e400]"#;
+        let body = format!(r#"{{"id":7,"numbers":{numbers}}}"#);
+        let (naming, way) = (Naming::default(), Towards::User);
+        let renamed =
+            replicas().rename_body("image", &naming, "/v1/images/7", body.as_bytes(), way);
+        let renamed = String::from_utf8(renamed.unwrap()).unwrap();
+        // The exponent's sign may be spelt out.
+        let renamed = renamed.replace("e+", "e");
+        assert_eq!(renamed, format!(r#"{{"id":"{META}","numbers":{numbers}}}"#));
+    }
+
+    #[test]
     fn the_service_sees_its_own_ids() {
         let body = json!({"id": META, "like": [LONG], "name": "n"});
         let expected = json!({"id": "7", "like": [OTHER], "name": "n"});
@@ -219,6 +233,7 @@ mod tests {
         assert!(is_json(&headers("application/problem+json", None)));
         assert!(!is_json(&headers("application/json", Some("gzip"))));
         assert!(!is_json(&headers("application/octet-stream", None)));
+        assert!(!is_json(&headers("application/x-ndjson", None)));
         assert!(!is_json(&HeaderMap::new()));
     }
 }

@@ -18,7 +18,8 @@ use super::super::body::{Arriving, Returned, Sent};
 use super::super::headers::ERROR;
 use super::super::here::Service;
 use super::super::refusal::{Refused, UNREACHABLE};
-use super::super::{Asked, Failed, Proxies, again};
+use super::super::run::again;
+use super::super::{Asked, Failed, Proxies};
 use super::join::Missing;
 use super::refused;
 

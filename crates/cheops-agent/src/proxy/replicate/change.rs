@@ -4,6 +4,7 @@ use cheops_core::model::{Act, IdError, MetaId, Replica, ResourceId};
 use http::Method;
 
 use super::super::refusal::Refused;
+use crate::replicas::Below;
 
 /// A change to a resource of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,18 +20,24 @@ pub(super) struct Change {
 pub(super) enum NewName {
     /// The service of each site; users call it by this one.
     Services(String),
-    /// The request says it, for all sites.
-    Request(String),
+    /// This agent, and the request says it to all sites.
+    Agent(String),
+    /// The client did, in the request.
+    Client(String),
 }
 
 /// A request to make something in the collection of that path.
 pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Change, Refused> {
     let collection = bare(path);
-    let (kind, act, meta_id) = match name {
-        NewName::Services(meta_id) => ("post", Act::Creates, meta_id),
-        NewName::Request(id) => ("create", Act::CreatesAs, id),
-    };
-    change(service, collection, meta_id, kind, act)
+    match name {
+        // An id that nobody else draws needs no more to be told from others.
+        NewName::Services(id) => change(id, collection, id, "post", Act::Creates),
+        NewName::Agent(id) => change(id, collection, id, "create", Act::CreatesAs),
+        NewName::Client(id) => {
+            let resource = placed(service, collection, id);
+            change(&resource, collection, id, "create", Act::CreatesAs)
+        }
+    }
 }
 
 /// A `PUT` of something that is not known yet, and is called what the path says.
@@ -38,21 +45,7 @@ pub(super) fn of_unknown(service: &str, path: &str) -> Result<Change, Refused> {
     let path = bare(path);
     let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    change(service, collection, &name, "put", Act::CreatesAs)
-}
-
-/// Whether a path is that of a resource, or of something that belongs to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Below {
-    Itself,
-    Part,
-}
-
-/// Where a path leads that speaks of a resource by one of these names.
-pub(super) fn below(path: &str, names: &[&str]) -> Below {
-    let last = bare(path).rsplit('/').next().unwrap_or_default();
-    let last = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    if names.contains(&last.as_ref()) { Below::Itself } else { Below::Part }
+    change(&placed(service, collection, &name), collection, &name, "put", Act::CreatesAs)
 }
 
 /// What a request does to a resource that is known.
@@ -77,21 +70,24 @@ pub(super) fn only_sets(patch: &[u8]) -> bool {
     })
 }
 
+/// What a resource is called whose name a client chose: the same name may be given to others, in
+/// other collections and services.
+fn placed(service: &str, collection: &str, name: &str) -> String {
+    // Else `a/b` below `/x` would be `b` below `/x/a`.
+    let name = name.replace('%', "%25").replace('/', "%2F");
+    format!("{service}{collection}/{name}")
+}
+
 fn change(
-    service: &str,
+    resource: &str,
     collection: &str,
     meta_id: &str,
     kind: &'static str,
     act: Act,
 ) -> Result<Change, Refused> {
     let wrong = |error: IdError| Refused::bad_target(&error.to_string());
-    // An id that nobody else draws needs no more to be told from others.
-    let resource = match uuid::Uuid::try_parse(meta_id) {
-        Ok(_) => ResourceId::new(meta_id),
-        Err(_) => ResourceId::new(&format!("{service}{collection}/{meta_id}")),
-    };
     Ok(Change {
-        resource: resource.map_err(wrong)?,
+        resource: ResourceId::new(resource).map_err(wrong)?,
         kind,
         replica: Replica {
             meta_id: MetaId::new(meta_id).map_err(wrong)?,
@@ -118,10 +114,29 @@ mod tests {
         assert_eq!((change.kind, change.replica.act), ("post", Act::Creates));
         assert_eq!(change.resource.as_str(), UUID);
         assert_eq!(change.replica.collection, "/v1/images");
-        let by_request = NewName::Request("web".to_owned());
-        let change = creation("image", "/v1/images", &by_request).unwrap();
+        let by_agent = NewName::Agent(UUID.to_owned());
+        let change = creation("image", "/v1/images", &by_agent).unwrap();
         assert_eq!((change.kind, change.replica.act), ("create", Act::CreatesAs));
-        assert_eq!(change.resource.as_str(), "image/v1/images/web");
+        assert_eq!(change.resource.as_str(), UUID);
+    }
+
+    #[test]
+    fn what_a_client_names_is_known_by_where_it_is_too() {
+        let by_client = |name: &str| {
+            let name = NewName::Client(name.to_owned());
+            creation("image", "/v1/images", &name).unwrap()
+        };
+        let web = by_client("web");
+        assert_eq!((web.kind, web.replica.act), ("create", Act::CreatesAs));
+        assert_eq!(web.resource.as_str(), "image/v1/images/web");
+        let named = by_client(UUID);
+        assert_eq!(named.resource.as_str(), format!("image/v1/images/{UUID}"));
+        assert_eq!(named.replica.meta_id.as_str(), UUID);
+        let quotas = |service, path: &str| of_unknown(service, path).unwrap().resource;
+        let of_compute = quotas("compute", &format!("/quotas/{UUID}"));
+        assert_ne!(of_compute, quotas("network", &format!("/quotas/{UUID}")));
+        assert_ne!(of_compute, quotas("compute", &format!("/limits/{UUID}")));
+        assert_ne!(quotas("compute", "/a/b/c"), quotas("compute", "/a/b%2Fc"));
     }
 
     #[test]
@@ -156,17 +171,17 @@ mod tests {
     #[test]
     fn what_is_below_a_resource_is_a_part_of_it() {
         let cases = [
-            (Method::PUT, "/v1/images/7", "put"),
-            (Method::PATCH, "/v1/images/7/", "patch"),
-            (Method::DELETE, "/v1/images/7?force", "delete"),
-            (Method::POST, "/v1/images/7", "post"),
-            (Method::PUT, "/v1/images/7/file", "part"),
-            (Method::DELETE, "/v1/images/7/tags/x", "part"),
-            (Method::POST, "/v1/images/7/actions", "post"),
+            (Method::PUT, Below::Itself, "put"),
+            (Method::PATCH, Below::Itself, "patch"),
+            (Method::DELETE, Below::Itself, "delete"),
+            (Method::POST, Below::Itself, "post"),
+            (Method::PUT, Below::Part, "part"),
+            (Method::DELETE, Below::Part, "part"),
+            (Method::POST, Below::Part, "post"),
         ];
-        for (method, path, expected) in cases {
-            let (kind, _) = kind_of(&method, below(path, &["7", UUID]));
-            assert_eq!(kind, expected, "{method} {path}");
+        for (method, below, expected) in cases {
+            let (kind, _) = kind_of(&method, below);
+            assert_eq!(kind, expected, "{method} {below:?}");
         }
     }
 }

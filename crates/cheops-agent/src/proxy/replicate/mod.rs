@@ -19,7 +19,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
-use cheops_core::model::{Header, OperationType, Payload, Reply, SiteId};
+use cheops_core::model::{Header, OperationType, Payload, Reply, ResourceId, SiteId};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response};
@@ -33,8 +33,8 @@ use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::config::Pointer;
-use crate::driver::Said;
-use crate::replicas::{Known, Names, Towards, is_json};
+use crate::driver::{NotDurable, Said};
+use crate::replicas::{Mentioned, Names, Towards, is_json};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -42,16 +42,10 @@ const LONGEST_READ: usize = 1024 * 1024;
 impl Proxies {
     /// The replica that a request speaks of. Where the config says that there are resources of
     /// their own below it, it does not speak of those.
-    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Arc<Known>> {
-        let known = self.0.replicas.find(service.name(), path, by)?;
-        let names = [Some(known.meta_id()), known.here.as_deref()];
-        let segments: Vec<&str> = path.trim_start_matches('/').split(['/', '?']).collect();
-        let at = segments.iter().rposition(|segment| {
-            let name = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
-            names.contains(&Some(name.as_ref()))
-        })?;
+    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Mentioned> {
+        let found = self.0.replicas.find(service.name(), path, by)?;
         let mut own = service.collections.iter().filter_map(|own| own.length_in(path));
-        own.all(|length| at >= length).then_some(known)
+        own.all(|length| found.depth >= length).then_some(found)
     }
 
     /// Answers a request about a replica, whatever its scope says: who reads is answered by the
@@ -61,13 +55,10 @@ impl Proxies {
         service: &Service,
         asked: Asked,
         body: Arriving,
-        known: &Known,
+        Mentioned { known, below, .. }: Mentioned,
     ) -> Result<Response<Returned>, Refused> {
         if !asked.head.method.is_safe() {
-            let names = [known.here.as_deref(), Some(known.meta_id())];
-            let names: Vec<&str> = names.into_iter().flatten().collect();
-            let path = asked.head.uri.path();
-            let (kind, act) = change::kind_of(&asked.head.method, change::below(path, &names));
+            let (kind, act) = change::kind_of(&asked.head.method, below);
             let (kind, body) = steps(kind, &asked.head.headers, body).await?;
             let replica = cheops_core::model::Replica {
                 meta_id: known.replicant.meta_id.clone(),
@@ -84,7 +75,7 @@ impl Proxies {
         let elsewhere = known.replicant.local_ids.iter().flatten().map(|(site, _)| site);
         let near = self.0.peers.nearest(elsewhere.filter(|site| **site != self.0.me));
         match near.is_empty() {
-            true => Err(Refused::not_made_yet(service.name(), known.meta_id())),
+            true => Err(Refused::not_made_yet(service.name(), known.meta_id(), &known.resource)),
             false => self.in_turn(service, asked, body, &near).await,
         }
     }
@@ -160,20 +151,15 @@ impl Proxies {
         };
         let stopping = |_| Refused::not_durable("the agent is stopping");
         let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;
+        let mut taken_in = TakenIn::NotYet;
         loop {
             match said.recv().await {
                 Some(Said::Answer(Answer::Replied(reply))) if *reply.site() == self.0.me => {
                     return self.as_said(service, path, &change.resource, &reply);
                 }
-                Some(Said::Answer(Answer::Accepted(..) | Answer::Replied(_))) => {}
-                Some(Said::Answer(Answer::Refused(refusal))) => {
-                    return Err(Refused::not_accepted(&refusal.to_string()));
-                }
-                Some(Said::Answer(Answer::TimedOut { .. } | Answer::Done)) => {
-                    return Err(Refused::still_under_way(service.name(), &change.resource));
-                }
-                Some(Said::NotDurable(why)) => return Err(Refused::not_durable(&why.to_string())),
-                None => return Err(Refused::not_durable("the agent is stopping")),
+                Some(Said::Answer(Answer::Accepted(..))) => taken_in = TakenIn::Durably,
+                Some(Said::Answer(Answer::Replied(_))) => {}
+                end => return Err(unanswered(end, taken_in, service.name(), &change.resource)),
             }
         }
     }
@@ -183,7 +169,7 @@ impl Proxies {
         &self,
         service: &Service,
         path: &str,
-        resource: &cheops_core::model::ResourceId,
+        resource: &ResourceId,
         reply: &Reply,
     ) -> Result<Response<Returned>, Refused> {
         let (mut head, text) = reply::answer(service.name(), resource, &self.0.me, reply)?;
@@ -197,6 +183,33 @@ impl Proxies {
         });
         let body = renamed.flatten().map_or_else(|| Body::from(text), Body::from);
         Ok(Response::from_parts(head, Either::Right(body)))
+    }
+}
+
+/// Whether an operation is known to be durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakenIn {
+    NotYet,
+    Durably,
+}
+
+/// What a user hears if nothing more is said of an operation, or nothing good. Whoever is told
+/// that nothing was run may try again, so only what never will be is said to be that.
+fn unanswered(
+    end: Option<Said>,
+    taken_in: TakenIn,
+    service: &str,
+    resource: &ResourceId,
+) -> Refused {
+    match end {
+        Some(Said::Answer(Answer::Refused(refusal))) => Refused::not_accepted(&refusal.to_string()),
+        Some(Said::Answer(_)) => Refused::still_under_way(service, resource),
+        Some(Said::NotDurable(why @ NotDurable::Undecided(_))) => {
+            Refused::undecided(resource, &why.to_string())
+        }
+        Some(Said::NotDurable(why)) => Refused::not_durable(&why.to_string()),
+        None if taken_in == TakenIn::Durably => Refused::still_under_way(service, resource),
+        None => Refused::not_durable("the agent is stopping"),
     }
 }
 
@@ -242,13 +255,13 @@ async fn new_name(
     };
     let given = pointer.find(&value).and_then(Value::as_str).filter(|id| !id.is_empty());
     if let Some(id) = given {
-        return Ok((NewName::Request(id.to_owned()), again(bytes)));
+        return Ok((NewName::Client(id.to_owned()), again(bytes)));
     }
     if !pointer.insert(&mut value, drawn.clone().into()) {
         return Ok((NewName::Services(drawn), again(bytes)));
     }
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
-    Ok((NewName::Request(drawn), again(bytes.into())))
+    Ok((NewName::Agent(drawn), again(bytes.into())))
 }
 
 fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {
@@ -257,4 +270,30 @@ fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {
         Err(_) => Err(Refused::bad_target(&format!("header `{name}` is no text"))),
     };
     headers.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_was_run_is_said_only_where_nothing_will_be() {
+        let not_durable = |why| Some(Said::NotDurable(why));
+        let cases = [
+            (not_durable(NotDurable::NoRoom { left: 1, needed: 2 }), TakenIn::NotYet, 507),
+            (not_durable(NotDurable::Stuck("it broke".into())), TakenIn::NotYet, 507),
+            (not_durable(NotDurable::Undecided("it broke".into())), TakenIn::NotYet, 504),
+            (None, TakenIn::NotYet, 507),
+            (None, TakenIn::Durably, 504),
+            (Some(Said::Answer(Answer::Done)), TakenIn::Durably, 504),
+        ];
+        let resource = ResourceId::new("kv/keys/a").unwrap();
+        for (end, taken_in, status) in cases {
+            let case = format!("{end:?} {taken_in:?}");
+            let refused = unanswered(end, taken_in, "kv", &resource);
+            assert_eq!(refused.status(), status, "{case}: {refused:?}");
+            let says_nothing = format!("{refused:?}").contains("nothing was run");
+            assert_eq!(says_nothing, status == 507, "{case}: {refused:?}");
+        }
+    }
 }

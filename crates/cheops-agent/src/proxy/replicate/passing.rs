@@ -1,6 +1,8 @@
 //! Messages that pass between users and the service of this site, where these two call some
 //! resources by different ids.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
@@ -10,7 +12,7 @@ use http::{Method, Response};
 use http_body::Body as _;
 use http_body_util::Either;
 
-use super::super::body::{Arriving, BodyError, Returned, Sent, whole_if_short};
+use super::super::body::{Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short};
 use super::super::here::Service;
 use crate::replicas::{Replicas, Towards, is_json};
 
@@ -20,6 +22,9 @@ const LONGEST_REQUEST: usize = 1024 * 1024;
 const DIGESTS: [&str; 4] = ["content-digest", "content-md5", "digest", "repr-digest"];
 /// The longest answer that is looked into. A longer one passes as it is, and is counted.
 const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
+/// How long an answer that does not say how long it is has to come to its end. It may be one that
+/// tells what happens, for ever: then it passes as it is, and is counted.
+const HELD_BACK: Duration = Duration::from_secs(5);
 
 /// Gives a request the ids of the service.
 pub(in super::super) async fn towards_service(
@@ -79,11 +84,12 @@ pub(in super::super) async fn towards_user(
     if method == Method::HEAD {
         return Ok(Response::from_parts(head, body));
     }
-    let bytes = match whole_if_short(body, LONGEST_ANSWER).await? {
+    let time = tokio::time::sleep(HELD_BACK);
+    let bytes = match whole_if_in_time(body, LONGEST_ANSWER, time).await? {
         Ok(bytes) => bytes,
-        Err(long) => {
+        Err(rest) => {
             metrics::counter!("cheops_proxy_answers_not_renamed_total").increment(1);
-            return Ok(Response::from_parts(head, Either::Right(long)));
+            return Ok(Response::from_parts(head, Either::Right(rest)));
         }
     };
     let way = Towards::User;

@@ -1,0 +1,224 @@
+//! What a request is about, under which scope it runs, and so where.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use axum::body::Body;
+use cheops_core::model::SiteId;
+use cheops_scope::{Consistency, Placement, Target};
+use http::header::CONNECTION;
+use http::request::Parts;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+
+use super::attempts::{self, Aim};
+use super::body::{Arriving, Returned, Sent};
+use super::headers::{self, Client};
+use super::here::{self, Service};
+use super::memory::Recalled;
+use super::refusal::Refused;
+use super::replicate::passing;
+use super::{Asked, Proxies, cross, scope};
+use crate::replicas::Names;
+
+impl Proxies {
+    /// Answers a client.
+    pub(super) async fn answer(
+        &self,
+        service: &Service,
+        mut request: Request<Incoming>,
+        client: &Client,
+    ) -> Response<Returned> {
+        let on_upgrade = hyper::upgrade::on(&mut request);
+        let (head, body) = request.into_parts();
+        let is_offered = headers::offers_upgrade(&head.headers);
+        let answered = self.route(service, head, Arriving::Here(body), on_upgrade, client).await;
+        let mut response =
+            answered.unwrap_or_else(|refused| self.refuse(refused).map(Either::Right));
+        if is_offered && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            // What the client has sent since may be of the other protocol, and was let through.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn route(
+        &self,
+        service: &Service,
+        mut head: Parts,
+        body: Arriving,
+        on_upgrade: OnUpgrade,
+        client: &Client,
+    ) -> Result<Response<Returned>, Refused> {
+        here::normalise(&mut head)?;
+        if service.pseudonym.is_in(&head.headers) {
+            return Err(Refused::in_a_circle(service.name()));
+        }
+        let resolved = match self.scope_of(&head.headers)? {
+            None => None,
+            Some(scope) => {
+                let resolved = self.0.atlas.resolve(scope.trim()).await;
+                let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
+                can_be_kept(&resolved.placement)?;
+                Some(resolved)
+            }
+        };
+        let upgrade = headers::strip(&mut head.headers);
+        let upgrade = upgrade.filter(|protocol| protocol != headers::NOT_GONE_OVER_TO);
+        let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
+        client.say_in(&mut head.headers);
+        if let Some(resolved) = &resolved {
+            let names = scope::mark(&mut head.headers, &resolved.written);
+            self.0.memory.keep(&names, &resolved.scope);
+        }
+        let mut asked = Asked { head, upgrade, among: None };
+        // An id of a whole says itself where its parts are, whatever the scope.
+        if let Some(whole) = cross::Over::whole(&asked.head.uri) {
+            return Box::pin(self.cross(service, asked, body, whole)).await;
+        }
+        let target = resolved
+            .as_ref()
+            .and_then(|resolved| resolved.placement.of(&service.config_name))
+            .map(|placed| &placed.target);
+        // What another site's service calls something may be something else here.
+        let by = match target {
+            Some(target) if !attempts::names(target, &self.0.me) => Names::Meta,
+            _ => Names::All,
+        };
+        if let Some(known) = self.replica(service, asked.head.uri.path(), by) {
+            if !asked.head.method.is_safe() {
+                // Whoever is asked to go over to another protocol may stay with this one.
+                asked.upgrade = None;
+            }
+            return Box::pin(self.on_replica(service, asked, body, known)).await;
+        }
+        match target {
+            Some(target) if !self.is_here(target) => {
+                // What is rare is apart, so that what is not has less to carry.
+                Box::pin(self.follow(service, asked, body, target)).await
+            }
+            _ => {
+                let here = self.here(service, asked, Sent::once(body)).await;
+                here.map_err(|failed| failed.refused)
+            }
+        }
+    }
+
+    /// Whether a target is this site and nothing else.
+    fn is_here(&self, target: &Target) -> bool {
+        matches!(target, Target::Site(site) if site.as_str() == self.0.me.as_str())
+    }
+
+    /// Under which scope a request runs, if under one.
+    fn scope_of<'a>(&self, headers: &'a http::HeaderMap) -> Result<Option<Cow<'a, str>>, Refused> {
+        let carried = scope::carried(headers);
+        if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
+            return Ok(Some(scope));
+        }
+        if self.0.memory.0.is_empty() {
+            return Ok(None);
+        }
+        match self.0.memory.0.recall(&scope::correlations(headers), Instant::now()) {
+            None => Ok(None),
+            Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.to_string()))),
+            Some(Recalled::Several) => Err(Refused::several_scopes()),
+        }
+    }
+
+    /// Does what a target asks for.
+    async fn follow(
+        &self,
+        service: &Service,
+        mut asked: Asked,
+        body: Arriving,
+        target: &Target,
+    ) -> Result<Response<Returned>, Refused> {
+        let sites = match attempts::aim(target, &|site| self.is_reached(site)) {
+            Aim::FirstOf(sites) => sites,
+            Aim::All(sites) if asked.head.method.is_safe() => self.nearest_first(&sites),
+            Aim::All(sites) if !sites.contains(&self.0.me) => {
+                let order = self.nearest_first(&sites);
+                asked.among = Some(sites);
+                order
+            }
+            Aim::All(sites) => return self.replicate(service, asked, body, sites).await,
+            Aim::Cross(sites) => {
+                return self.cross(service, asked, body, cross::Over::Sites(sites)).await;
+            }
+            Aim::TooMuch => return Err(Refused::only_sites()),
+        };
+        self.in_turn(service, asked, body, &sites).await
+    }
+
+    /// Answers another site's agent, which decided that the request is to run here.
+    pub(crate) async fn answer_peer(
+        &self,
+        service: &str,
+        request: Request<Body>,
+        upgrade: Option<HeaderValue>,
+        among: Option<BTreeSet<SiteId>>,
+    ) -> Response<Body> {
+        let Some(service) = self.0.services.get(service) else {
+            return self.refuse(Refused::no_such_service(service, &self.0.me));
+        };
+        let (mut head, body) = request.into_parts();
+        if let Err(refused) = here::normalise(&mut head) {
+            return self.refuse(refused);
+        }
+        if service.pseudonym.is_in(&head.headers) {
+            return self.refuse(Refused::in_a_circle(service.name()));
+        }
+        headers::strip(&mut head.headers);
+        self.0.memory.see(&head.headers);
+        if let Some(protocol) = upgrade {
+            passing::rename_path(&self.0.replicas, service, &mut head);
+            return match service.go_over(head, protocol, body).await {
+                Ok(response) => response,
+                Err(failed) => self.refuse(failed.refused),
+            };
+        }
+        let asked = Asked { head, upgrade: None, among };
+        match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
+            Ok(response) => response.map(Body::new),
+            Err(refused) => self.refuse(refused),
+        }
+    }
+
+    /// In the place of an answer to another site whose headers are too long to go there.
+    pub(crate) fn too_long_to_return(
+        &self,
+        service: &str,
+        length: usize,
+        most: usize,
+    ) -> Response<Body> {
+        self.refuse(Refused::answer_too_long(service, length, most))
+    }
+
+    async fn for_peer(
+        &self,
+        service: &Service,
+        asked: Asked,
+        body: Arriving,
+    ) -> Result<Response<Returned>, Refused> {
+        if let Some(known) = self.replica(service, asked.head.uri.path(), Names::All) {
+            return self.on_replica(service, asked, body, known).await;
+        }
+        if let Some(sites) = asked.among.clone().filter(|sites| sites.contains(&self.0.me)) {
+            return self.replicate(service, asked, body, sites).await;
+        }
+        let here = self.here(service, asked, Sent::once(body)).await;
+        here.map_err(|failed| failed.refused)
+    }
+}
+
+/// Refuses a scope that asks for more than there is: to follow it in part would break its promise.
+fn can_be_kept(placement: &Placement) -> Result<(), Refused> {
+    let asked = placement.services.iter().filter_map(|placed| placed.consistency);
+    match asked.into_iter().find(|asked| *asked != Consistency::Eventual) {
+        Some(other) => Err(Refused::only_eventual(other)),
+        None => Ok(()),
+    }
+}
