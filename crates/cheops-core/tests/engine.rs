@@ -239,8 +239,11 @@ fn an_entry_waits_for_the_one_before_it() {
     let third = from_lyon(7, 4, &[id("lyon", 4)], 7);
     paris.hears(2, "lyon", update(vec![third]));
     assert_eq!(paris.knows().last_of(&author("lyon")), 1, "there is a gap");
+    let waits = |paris: &Paris| paris.engine.awaits_past(&counter(), &OperationId(id("lyon", 7)));
+    assert!(waits(&paris));
     paris.hears(3, "lyon", update(vec![second]));
     assert_eq!(paris.knows().last_of(&author("lyon")), 7, "and now there is none");
+    assert!(!waits(&paris));
 }
 
 #[test]

@@ -164,6 +164,10 @@ impl Resource {
         }
     }
 
+    pub(super) fn awaits_past(&self, id: &EntryId) -> bool {
+        self.waiting.contains_key(id)
+    }
+
     fn judge(&self, entry: &Entry) -> Accepted {
         let id = entry.id();
         if self.knows.includes(id) {

@@ -197,6 +197,12 @@ impl Engine {
         self.resources.get(id).is_some_and(|resource| resource.knows.includes(&operation.0))
     }
 
+    /// Whether an operation was heard and is kept in memory until its past arrives: it may yet be
+    /// taken in, though the log does not have it.
+    pub fn awaits_past(&self, id: &ResourceId, operation: &OperationId) -> bool {
+        self.resources.get(id).is_some_and(|resource| resource.awaits_past(&operation.0))
+    }
+
     /// Why a resource's list is what it is.
     pub fn explain(&self, id: &ResourceId) -> Option<Explanation> {
         let resource = self.resources.get(id)?;
