@@ -72,11 +72,16 @@ pub enum Rule {
     ReverseOrder,
     /// Both, in the total order.
     Ordered,
-    /// The operator's own logic.
+    /// The operator's own logic. There is no way to run one yet: it is taken as [`Rule::Ordered`].
     Logic(String),
 }
 
 impl Rule {
+    /// Whether both stay, in the total order.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Ordered | Self::Logic(_))
+    }
+
     /// The rule for the same two operations taken the other way round.
     pub fn mirror(&self) -> Self {
         match self {
