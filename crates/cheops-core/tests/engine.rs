@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
+mod disk;
+
 use std::sync::Arc;
 
 use cheops_core::engine::{
@@ -12,17 +14,7 @@ use cheops_core::model::{
     Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
     Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
-
-#[derive(Default)]
-struct Disk(Vec<Record>);
-
-impl Log for Disk {
-    type Error = std::convert::Infallible;
-    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
-        self.0.extend(batch.records().iter().cloned());
-        Ok(())
-    }
-}
+use disk::Disk;
 
 struct FullDisk;
 

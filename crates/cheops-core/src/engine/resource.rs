@@ -305,18 +305,9 @@ impl Resource {
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
     fn resolve_anew(&mut self) {
-        let mut resolution = Resolution::new(self.config());
-        let mut operations: Vec<_> = self.resolution.operations().iter().cloned().collect();
-        operations.sort_by_key(|operation| operation.position());
-        for operation in operations {
-            resolution.insert(Operation::clone(&operation));
-        }
-        for (id, replies) in &self.replies {
-            if replies.failed_everywhere(&self.declared.sites) {
-                resolution.mark_void(id);
-            }
-        }
-        self.resolution = resolution;
+        let sites = &self.declared.sites;
+        let void = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
+        self.resolution = self.resolution.anew(self.config(), void.map(|(id, _)| id));
         self.runs.list_rearranged();
     }
 

@@ -150,15 +150,6 @@ impl OperationSet {
             .map(|(_, node)| node)
     }
 
-    /// The operations concurrent to that one, by name. Costs with how many there are.
-    pub fn concurrent_to<'a>(
-        &'a self,
-        id: &OperationId,
-    ) -> impl Iterator<Item = &'a Arc<Operation>> + use<'a> {
-        let node = self.node(id);
-        node.into_iter().flat_map(|node| self.concurrents(node)).map(|node| &node.operation)
-    }
-
     pub(super) fn concurrents<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
         self.chains
             .iter()
