@@ -60,7 +60,7 @@ pub const MAX_URL_BYTES: usize = 2048;
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
 /// What to do with two operations, taken in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rule {
     /// Only one is kept.
     TakeOne,
@@ -99,7 +99,7 @@ impl Rule {
 }
 
 /// Who stays when a replacing operation and another one are concurrent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Concurrent {
     /// The replacing one only.
     #[default]
@@ -109,7 +109,7 @@ pub enum Concurrent {
 }
 
 /// One entry of the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Resolution {
     /// In sequence, and which of two concurrent ones goes first.
     pub rule: Rule,
@@ -125,7 +125,7 @@ impl Resolution {
 }
 
 /// How operations of one type can be repaired.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handling {
     /// Command that takes the operation back.
     pub undo: Option<String>,
@@ -141,7 +141,7 @@ pub struct Handling {
 }
 
 /// Commands that save and bring back a resource's whole state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Snapshots {
     /// Prints the state.
     pub snapshot: String,
@@ -150,7 +150,7 @@ pub struct Snapshots {
 }
 
 /// A resource's config.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Config {
     /// The resolution matrix; a pair that is not listed is `take-both`.
     pub matrix: BTreeMap<(OperationType, OperationType), Resolution>,

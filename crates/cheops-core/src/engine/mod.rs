@@ -6,7 +6,7 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
-//! `resource` (one resource as this site knows it), `replies` (what sites said of its operations),
+//! `resource` (one resource as this site knows it), `rulebook` (their configs), `replies` (what sites said of its operations),
 //! `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard),
 //! `submit` (taking in operations), `waiting` (users who wait), `timers` (what is due when),
 //! `recover` (from the log back to an engine), `view` (what readers see).
@@ -22,6 +22,7 @@ mod recover;
 mod replicant;
 mod replies;
 mod resource;
+mod rulebook;
 mod run;
 mod settings;
 mod submit;
@@ -186,7 +187,8 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
             Some(_) => {}
         }
     }
-    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id.clone()));
+    let resource =
+        resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id.clone()));
     turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
     if resource.declared.sites.is_empty() {

@@ -23,7 +23,7 @@ impl Engine {
             match (record.resource().cloned(), &record) {
                 (Some(id), _) => resources
                     .entry(id.clone())
-                    .or_insert_with(|| Resource::new(id))
+                    .or_insert_with(|| turn.context.new_resource(id))
                     .replay(record, &mut turn),
                 (None, Record::Life(site, incarnation)) => {
                     turn.context.links.lived(site, *incarnation);
@@ -53,6 +53,7 @@ impl Resource {
         match record {
             Record::Entry(_, entry) => {
                 if !self.base.includes(entry.id()) {
+                    let entry = turn.context.rulebook.share(entry);
                     self.restore(&entry, turn);
                 }
             }

@@ -17,7 +17,7 @@ use crate::model::{
     Reply, ResourceId, SiteId, Status, Vector,
 };
 use crate::plan::Effect;
-use crate::resolve::{Change, Resolution, Why};
+use crate::resolve::{Change, Resolution, Rules, Why};
 
 #[derive(Debug)]
 pub(super) struct Resource {
@@ -69,13 +69,13 @@ fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
 }
 
 impl Resource {
-    pub(super) fn new(id: ResourceId) -> Self {
+    pub(super) fn new(id: ResourceId, rules: Rules) -> Self {
         Self {
             id,
             declared: Declared::default(),
             base: Vector::default(),
             knows: Vector::default(),
-            resolution: Resolution::new(Arc::new(Config::default())),
+            resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
             peers: BTreeMap::new(),
             runs: Runs::default(),
@@ -89,7 +89,7 @@ impl Resource {
     }
 
     pub(super) fn config(&self) -> Arc<Config> {
-        self.declared.config.as_ref().map_or_else(Arc::default, |(_, config)| config.clone())
+        self.resolution.config().clone()
     }
 
     /// Whether it was ended, and nobody has brought it back since.
@@ -129,12 +129,13 @@ impl Resource {
 
     fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
         let after = self.knows.last_of(&turn.context.settings.me);
-        let entry = Arc::new(Entry { after, body });
+        let entry = turn.context.rulebook.share(Arc::new(Entry { after, body }));
         self.insert(&entry, turn);
     }
 
     /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
+        let entry = turn.context.rulebook.share(entry);
         match self.judge(&entry) {
             Accepted::New => self.insert(&entry, turn),
             Accepted::Known => {}
@@ -300,14 +301,22 @@ impl Resource {
             let now_ms = turn.now.mono_ms;
             context.links.share(site, &context.settings, &mut context.timers, now_ms);
         }
-        self.resolve_anew();
+        let rules = match &mut self.declared.config {
+            Some((_, config)) => {
+                let rules = turn.context.rulebook.rules(config);
+                config.clone_from(rules.config());
+                rules
+            }
+            None => self.resolution.rules().clone(),
+        };
+        self.resolve_anew(rules);
     }
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
-    fn resolve_anew(&mut self) {
+    fn resolve_anew(&mut self, rules: Rules) {
         let sites = &self.declared.sites;
         let void = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
-        self.resolution = self.resolution.anew(self.config(), void.map(|(id, _)| id));
+        self.resolution = self.resolution.anew(rules, void.map(|(id, _)| id));
         self.runs.list_rearranged();
     }
 
@@ -350,7 +359,7 @@ impl Resource {
                 self.runs.list_rearranged();
             }
         } else {
-            self.resolve_anew();
+            self.resolve_anew(self.resolution.rules().clone());
         }
     }
 

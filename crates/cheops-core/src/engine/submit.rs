@@ -21,7 +21,7 @@ pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &m
         }
     };
     let id = submission.resource.clone();
-    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id));
+    let resource = resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id));
     accept(resource, submission, declares, turn);
     follow_up(resource, turn);
 }

@@ -45,9 +45,9 @@ pub struct Resolution {
 
 impl Resolution {
     /// For a resource without operations yet.
-    pub fn new(config: impl Into<Arc<Config>>) -> Self {
+    pub fn new(rules: impl Into<Rules>) -> Self {
         Self {
-            rules: Rules::new(config.into()),
+            rules: rules.into(),
             operations: OperationSet::default(),
             list: List::default(),
             bases: Vec::new(),
@@ -155,13 +155,13 @@ impl Resolution {
         Change::Rearranged
     }
 
-    /// The same operations resolved from scratch by another config, where these are void.
+    /// The same operations resolved from scratch by other rules, where these are void.
     pub fn anew<'a>(
         &self,
-        config: impl Into<Arc<Config>>,
+        rules: impl Into<Rules>,
         void: impl IntoIterator<Item = &'a OperationId>,
     ) -> Self {
-        let mut anew = Self::new(config);
+        let mut anew = Self::new(rules);
         let mut operations: Vec<_> = self.operations.iter().collect();
         operations.sort_by_key(|operation| operation.position());
         for operation in operations {
@@ -203,8 +203,13 @@ impl Resolution {
         &self.operations
     }
 
+    /// What conflicts are settled by.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// How conflicts are settled.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &Arc<Config> {
         self.rules.config()
     }
 
