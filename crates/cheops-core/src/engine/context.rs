@@ -48,8 +48,8 @@ impl Context {
     }
 
     /// A resource of which nothing is known yet.
-    pub(super) fn new_resource(&mut self, id: ResourceId) -> Resource {
-        Resource::new(id, self.rulebook.rules(&Arc::default()))
+    pub(super) fn new_resource(&mut self, id: ResourceId) -> Box<Resource> {
+        Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())))
     }
 
     /// The id of the next entry this site writes.

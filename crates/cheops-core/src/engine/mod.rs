@@ -53,7 +53,7 @@ use crate::plan::Decision;
 #[derive(Debug)]
 pub struct Engine {
     context: Context,
-    resources: BTreeMap<ResourceId, Resource>,
+    resources: Resources,
 }
 
 impl Engine {
@@ -99,16 +99,13 @@ impl Engine {
         &self.context.settings.me
     }
 
-    fn turn<'a>(
-        &'a mut self,
-        now: Now,
-        out: &'a mut Reaction,
-    ) -> (&'a mut BTreeMap<ResourceId, Resource>, Turn<'a>) {
+    fn turn<'a>(&'a mut self, now: Now, out: &'a mut Reaction) -> (&'a mut Resources, Turn<'a>) {
         (&mut self.resources, Turn { now, context: &mut self.context, out })
     }
 }
 
-type Resources = BTreeMap<ResourceId, Resource>;
+/// Each in a place of its own: a tree of large values is half empty.
+type Resources = BTreeMap<ResourceId, Box<Resource>>;
 
 /// What follows from any change to a resource: replies, runs, messages, and less history.
 fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {

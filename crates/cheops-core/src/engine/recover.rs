@@ -2,6 +2,7 @@
 
 use super::context::{Context, Turn};
 use super::durable::{Reaction, Record};
+use super::peer::Peer;
 use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
@@ -61,13 +62,13 @@ impl Resource {
             Record::Finished(_, step, ended) => self.runs.log.finish(&step, ended),
             Record::Ran(_, log) => self.runs.log = *log,
             Record::Knows(_, site, incarnation, knows) => {
-                let peer = self.peers.entry(site).or_default();
+                let peer = self.peers.get_or_insert_with(&site, Peer::default);
                 peer.says(incarnation, &knows);
                 peer.recorded = peer.knows.clone();
             }
             Record::EarlierLife(_, site, earlier) => {
-                let peer = self.peers.entry(site).or_default();
-                *peer = super::peer::Peer { earlier_life: earlier, ..Default::default() };
+                let peer = self.peers.get_or_insert_with(&site, Peer::default);
+                *peer = Peer { earlier_life: earlier, ..Default::default() };
             }
             Record::Life(..) => {}
             Record::Shed(_, operations) => self.files.shed(operations),

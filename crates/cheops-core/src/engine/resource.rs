@@ -9,11 +9,11 @@ use super::durable::Record;
 use super::files::Files;
 use super::peer::Peer;
 use super::ports::{Declared, Malformed, Notice};
-use super::replies::{OwnReplies, Replies, verdict};
+use super::replies::{OwnReplies, Replies};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Declaration, Entry, EntryId, Operation, OperationId, OperationType, Outcome,
+    Author, Body, Declaration, Entry, EntryId, Few, Operation, OperationId, OperationType, Outcome,
     Reply, ResourceId, SiteId, Status, Vector,
 };
 use crate::plan::Effect;
@@ -29,13 +29,13 @@ pub(super) struct Resource {
     pub(super) knows: Vector,
     pub(super) resolution: Resolution,
     pub(super) replies: BTreeMap<OperationId, Replies>,
-    pub(super) peers: BTreeMap<SiteId, Peer>,
+    pub(super) peers: Few<SiteId, Peer>,
     pub(super) runs: Runs,
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
     pub(super) files: Files,
     own: OwnReplies,
-    entries: BTreeMap<Author, BTreeMap<u64, Held>>,
+    entries: Few<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
 }
@@ -77,12 +77,12 @@ impl Resource {
             knows: Vector::default(),
             resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
-            peers: BTreeMap::new(),
+            peers: Few::default(),
             runs: Runs::default(),
             confirm_ms: None,
             files: Files::default(),
             own: OwnReplies::default(),
-            entries: BTreeMap::new(),
+            entries: Few::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
         }
@@ -230,7 +230,7 @@ impl Resource {
         self.knows.add(&id);
         self.arrivals += 1;
         let held = Held { arrival: self.arrivals, entry: entry.clone() };
-        self.entries.entry(id.author.clone()).or_default().insert(id.n, held);
+        self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
         match &entry.body {
             Body::Operation(operation) => self.take_operation(operation, turn),
             Body::Reply(reply) => self.take_reply(reply, entry, turn),
@@ -296,7 +296,7 @@ impl Resource {
         let me = turn.context.settings.me.site.clone();
         let new = self.declared.sites.difference(&before);
         for site in new.filter(|site| **site != me) {
-            self.peers.entry(site.clone()).or_default();
+            self.peers.get_or_insert_with(site, Peer::default);
             let context = &mut *turn.context;
             let now_ms = turn.now.mono_ms;
             context.links.share(site, &context.settings, &mut context.timers, now_ms);
@@ -332,10 +332,7 @@ impl Resource {
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
         let was_settled = replies.are_complete(&self.declared.sites);
-        replies.latest.insert(reply.id.author.clone(), entry.clone());
-        if let Some(ok) = verdict(&reply.status) {
-            replies.first_verdicts.entry(reply.id.author.clone()).or_insert(ok);
-        }
+        replies.add(reply, entry);
         if !was_partial && replies.is_partial_error() {
             turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
         }
@@ -398,7 +395,7 @@ impl Resource {
     /// Entries that a site with that knowledge lacks, in causal order, at most so many.
     pub(super) fn lacking(&self, knowledge: &Vector, most: Most) -> Vec<Arc<Entry>> {
         let mut lacking: Vec<&Held> = Vec::new();
-        for (author, held) in &self.entries {
+        for (author, held) in self.entries.iter() {
             let unknown = after(knowledge.last_of(author));
             lacking.extend(held.range(unknown).map(|(_, held)| held).take(most.entries));
         }

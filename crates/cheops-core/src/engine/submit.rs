@@ -13,7 +13,8 @@ use crate::model::{Declaration, Operation, OperationId};
 /// Accepts the operation, or says why not.
 pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &mut Turn<'_>) {
     let ticket = submission.ticket;
-    let declares = match declaration(resources.get(&submission.resource), &submission, turn) {
+    let known = resources.get(&submission.resource).map(Box::as_ref);
+    let declares = match declaration(known, &submission, turn) {
         Ok(declares) => declares,
         Err(refusal) => {
             turn.effect(Effect::Answer { ticket, answer: Answer::Refused(refusal) });
