@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
+mod disk;
+
 use std::sync::Arc;
 
 use cheops_core::engine::{
@@ -12,17 +14,7 @@ use cheops_core::model::{
     Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
     Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
-
-#[derive(Default)]
-struct Disk(Vec<Record>);
-
-impl Log for Disk {
-    type Error = std::convert::Infallible;
-    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
-        self.0.extend(batch.records().iter().cloned());
-        Ok(())
-    }
-}
+use disk::Disk;
 
 struct FullDisk;
 
@@ -239,8 +231,11 @@ fn an_entry_waits_for_the_one_before_it() {
     let third = from_lyon(7, 4, &[id("lyon", 4)], 7);
     paris.hears(2, "lyon", update(vec![third]));
     assert_eq!(paris.knows().last_of(&author("lyon")), 1, "there is a gap");
+    let waits = |paris: &Paris| paris.engine.awaits_past(&counter(), &OperationId(id("lyon", 7)));
+    assert!(waits(&paris));
     paris.hears(3, "lyon", update(vec![second]));
     assert_eq!(paris.knows().last_of(&author("lyon")), 7, "and now there is none");
+    assert!(!waits(&paris));
 }
 
 #[test]

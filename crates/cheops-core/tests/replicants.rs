@@ -2,27 +2,19 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
+mod disk;
+
 use std::sync::Arc;
 
 use cheops_core::config;
 use cheops_core::engine::{
-    Batch, Effect, Engine, Event, Job, Log, Now, Record, Settings, Submission, Task, Ticket, Wait,
+    Effect, Engine, Event, Job, Now, Settings, Submission, Task, Ticket, Wait,
 };
 use cheops_core::model::{
     Act, Author, Incarnation, LocalId, MetaId, OperationType, Outcome, Output, Payload, Replaces,
     Replica, Replicant, ResourceId, SiteId,
 };
-
-#[derive(Default)]
-struct Disk(Vec<Record>);
-
-impl Log for Disk {
-    type Error = std::convert::Infallible;
-    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
-        self.0.extend(batch.records().iter().cloned());
-        Ok(())
-    }
-}
+use disk::Disk;
 
 fn paris() -> SiteId {
     SiteId::new("paris").unwrap()

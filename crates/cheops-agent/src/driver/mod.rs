@@ -10,9 +10,10 @@
 //! operations, and lets everything else wait.
 
 mod effects;
+mod files;
 mod space;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,11 +21,13 @@ use cheops_core::engine::{
     Answer, Effect, Engine, Event, Notice, Now, Reaction, Record, Settings, Submission, Task,
     Ticket, Uncommitted,
 };
-use cheops_core::model::{OperationId, ResourceId};
+use cheops_core::model::ResourceId;
 use cheops_store::{AppendError, Pin, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use effects::Hands;
+pub(crate) use files::Brought;
+use files::Held;
 use space::Space;
 
 /// How many events may wait. Who has more to say has to wait itself.
@@ -52,21 +55,8 @@ const SETTLE_SHARE: u32 = 100;
 /// What happened, and what must not be thrown away until it is known.
 struct Happened {
     event: Event,
-    files: Option<Files>,
+    files: Option<Brought>,
 }
-
-/// Files of operations that another site sent. An operation whose past has not arrived waits in
-/// memory, where the log does not see that it needs them.
-pub(crate) struct Files {
-    pub(crate) resource: ResourceId,
-    pub(crate) operations: Vec<OperationId>,
-    #[expect(dead_code, reason = "held, not read")]
-    pub(crate) pins: Vec<Pin>,
-}
-
-/// How long files are kept for operations whose past does not arrive: they are sent again.
-const FILES_WAIT: Duration = Duration::from_secs(600);
-const MOST_FILES: usize = 4_096;
 
 type Question = Box<dyn FnOnce(&Engine, Now) + Send>;
 
@@ -132,7 +122,7 @@ impl Driver {
     pub(crate) async fn happened_with(
         &self,
         event: Event,
-        files: Option<Files>,
+        files: Option<Brought>,
     ) -> Result<(), Stopped> {
         self.events.send(Happened { event, files }).await.map_err(|_closed| Stopped)
     }
@@ -236,7 +226,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             handled: 0,
             settle_at: None,
             settle_after: SETTLE_AFTER,
-            files: VecDeque::new(),
+            files: Held::default(),
             driver: reports_to,
         };
         runtime.block_on(running.run(reaction));
@@ -269,8 +259,7 @@ struct Running {
     settle_at: Option<Instant>,
     /// How long the next of it waits for more.
     settle_after: Duration,
-    /// Files of operations that may not be known yet, since when.
-    files: VecDeque<(Instant, Files)>,
+    files: Held,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
     driver: Driver,
 }
@@ -375,10 +364,7 @@ impl Running {
     fn take(&mut self, happened: Happened, turn: &mut Turn) {
         turn.reaction.join(self.engine.handle(now(self.began), happened.event));
         if let Some(files) = happened.files {
-            if self.files.len() == MOST_FILES {
-                self.files.pop_front();
-            }
-            self.files.push_back((Instant::now(), files));
+            self.files.take(files);
         }
     }
 
@@ -447,11 +433,7 @@ impl Running {
             }
         }
         turn.pins.clear();
-        let engine = &self.engine;
-        self.files.retain(|(since, files)| {
-            let known = |operation| engine.knows(&files.resource, operation);
-            since.elapsed() < FILES_WAIT && !files.operations.iter().all(known)
-        });
+        self.files.release(&self.engine);
     }
 
     /// Shows followers of the log what became durable. If the log's tables cannot be written, it

@@ -10,7 +10,7 @@ use cheops_core::engine::{Ending, Engine, Notice};
 use cheops_core::model::{
     Author, Body, Entry, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId, Status,
 };
-use cheops_store::{Change, ReadError, Reader, Seq, What};
+use cheops_store::{Change, Changes, ReadError, Reader, Seq, What};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -147,9 +147,7 @@ impl Follower {
         let reader = self.reader.clone();
         let kept = tokio::task::spawn_blocking(move || {
             let head = place_kept(&reader, CURSOR).unwrap_or_default();
-            let place = |target| Some((place_kept(&reader, &cursor_of(&target))?, target));
-            let behind = targets.into_iter().filter_map(place);
-            Lanes::new(head, behind.map(|(place, target)| (target, place)))
+            Lanes::new(head, places_kept(&reader, targets))
         });
         kept.await.map_err(|_stopping| Stopped)
     }
@@ -177,17 +175,12 @@ impl Follower {
     }
 
     /// What is to be told of the changes after this place, and where to go on from.
-    async fn read(&self, mut after: Seq) -> Result<(Vec<Item<Telling>>, Seq), Stopped> {
+    async fn read(&self, after: Seq) -> Result<(Vec<Item<Telling>>, Seq), Stopped> {
         loop {
             let reader = self.reader.clone();
-            let read = move || reader.changes_since(after, None, READ_AT_ONCE);
-            let read = tokio::task::spawn_blocking(read).await.map_err(|_stopping| Stopped)?;
-            match read {
+            let read = tokio::task::spawn_blocking(move || changes_after(&reader, after));
+            match read.await.map_err(|_stopping| Stopped)? {
                 Ok(changes) => return Ok((self.tellings(changes.items).await?, changes.next)),
-                Err(ReadError::Gone { oldest }) => {
-                    tracing::warn!(%oldest, "changes are past their retention: no hooks for them");
-                    after = oldest;
-                }
                 Err(error) => {
                     tracing::error!(%error, "hooks cannot read the log");
                     tokio::time::sleep(RETRY_AFTER).await;
@@ -221,6 +214,29 @@ async fn stirred(log: &Log) {
     if let Log::Stirred(until) = log {
         sleep_until(*until).await;
     }
+}
+
+/// Who is behind what was deleted misses that, and nothing else.
+fn changes_after(reader: &Reader, after: Seq) -> Result<Changes, ReadError> {
+    match reader.changes_since(after, None, READ_AT_ONCE) {
+        Err(ReadError::Gone { .. }) => {
+            tracing::warn!(%after, "some changes are past their retention: no hooks for them");
+            reader.changes_left(after, READ_AT_ONCE)
+        }
+        read => read,
+    }
+}
+
+/// Where those of these targets are that are behind. The places of others are forgotten: who was
+/// taken out of the config and comes back later is not told what happened in between.
+fn places_kept(reader: &Reader, targets: BTreeSet<HookAction>) -> Vec<(HookAction, Seq)> {
+    let named: BTreeSet<_> = targets.iter().map(cursor_of).collect();
+    if let Err(error) = reader.retain_cursors(&format!("{CURSOR}/"), |name| named.contains(name)) {
+        tracing::warn!(%error, "places of hooks that are no more cannot be forgotten");
+    }
+    let place = |target| Some((place_kept(reader, &cursor_of(&target))?, target));
+    let behind = targets.into_iter().filter_map(place);
+    behind.map(|(place, target)| (target, place)).collect()
 }
 
 fn place_kept(reader: &Reader, cursor: &str) -> Option<Seq> {
@@ -376,4 +392,71 @@ fn reply_detail(reply: &Reply) -> Value {
     };
     let output = reply.outcome.as_ref().map(Outcome::text);
     json!({ "status": reply.status.word(), "by": by, "output": output })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(dir: &std::path::Path, retention: Duration) -> cheops_store::Opened {
+        let options = cheops_store::Options { audit_retention: retention, ..Default::default() };
+        cheops_store::open(dir, &SiteId::new("paris").unwrap(), || 1, options).unwrap()
+    }
+
+    #[test]
+    fn a_hook_that_was_taken_out_of_the_config_while_behind_does_not_go_on_there_when_it_returns() {
+        let dir = tempfile::tempdir().unwrap();
+        let reader = opened(dir.path(), Duration::from_secs(60)).reader;
+        let [stays, leaves] = ["stays", "leaves"].map(|text| HookAction::Command(text.to_owned()));
+        reader.set_cursor(CURSOR, Seq(9)).unwrap();
+        for target in [&stays, &leaves] {
+            reader.set_cursor(&cursor_of(target), Seq(3)).unwrap();
+        }
+
+        let without = places_kept(&reader, [stays.clone()].into());
+        let with_both = places_kept(&reader, [stays.clone(), leaves].into());
+
+        assert_eq!(without, [(stays.clone(), Seq(3))]);
+        assert_eq!(with_both, [(stays, Seq(3))]);
+        assert_eq!(place_kept(&reader, CURSOR), Some(Seq(9)), "of all others");
+    }
+
+    #[test]
+    fn hooks_hear_what_is_still_in_the_log_after_something_later_was_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = opened(dir.path(), Duration::ZERO);
+        let notice = Notice::SiteUp(SiteId::new("lyon").unwrap());
+        let entry = |resource: &str, n| {
+            let id = |n| cheops_core::model::EntryId {
+                author: Author {
+                    site: SiteId::new("paris").unwrap(),
+                    incarnation: cheops_core::model::Incarnation(1),
+                },
+                n,
+            };
+            let reply = Reply {
+                id: id(n),
+                stamp: cheops_core::model::Stamp::default(),
+                operation: OperationId(id(n)),
+                status: Status::Ok,
+                outcome: None,
+            };
+            let entry = Entry { after: n - 1, body: Body::Reply(reply) };
+            let resource = ResourceId::new(resource).unwrap();
+            cheops_core::engine::Record::Entry(resource, Arc::new(entry))
+        };
+
+        // Given a reply that nobody was told of, and a notice after it that was deleted at once.
+        log.store.keep(&[entry("a", 1)], [&notice]).unwrap();
+        log.store.settle().unwrap();
+        log.store.keep(&[entry("a", 2)], []).unwrap();
+        log.store.settle().unwrap();
+        let gone = log.reader.changes_since(Seq(0), None, 9);
+        assert!(matches!(gone, Err(ReadError::Gone { .. })), "{gone:?}");
+
+        let changes = changes_after(&log.reader, Seq(0)).unwrap();
+
+        assert_eq!(changes.items.len(), 2);
+        assert_eq!(changes.next, log.reader.last_seq().unwrap());
+    }
 }

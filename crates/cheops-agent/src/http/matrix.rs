@@ -105,7 +105,6 @@ fn pair(config: &Config, row: &Row) -> Result<wire::MatrixPair, IdError> {
 fn both_count(first: &OperationId, second: &OperationId, row: &Row, entry: &MatrixEntry) -> String {
     let how = match &row.concurrent {
         Meeting::AnyOrder => "in any order".to_owned(),
-        Meeting::Logic(name) => format!("and `logic:{name}` is asked"),
         _ => "in the total order".to_owned(),
     };
     format!("{first} and {second} are concurrent and both count, {how}; {entry}")
@@ -170,7 +169,7 @@ mod tests {
     #[test]
     fn both_may_count_in_an_order_that_is_not_that_of_their_stamps() {
         expect![[r#"
-            [First, Second] loser None any false: the first `a` and the second `a` are concurrent and both count, and `logic:exec` is asked; (a, a): logic:exec
+            [First, Second] loser None any false: the first `a` and the second `a` are concurrent and both count, in the total order; (a, a): logic:exec
             [Second, First] loser None any false: the second `b` and the first `a` are concurrent and both count, the second `b` first; (a, b): take-both-reverse-order, keep-both
             [First, Second] loser None any false: the first `b` and the second `a` are concurrent and both count, the first `b` first; (b, a): take-both-keep-order, keep-both
             [First, Second] loser None any false: the first `b` and the second `b` are concurrent and both count, in the total order; (b, b): ordered

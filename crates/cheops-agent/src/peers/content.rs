@@ -7,7 +7,7 @@
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use cheops_core::engine::{Event, Message};
+use cheops_core::engine::{Event, Message, Update};
 use cheops_core::model::{BlobId, Body, FileRef, Operation, SiteId};
 use cheops_store::{BlobError, Blobs, PartialBlob, Pin};
 use tokio::sync::Semaphore;
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
 use super::link::{Link, Work};
-use crate::driver::Files;
+use crate::driver::Brought;
 
 /// How many messages may wait for files, per link. More are dropped: the engine asks again.
 const WAITING: usize = 64;
@@ -111,13 +111,23 @@ impl Gate {
     }
 }
 
-fn brought(message: &Message, pins: Vec<Pin>) -> Option<Files> {
+/// The pins are of the files of its operations, in order.
+fn brought(message: &Message, pins: Vec<Pin>) -> Option<Brought> {
     let Message::Update(update) = message else { return None };
-    let operations = update.entries.iter().filter_map(|entry| match &entry.body {
-        Body::Operation(operation) => Some(operation.id.clone()),
+    let mut pins = pins.into_iter();
+    let of_operation = |operation: &Operation| {
+        let its = pins.by_ref().take(operation.files().len());
+        (operation.id.clone(), its.collect())
+    };
+    let operations = operations_in(update).map(of_operation).collect();
+    Some(Brought { resource: update.resource.clone(), operations })
+}
+
+fn operations_in(update: &Update) -> impl Iterator<Item = &Operation> {
+    update.entries.iter().filter_map(|entry| match &entry.body {
+        Body::Operation(operation) => Some(operation),
         Body::Reply(_) => None,
-    });
-    Some(Files { resource: update.resource.clone(), operations: operations.collect(), pins })
+    })
 }
 
 /// A file to be fetched.
@@ -129,19 +139,16 @@ struct Wanted {
 
 fn files_of(message: &Message) -> Vec<Wanted> {
     let Message::Update(update) = message else { return Vec::new() };
-    let operations = update.entries.iter().filter_map(|entry| match &entry.body {
-        Body::Operation(operation) => Some(operation),
-        Body::Reply(_) => None,
-    });
     let wanted = |operation: &'_ Operation| {
         let may_be_gone = operation.replica().is_some();
         let files = operation.files().iter().cloned();
         files.map(move |file| Wanted { file, may_be_gone }).collect::<Vec<_>>()
     };
-    operations.flat_map(wanted).collect()
+    operations_in(update).flat_map(wanted).collect()
 }
 
-/// Fetches what is not here. Nothing is thrown away while the pins are held.
+/// Fetches what is not here. There is a pin for each file, in order; while it is held, nothing is
+/// thrown away.
 async fn fetch_all(link: &Link, blobs: &Blobs, files: Vec<Wanted>) -> Result<Vec<Pin>, FetchError> {
     let mut pins = Vec::with_capacity(files.len());
     for Wanted { file, may_be_gone } in files {

@@ -7,7 +7,7 @@ use super::circle::circles;
 use super::document::{Entry, MATRIX, TYPES};
 use super::place::Place;
 use super::problem::{Fault, Problem};
-use super::spelling::{LOGICS, RESULTS, is_logic_name};
+use super::spelling::{RESULTS, is_logic_name};
 use super::warning::{Doubt, Warning};
 use super::{Concurrent, Config, Hook, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule};
 use crate::model::OperationType;
@@ -174,9 +174,7 @@ fn of_entry(entry: &Entry, entries: &Index<'_>) -> impl Iterator<Item = Warning>
     let idle = entry.concurrent == Some(Concurrent::ReplaceWins) && !entry.rule.has_order();
     let idle = idle.then(|| Doubt::ConcurrentWithoutEffect { found: entry.rule.to_string() });
     let logic = match &entry.rule {
-        Rule::Logic(name) if !LOGICS.contains(&name.as_str()) => {
-            Some(Doubt::LogicNotBuiltIn { name: name.clone() })
-        }
+        Rule::Logic(name) => Some(Doubt::LogicTakenAsOrdered { name: name.clone() }),
         _ => None,
     };
     let doubts = [missing, idle, logic].into_iter().flatten();

@@ -60,7 +60,7 @@ pub const MAX_URL_BYTES: usize = 2048;
 pub const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 
 /// What to do with two operations, taken in order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rule {
     /// Only one is kept.
     TakeOne,
@@ -72,11 +72,16 @@ pub enum Rule {
     ReverseOrder,
     /// Both, in the total order.
     Ordered,
-    /// The operator's own logic.
+    /// The operator's own logic. There is no way to run one yet: it is taken as [`Rule::Ordered`].
     Logic(String),
 }
 
 impl Rule {
+    /// Whether both stay, in the total order.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Ordered | Self::Logic(_))
+    }
+
     /// The rule for the same two operations taken the other way round.
     pub fn mirror(&self) -> Self {
         match self {
@@ -94,7 +99,7 @@ impl Rule {
 }
 
 /// Who stays when a replacing operation and another one are concurrent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Concurrent {
     /// The replacing one only.
     #[default]
@@ -104,7 +109,7 @@ pub enum Concurrent {
 }
 
 /// One entry of the matrix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Resolution {
     /// In sequence, and which of two concurrent ones goes first.
     pub rule: Rule,
@@ -120,7 +125,7 @@ impl Resolution {
 }
 
 /// How operations of one type can be repaired.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handling {
     /// Command that takes the operation back.
     pub undo: Option<String>,
@@ -136,7 +141,7 @@ pub struct Handling {
 }
 
 /// Commands that save and bring back a resource's whole state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Snapshots {
     /// Prints the state.
     pub snapshot: String,
@@ -145,7 +150,7 @@ pub struct Snapshots {
 }
 
 /// A resource's config.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Config {
     /// The resolution matrix; a pair that is not listed is `take-both`.
     pub matrix: BTreeMap<(OperationType, OperationType), Resolution>,

@@ -19,9 +19,6 @@ pub(super) const RESULTS: &[&str] = &[
 /// What `Concurrent` may say.
 pub(super) const CONCURRENTS: &[&str] = &["replace-wins", "keep-both"];
 
-/// The logic that comes with Cheops.
-pub(super) const LOGICS: &[&str] = &["text", "exec"];
-
 const LOGIC: &str = "logic:";
 
 impl fmt::Display for Rule {

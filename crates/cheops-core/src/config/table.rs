@@ -44,8 +44,6 @@ pub enum Meeting {
     FirstThenSecond,
     /// Both, the later first.
     SecondThenFirst,
-    /// What this logic answers.
-    Logic(String),
 }
 
 impl Config {
@@ -75,7 +73,7 @@ impl Config {
 
     fn ordered_before(&self, kind: &OperationType) -> Vec<OperationType> {
         let is_kept = |before: &&&OperationType| {
-            self.listed(before, kind).is_some_and(|entry| entry.rule == Rule::Ordered)
+            self.listed(before, kind).is_some_and(|entry| entry.rule.is_ordered())
         };
         self.kinds().iter().filter(is_kept).map(|before| (*before).clone()).collect()
     }
@@ -95,8 +93,7 @@ impl Resolution {
         match (&self.rule, self.concurrent) {
             (Rule::TakeOne, _) => Meeting::OnlySecond,
             (Rule::TakeBoth, _) => Meeting::AnyOrder,
-            (Rule::Ordered, _) => Meeting::FirstThenSecond,
-            (Rule::Logic(name), _) => Meeting::Logic(name.clone()),
+            (Rule::Ordered | Rule::Logic(_), _) => Meeting::FirstThenSecond,
             (Rule::KeepOrder, Concurrent::ReplaceWins) => Meeting::OnlyFirst,
             (Rule::KeepOrder, Concurrent::KeepBoth) => Meeting::FirstThenSecond,
             (Rule::ReverseOrder, Concurrent::ReplaceWins) => Meeting::OnlySecond,
@@ -127,7 +124,6 @@ impl Row {
             }
             Meeting::FirstThenSecond => format!("both stay, `{first}` first"),
             Meeting::SecondThenFirst => format!("both stay, `{second}` first"),
-            Meeting::Logic(name) => format!("`logic:{name}` decides"),
         };
         let which = match first == second {
             true => "concurrent".to_owned(),

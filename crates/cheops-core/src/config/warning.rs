@@ -54,9 +54,12 @@ pub enum Doubt {
         names(kinds)
     )]
     Circle { kinds: Vec<OperationType> },
-    /// No such logic comes with Cheops.
-    #[error("`logic:{name}` does not come with Cheops; `logic:text` and `logic:exec` do")]
-    LogicNotBuiltIn { name: String },
+    /// There is nothing that would run it.
+    #[error(
+        "own logic cannot be run yet, and `logic:{name}` is taken as `ordered`: both stay, in total \
+         order; write `ordered` if that is what you want"
+    )]
+    LogicTakenAsOrdered { name: String },
     /// The default, where it has no meaning.
     #[error("`Concurrent: replace-wins` changes nothing with `{found}`; leave it out")]
     ConcurrentWithoutEffect { found: String },

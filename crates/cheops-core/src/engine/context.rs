@@ -1,10 +1,13 @@
 //! What all resources of a site share while an event is handled.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
 use super::links::Links;
 use super::ports::{Effect, JobId, Notice, Now};
+use super::resource::Resource;
+use super::rulebook::Rulebook;
 use super::settings::Settings;
 use super::timers::Timers;
 use super::waiting::Waiting;
@@ -17,6 +20,7 @@ pub(super) struct Context {
     pub(super) links: Links,
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
+    pub(super) rulebook: Rulebook,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
     /// Resources with something to run, in the order they asked, while all places are taken.
@@ -34,12 +38,18 @@ impl Context {
             clock: HybridClock::default(),
             timers: Timers::default(),
             waiting: Waiting::default(),
+            rulebook: Rulebook::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),
             written: 0,
             jobs_started: 0,
         }
+    }
+
+    /// A resource of which nothing is known yet.
+    pub(super) fn new_resource(&mut self, id: ResourceId) -> Box<Resource> {
+        Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())))
     }
 
     /// The id of the next entry this site writes.

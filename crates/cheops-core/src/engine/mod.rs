@@ -6,8 +6,8 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
-//! `resource` (one resource as this site knows it), `replies` (what sites said of its operations),
-//! `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard),
+//! `resource` (one resource as this site knows it), `rulebook` (equal configs, kept once),
+//! `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard),
 //! `submit` (taking in operations), `waiting` (users who wait), `timers` (what is due when),
 //! `recover` (from the log back to an engine), `view` (what readers see).
 
@@ -22,6 +22,7 @@ mod recover;
 mod replicant;
 mod replies;
 mod resource;
+mod rulebook;
 mod run;
 mod settings;
 mod submit;
@@ -52,7 +53,7 @@ use crate::plan::Decision;
 #[derive(Debug)]
 pub struct Engine {
     context: Context,
-    resources: BTreeMap<ResourceId, Resource>,
+    resources: Resources,
 }
 
 impl Engine {
@@ -98,16 +99,13 @@ impl Engine {
         &self.context.settings.me
     }
 
-    fn turn<'a>(
-        &'a mut self,
-        now: Now,
-        out: &'a mut Reaction,
-    ) -> (&'a mut BTreeMap<ResourceId, Resource>, Turn<'a>) {
+    fn turn<'a>(&'a mut self, now: Now, out: &'a mut Reaction) -> (&'a mut Resources, Turn<'a>) {
         (&mut self.resources, Turn { now, context: &mut self.context, out })
     }
 }
 
-type Resources = BTreeMap<ResourceId, Resource>;
+/// Each in a place of its own: a tree of large values is half empty.
+type Resources = BTreeMap<ResourceId, Box<Resource>>;
 
 /// What follows from any change to a resource: replies, runs, messages, and less history.
 fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
@@ -186,7 +184,8 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
             Some(_) => {}
         }
     }
-    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id.clone()));
+    let resource =
+        resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id.clone()));
     turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
     if resource.declared.sites.is_empty() {

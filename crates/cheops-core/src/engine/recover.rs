@@ -2,6 +2,7 @@
 
 use super::context::{Context, Turn};
 use super::durable::{Reaction, Record};
+use super::peer::Peer;
 use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
@@ -23,7 +24,7 @@ impl Engine {
             match (record.resource().cloned(), &record) {
                 (Some(id), _) => resources
                     .entry(id.clone())
-                    .or_insert_with(|| Resource::new(id))
+                    .or_insert_with(|| turn.context.new_resource(id))
                     .replay(record, &mut turn),
                 (None, Record::Life(site, incarnation)) => {
                     turn.context.links.lived(site, *incarnation);
@@ -53,6 +54,7 @@ impl Resource {
         match record {
             Record::Entry(_, entry) => {
                 if !self.base.includes(entry.id()) {
+                    let entry = turn.context.rulebook.share(entry);
                     self.restore(&entry, turn);
                 }
             }
@@ -60,13 +62,13 @@ impl Resource {
             Record::Finished(_, step, ended) => self.runs.log.finish(&step, ended),
             Record::Ran(_, log) => self.runs.log = *log,
             Record::Knows(_, site, incarnation, knows) => {
-                let peer = self.peers.entry(site).or_default();
+                let peer = self.peers.get_or_insert_with(&site, Peer::default);
                 peer.says(incarnation, &knows);
                 peer.recorded = peer.knows.clone();
             }
             Record::EarlierLife(_, site, earlier) => {
-                let peer = self.peers.entry(site).or_default();
-                *peer = super::peer::Peer { earlier_life: earlier, ..Default::default() };
+                let peer = self.peers.get_or_insert_with(&site, Peer::default);
+                *peer = Peer { earlier_life: earlier, ..Default::default() };
             }
             Record::Life(..) => {}
             Record::Shed(_, operations) => self.files.shed(operations),

@@ -1,44 +1,62 @@
 //! What the sites of a resource said of its operations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ports::Ending;
-use crate::model::{Author, Body, Entry, OperationId, Reply, SiteId, Status, Vector};
+use crate::model::{Author, Body, Entry, Few, OperationId, Reply, SiteId, Status, Vector};
 
 /// What the sites said of one operation.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    /// The last word of each author.
-    pub(super) latest: BTreeMap<Author, Arc<Entry>>,
-    /// Whether it succeeded the first time it ran, by author. Never changes, so that an operation
-    /// cannot turn void and back as it is run again.
-    pub(super) first_verdicts: BTreeMap<Author, bool>,
+    words: Few<Author, Words>,
+}
+
+/// What one author said.
+#[derive(Debug)]
+struct Words {
+    latest: Arc<Entry>,
+    /// Whether it succeeded the first time it ran. Never changes, so that an operation cannot turn
+    /// void and back as it is run again.
+    first_verdict: Option<bool>,
 }
 
 impl Replies {
+    /// Takes in a reply, which is in that entry.
+    pub(super) fn add(&mut self, reply: &Reply, entry: &Arc<Entry>) {
+        let fresh = || Words { latest: Arc::clone(entry), first_verdict: None };
+        let words = self.words.get_or_insert_with(&reply.id.author, fresh);
+        words.latest = Arc::clone(entry);
+        words.first_verdict = words.first_verdict.or(verdict(&reply.status));
+    }
+
+    fn first_verdicts(&self) -> impl Iterator<Item = bool> {
+        self.words.values().filter_map(|words| words.first_verdict)
+    }
+
     /// The last word of a site, in whichever life of its disk it was said.
     pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
-        let of_site = self.latest.iter().filter(|(author, _)| author.site == *site);
-        of_site.filter_map(|(_, entry)| reply_in(entry)).max_by_key(|reply| reply.stamp)
+        let of_site = self.words.iter().filter(|(author, _)| author.site == *site);
+        let replies = of_site.filter_map(|(_, words)| reply_in(&words.latest));
+        replies.max_by_key(|reply| reply.stamp)
     }
 
     /// The last word of an author.
     pub(super) fn by(&self, author: &Author) -> Option<&Reply> {
-        self.latest.get(author).and_then(|entry| reply_in(entry))
+        self.words.get(author).and_then(|words| reply_in(&words.latest))
     }
 
     pub(super) fn succeeded_somewhere(&self) -> bool {
-        self.first_verdicts.values().any(|ok| *ok)
+        self.first_verdicts().any(|ok| ok)
     }
 
     pub(super) fn is_partial_error(&self) -> bool {
-        self.succeeded_somewhere() && self.first_verdicts.values().any(|ok| !*ok)
+        self.succeeded_somewhere() && self.first_verdicts().any(|ok| !ok)
     }
 
     /// Whether each of these sites has said something.
     pub(super) fn are_complete(&self, sites: &BTreeSet<SiteId>) -> bool {
-        sites.iter().all(|site| self.latest.keys().any(|author| author.site == *site))
+        sites.iter().all(|site| self.words.keys().any(|author| author.site == *site))
     }
 
     /// Whether it came to its end at each of these sites, well or not.
@@ -50,7 +68,7 @@ impl Replies {
 
     /// What the last words of all sites come to: what asks for attention first.
     pub(super) fn ending(&self) -> Ending {
-        let words = || self.latest.values().filter_map(|entry| reply_in(entry));
+        let words = || self.words.values().filter_map(|words| reply_in(&words.latest));
         let any = |is: fn(&Status) -> bool| words().any(|reply| is(&reply.status));
         let failed = any(|status| *status == Status::Ko);
         let succeeded = any(|status| matches!(status, Status::Ok | Status::Partial { .. }));
@@ -68,8 +86,9 @@ impl Replies {
     }
 
     pub(super) fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
-        let failed: BTreeSet<_> = self.first_verdicts.keys().map(|author| &author.site).collect();
-        !self.succeeded_somewhere() && sites.iter().all(|site| failed.contains(site))
+        let ran = self.words.iter().filter(|(_, words)| words.first_verdict.is_some());
+        let ran: BTreeSet<_> = ran.map(|(author, _)| &author.site).collect();
+        !self.succeeded_somewhere() && sites.iter().all(|site| ran.contains(site))
     }
 }
 
@@ -84,7 +103,10 @@ pub(super) struct OwnReplies {
 impl OwnReplies {
     pub(super) fn said(&mut self, reply: &Reply) {
         let id = &reply.operation;
-        self.none_yet.remove(id);
+        if self.none_yet.remove(id) && self.none_yet.is_empty() {
+            // An empty set keeps the room it once took.
+            self.none_yet = BTreeSet::new();
+        }
         let superseded = matches!(reply.status, Status::Superseded { .. });
         let (now, before) = if superseded {
             (&mut self.superseded, &mut self.ran)

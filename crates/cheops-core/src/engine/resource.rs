@@ -9,15 +9,15 @@ use super::durable::Record;
 use super::files::Files;
 use super::peer::Peer;
 use super::ports::{Declared, Malformed, Notice};
-use super::replies::{OwnReplies, Replies, verdict};
+use super::replies::{OwnReplies, Replies};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Declaration, Entry, EntryId, Operation, OperationId, OperationType, Outcome,
+    Author, Body, Declaration, Entry, EntryId, Few, Operation, OperationId, OperationType, Outcome,
     Reply, ResourceId, SiteId, Status, Vector,
 };
 use crate::plan::Effect;
-use crate::resolve::{Change, Resolution, Why};
+use crate::resolve::{Change, Resolution, Rules, Why};
 
 #[derive(Debug)]
 pub(super) struct Resource {
@@ -29,13 +29,13 @@ pub(super) struct Resource {
     pub(super) knows: Vector,
     pub(super) resolution: Resolution,
     pub(super) replies: BTreeMap<OperationId, Replies>,
-    pub(super) peers: BTreeMap<SiteId, Peer>,
+    pub(super) peers: Few<SiteId, Peer>,
     pub(super) runs: Runs,
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
     pub(super) files: Files,
     own: OwnReplies,
-    entries: BTreeMap<Author, BTreeMap<u64, Held>>,
+    entries: Few<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
 }
@@ -69,27 +69,27 @@ fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
 }
 
 impl Resource {
-    pub(super) fn new(id: ResourceId) -> Self {
+    pub(super) fn new(id: ResourceId, rules: Rules) -> Self {
         Self {
             id,
             declared: Declared::default(),
             base: Vector::default(),
             knows: Vector::default(),
-            resolution: Resolution::new(Arc::new(Config::default())),
+            resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
-            peers: BTreeMap::new(),
+            peers: Few::default(),
             runs: Runs::default(),
             confirm_ms: None,
             files: Files::default(),
             own: OwnReplies::default(),
-            entries: BTreeMap::new(),
+            entries: Few::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
         }
     }
 
     pub(super) fn config(&self) -> Arc<Config> {
-        self.declared.config.as_ref().map_or_else(Arc::default, |(_, config)| config.clone())
+        self.resolution.config().clone()
     }
 
     /// Whether it was ended, and nobody has brought it back since.
@@ -129,12 +129,13 @@ impl Resource {
 
     fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
         let after = self.knows.last_of(&turn.context.settings.me);
-        let entry = Arc::new(Entry { after, body });
+        let entry = turn.context.rulebook.share(Arc::new(Entry { after, body }));
         self.insert(&entry, turn);
     }
 
     /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
+        let entry = turn.context.rulebook.share(entry);
         match self.judge(&entry) {
             Accepted::New => self.insert(&entry, turn),
             Accepted::Known => {}
@@ -162,6 +163,10 @@ impl Resource {
                 return;
             }
         }
+    }
+
+    pub(super) fn awaits_past(&self, id: &EntryId) -> bool {
+        self.waiting.contains_key(id)
     }
 
     fn judge(&self, entry: &Entry) -> Accepted {
@@ -225,7 +230,7 @@ impl Resource {
         self.knows.add(&id);
         self.arrivals += 1;
         let held = Held { arrival: self.arrivals, entry: entry.clone() };
-        self.entries.entry(id.author.clone()).or_default().insert(id.n, held);
+        self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
         match &entry.body {
             Body::Operation(operation) => self.take_operation(operation, turn),
             Body::Reply(reply) => self.take_reply(reply, entry, turn),
@@ -291,28 +296,27 @@ impl Resource {
         let me = turn.context.settings.me.site.clone();
         let new = self.declared.sites.difference(&before);
         for site in new.filter(|site| **site != me) {
-            self.peers.entry(site.clone()).or_default();
+            self.peers.get_or_insert_with(site, Peer::default);
             let context = &mut *turn.context;
             let now_ms = turn.now.mono_ms;
             context.links.share(site, &context.settings, &mut context.timers, now_ms);
         }
-        self.resolve_anew();
+        let rules = match &mut self.declared.config {
+            Some((_, config)) => {
+                let rules = turn.context.rulebook.rules(config);
+                config.clone_from(rules.config());
+                rules
+            }
+            None => self.resolution.rules().clone(),
+        };
+        self.resolve_anew(rules);
     }
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
-    fn resolve_anew(&mut self) {
-        let mut resolution = Resolution::new(self.config());
-        let mut operations: Vec<_> = self.resolution.operations().iter().cloned().collect();
-        operations.sort_by_key(|operation| operation.position());
-        for operation in operations {
-            resolution.insert(Operation::clone(&operation));
-        }
-        for (id, replies) in &self.replies {
-            if replies.failed_everywhere(&self.declared.sites) {
-                resolution.mark_void(id);
-            }
-        }
-        self.resolution = resolution;
+    fn resolve_anew(&mut self, rules: Rules) {
+        let sites = &self.declared.sites;
+        let void = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
+        self.resolution = self.resolution.anew(rules, void.map(|(id, _)| id));
         self.runs.list_rearranged();
     }
 
@@ -328,10 +332,7 @@ impl Resource {
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
         let was_settled = replies.are_complete(&self.declared.sites);
-        replies.latest.insert(reply.id.author.clone(), entry.clone());
-        if let Some(ok) = verdict(&reply.status) {
-            replies.first_verdicts.entry(reply.id.author.clone()).or_insert(ok);
-        }
+        replies.add(reply, entry);
         if !was_partial && replies.is_partial_error() {
             turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
         }
@@ -355,7 +356,7 @@ impl Resource {
                 self.runs.list_rearranged();
             }
         } else {
-            self.resolve_anew();
+            self.resolve_anew(self.resolution.rules().clone());
         }
     }
 
@@ -394,7 +395,7 @@ impl Resource {
     /// Entries that a site with that knowledge lacks, in causal order, at most so many.
     pub(super) fn lacking(&self, knowledge: &Vector, most: Most) -> Vec<Arc<Entry>> {
         let mut lacking: Vec<&Held> = Vec::new();
-        for (author, held) in &self.entries {
+        for (author, held) in self.entries.iter() {
             let unknown = after(knowledge.last_of(author));
             lacking.extend(held.range(unknown).map(|(_, held)| held).take(most.entries));
         }

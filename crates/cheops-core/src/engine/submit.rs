@@ -13,7 +13,8 @@ use crate::model::{Declaration, Operation, OperationId};
 /// Accepts the operation, or says why not.
 pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &mut Turn<'_>) {
     let ticket = submission.ticket;
-    let declares = match declaration(resources.get(&submission.resource), &submission, turn) {
+    let known = resources.get(&submission.resource).map(Box::as_ref);
+    let declares = match declaration(known, &submission, turn) {
         Ok(declares) => declares,
         Err(refusal) => {
             turn.effect(Effect::Answer { ticket, answer: Answer::Refused(refusal) });
@@ -21,7 +22,7 @@ pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &m
         }
     };
     let id = submission.resource.clone();
-    let resource = resources.entry(id.clone()).or_insert_with(|| Resource::new(id));
+    let resource = resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id));
     accept(resource, submission, declares, turn);
     follow_up(resource, turn);
 }

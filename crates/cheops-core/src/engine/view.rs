@@ -145,17 +145,17 @@ impl Engine {
 
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
-        self.resources.get(id).map(view)
+        self.resources.get(id).map(|resource| view(resource))
     }
 
     /// One resource in a line.
     pub fn summary(&self, id: &ResourceId) -> Option<ResourceSummary> {
-        self.resources.get(id).map(summary)
+        self.resources.get(id).map(|resource| summary(resource))
     }
 
     /// How a resource's operations are resolved.
     pub fn config(&self, id: &ResourceId) -> Option<Arc<Config>> {
-        self.resources.get(id).map(Resource::config)
+        self.resources.get(id).map(|resource| resource.config())
     }
 
     /// The type of one operation, if it is known and not pruned.
@@ -182,8 +182,8 @@ impl Engine {
 
     /// The resources held here that also live on that site, with their configs.
     pub fn resources_at(&self, site: &SiteId) -> impl Iterator<Item = (&ResourceId, Arc<Config>)> {
-        let there = |resource: &&Resource| resource.declared.sites.contains(site);
-        self.resources.values().filter(there).map(|resource| (&resource.id, resource.config()))
+        let there = self.resources.values().filter(|held| held.declared.sites.contains(site));
+        there.map(|resource| (&resource.id, resource.config()))
     }
 
     /// Tells which saved states of a resource may still be brought back, now or once they are made.
@@ -195,6 +195,12 @@ impl Engine {
     /// Whether an operation is known here, be it pruned or not.
     pub fn knows(&self, id: &ResourceId, operation: &OperationId) -> bool {
         self.resources.get(id).is_some_and(|resource| resource.knows.includes(&operation.0))
+    }
+
+    /// Whether an operation was heard and is kept in memory until its past arrives: it may yet be
+    /// taken in, though the log does not have it.
+    pub fn awaits_past(&self, id: &ResourceId, operation: &OperationId) -> bool {
+        self.resources.get(id).is_some_and(|resource| resource.awaits_past(&operation.0))
     }
 
     /// Why a resource's list is what it is.
@@ -230,7 +236,7 @@ impl Engine {
 
     /// What every site of the resource is known to know, if that can be told.
     pub fn stable(&self, resource: &ResourceId) -> Option<Vector> {
-        self.resources.get(resource).map(Resource::stable)
+        self.resources.get(resource).map(|resource| resource.stable())
     }
 }
 

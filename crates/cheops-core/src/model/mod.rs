@@ -2,6 +2,7 @@
 
 mod clock;
 mod entry;
+mod few;
 mod ids;
 mod operation;
 mod replicant;
@@ -10,6 +11,7 @@ mod vector;
 
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Body, Entry};
+pub(crate) use few::Few;
 pub use ids::{
     Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
     ResourceId, SiteId,

@@ -1,16 +1,16 @@
 //! Version vectors: what a site knows, in one small value.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::few::Few;
 use super::{Author, EntryId};
 
 /// For each author, the number of the last entry known. Knowledge is always causally closed, and
 /// an author's entries on a resource form a chain, so the last one stands for all before it.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Vector(BTreeMap<Author, u64>);
+pub struct Vector(Few<Author, u64>);
 
 impl Vector {
     /// Whether nothing is known.
@@ -35,24 +35,19 @@ impl Vector {
 
     /// Adds that entry, and with it all before it by the same author.
     pub fn add(&mut self, id: &EntryId) {
-        match self.0.get_mut(&id.author) {
-            Some(last) => *last = (*last).max(id.n),
-            None => {
-                self.0.insert(id.author.clone(), id.n);
-            }
-        }
+        self.raise(&id.author, id.n);
     }
 
     /// Adds everything that `other` knows.
     pub fn join(&mut self, other: &Self) {
-        for (author, n) in &other.0 {
-            match self.0.get_mut(author) {
-                Some(last) => *last = (*last).max(*n),
-                None => {
-                    self.0.insert(author.clone(), *n);
-                }
-            }
+        for (author, n) in other.iter() {
+            self.raise(author, n);
         }
+    }
+
+    fn raise(&mut self, author: &Author, n: u64) {
+        let last = self.0.get_or_insert_with(author, || n);
+        *last = n.max(*last);
     }
 
     /// Keeps only what `other` knows too.
@@ -71,7 +66,7 @@ impl Vector {
 
 impl fmt::Debug for Vector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.0.iter()).finish()
+        self.0.fmt(f)
     }
 }
 

@@ -107,7 +107,7 @@ fn order_decisions(
     config: &Config,
     resolved: &Resolved,
 ) -> Vec<Decision> {
-    let rules = Rules::new(config.clone().into());
+    let rules = Rules::from(config.clone());
     let mut decisions = Vec::new();
     for node in resolved.list.iter().filter_map(|id| operations.node(id)) {
         let leading = operations.concurrents(node).filter(|other| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Resolved;
 use super::court;
 use super::list::List;
-use super::matrix::{Rules, Standing};
+use super::matrix::Rules;
 use super::operations::{Node, OperationSet};
 use super::order::{self, Place};
 use super::reason::{LeftOut, Reasons};
@@ -45,9 +45,9 @@ pub struct Resolution {
 
 impl Resolution {
     /// For a resource without operations yet.
-    pub fn new(config: impl Into<Arc<Config>>) -> Self {
+    pub fn new(rules: impl Into<Rules>) -> Self {
         Self {
-            rules: Rules::new(config.into()),
+            rules: rules.into(),
             operations: OperationSet::default(),
             list: List::default(),
             bases: Vec::new(),
@@ -155,19 +155,22 @@ impl Resolution {
         Change::Rearranged
     }
 
-    /// Resolves by another config from now on.
-    pub fn set_config(&mut self, config: impl Into<Arc<Config>>) -> Change {
-        self.rules = Rules::new(config.into());
-        self.contested = self.find_contested();
-        self.decide_above(&self.below_base(), None)
-    }
-
-    fn find_contested(&self) -> BTreeSet<u64> {
-        let is_contested = |node: &&Node| {
-            let mut others = self.operations.concurrents(node).filter(|other| !other.void);
-            others.any(|other| self.rules.compare(node, other) == Standing::Loses)
-        };
-        self.operations.nodes().filter(is_contested).map(|node| node.arrival).collect()
+    /// The same operations resolved from scratch by other rules, where these are void.
+    pub fn anew<'a>(
+        &self,
+        rules: impl Into<Rules>,
+        void: impl IntoIterator<Item = &'a OperationId>,
+    ) -> Self {
+        let mut anew = Self::new(rules);
+        let mut operations: Vec<_> = self.operations.iter().collect();
+        operations.sort_by_key(|operation| operation.position());
+        for operation in operations {
+            anew.insert(Arc::clone(operation));
+        }
+        for id in void {
+            anew.mark_void(id);
+        }
+        anew
     }
 
     /// Forgets every operation included in `upto`, which must be causally closed. The list changes
@@ -200,8 +203,13 @@ impl Resolution {
         &self.operations
     }
 
+    /// What conflicts are settled by.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// How conflicts are settled.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &Arc<Config> {
         self.rules.config()
     }
 
@@ -247,12 +255,12 @@ impl Resolution {
             Some(Rule::TakeOne | Rule::ReverseOrder) => {}
             _ => return Replaces::Nothing,
         }
-        let is_kept = |listed: &Arc<Operation>| *entry(&listed.kind) == Rule::Ordered;
+        let is_kept = |listed: &Arc<Operation>| entry(&listed.kind).is_ordered();
         let may_keep = self
             .config()
             .matrix
             .iter()
-            .any(|((_, after), resolution)| after == kind && resolution.rule == Rule::Ordered);
+            .any(|((_, after), resolution)| after == kind && resolution.rule.is_ordered());
         let listed = || self.list().filter_map(|id| self.operations.operation(id));
         if may_keep && listed().any(is_kept) { Replaces::Nothing } else { Replaces::Past }
     }

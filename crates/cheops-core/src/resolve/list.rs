@@ -11,8 +11,9 @@ use crate::model::{Operation, OperationId, Position, Vector};
 /// The operations that count, in the order to run them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct List {
-    places: BTreeMap<Place, Arc<Operation>>,
-    by_arrival: BTreeMap<u64, Place>,
+    /// Places are shared: most lists are short, and a tree takes room for eleven with the first.
+    places: BTreeMap<Arc<Place>, Arc<Operation>>,
+    by_arrival: BTreeMap<u64, Arc<Place>>,
     replacers: BTreeSet<Position>,
 }
 
@@ -21,7 +22,8 @@ impl List {
         if node.replaces() {
             self.replacers.insert(node.position());
         }
-        self.by_arrival.insert(node.arrival, place.clone());
+        let place = Arc::new(place);
+        self.by_arrival.insert(node.arrival, Arc::clone(&place));
         self.places.insert(place, node.operation.clone());
     }
 
@@ -49,7 +51,7 @@ impl List {
     }
 
     pub(super) fn place(&self, node: &Node) -> Option<&Place> {
-        self.by_arrival.get(&node.arrival)
+        self.by_arrival.get(&node.arrival).map(Arc::as_ref)
     }
 
     /// The operations that count and replace their past, in total order.

@@ -49,44 +49,60 @@ impl Standing {
 /// A type's row in the table; `None` for a type the matrix does not name.
 pub(super) type Row = Option<usize>;
 
-/// A config with its matrix as a table by row numbers.
+/// A config, ready to resolve by. Clones share everything.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub struct Rules(Arc<Table>);
+
+/// A config with its matrix as a table by row numbers.
+#[derive(Debug)]
+struct Table {
     config: Arc<Config>,
     rows: BTreeMap<OperationType, usize>,
     /// How the first stands to the second, row by row.
-    table: Vec<Standing>,
+    standings: Vec<Standing>,
     may_win: Vec<bool>,
     may_lose: Vec<bool>,
     reorders: bool,
 }
 
-impl Rules {
-    pub(super) fn new(config: Arc<Config>) -> Self {
+impl From<Config> for Rules {
+    fn from(config: Config) -> Self {
+        Arc::new(config).into()
+    }
+}
+
+impl From<Arc<Config>> for Rules {
+    fn from(config: Arc<Config>) -> Self {
+        Self(Arc::new(Table::new(config)))
+    }
+}
+
+impl Table {
+    fn new(config: Arc<Config>) -> Self {
         let mut rows = BTreeMap::new();
         for kind in config.matrix.keys().flat_map(|(before, after)| [before, after]) {
             let row = rows.len();
             rows.entry(kind.clone()).or_insert(row);
         }
-        let mut rules = Self {
-            table: vec![Standing::Beside; rows.len() * rows.len()],
+        let mut table = Self {
+            standings: vec![Standing::Beside; rows.len() * rows.len()],
             may_win: vec![false; rows.len()],
             may_lose: vec![false; rows.len()],
             reorders: false,
             rows,
             config,
         };
-        for ((first, second), entry) in &rules.config.clone().matrix {
-            rules.enter(first, second, Standing::of_first(entry));
+        for ((first, second), entry) in &table.config.clone().matrix {
+            table.enter(first, second, Standing::of_first(entry));
         }
-        rules
+        table
     }
 
     fn enter(&mut self, first: &OperationType, second: &OperationType, standing: Standing) {
         let (Some(&first), Some(&second)) = (self.rows.get(first), self.rows.get(second)) else {
             return;
         };
-        self.table[first * self.may_win.len() + second] = standing;
+        self.standings[first * self.may_win.len() + second] = standing;
         let (winner, loser) = match standing {
             Standing::Wins => (first, second),
             Standing::Loses => (second, first),
@@ -98,28 +114,38 @@ impl Rules {
         self.may_win[winner] = true;
         self.may_lose[loser] = true;
     }
+}
 
-    pub(super) fn config(&self) -> &Config {
-        &self.config
+impl Rules {
+    /// How conflicts are settled.
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.0.config
+    }
+
+    /// Whether anyone else resolves by these.
+    pub(crate) fn are_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 
     /// Whether some pair of concurrent operations runs against the total order.
     pub(super) fn reorders(&self) -> bool {
-        self.reorders
+        self.0.reorders
     }
 
     pub(super) fn row(&self, node: &Node) -> Row {
-        self.rows.get(&node.operation.kind).copied()
+        self.0.rows.get(&node.operation.kind).copied()
     }
 
     /// Whether the operation can rule out another at all.
     pub(super) fn may_rule_out(&self, node: &Node) -> bool {
-        node.replaces() || is_deletion(node) || self.row(node).is_some_and(|row| self.may_win[row])
+        node.replaces()
+            || is_deletion(node)
+            || self.row(node).is_some_and(|row| self.0.may_win[row])
     }
 
     /// Whether an operation of that row can be ruled out by one that is concurrent to it.
     pub(super) fn may_lose(&self, row: Row) -> bool {
-        row.is_some_and(|row| self.may_lose[row])
+        row.is_some_and(|row| self.0.may_lose[row])
     }
 
     /// How `a` stands to `b`, which is concurrent to it.
@@ -142,11 +168,11 @@ impl Rules {
             (true, true) => return Standing::Wins,
         }
         let (Some(a_row), Some(b_row)) = (a_row, b_row) else { return Standing::Beside };
-        let width = self.may_win.len();
+        let width = self.0.may_win.len();
         if a.rank() < b.rank() {
-            self.table[a_row * width + b_row]
+            self.0.standings[a_row * width + b_row]
         } else {
-            self.table[b_row * width + a_row].mirrored()
+            self.0.standings[b_row * width + a_row].mirrored()
         }
     }
 }

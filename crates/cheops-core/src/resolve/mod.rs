@@ -17,16 +17,15 @@ mod reason;
 mod ruling;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 pub use explain::{Decision, Explanation, Listed, explain};
 pub use incremental::{Change, Resolution};
+pub use matrix::Rules;
 pub use operations::OperationSet;
 pub use reason::{LeftOut, MatrixEntry, Why};
 
 use crate::config::Config;
 use crate::model::{OperationId, Vector};
-use matrix::Rules;
 use operations::Node;
 use reason::Reasons;
 
@@ -41,7 +40,7 @@ pub struct Resolved {
 
 /// Resolves a set of operations from scratch: the definition that [`Resolution`] must equal.
 pub fn resolve(operations: &OperationSet, config: &Config) -> Resolved {
-    let rules = Rules::new(Arc::new(config.clone()));
+    let rules = Rules::from(config.clone());
     let counting = court::judge(operations, &rules, &Vector::default()).counting;
     let list = order::arrange(operations, &rules, &counting);
     let arrivals: BTreeSet<_> = counting.iter().map(|node| node.arrival).collect();

@@ -1,9 +1,9 @@
 //! The operations of one resource and their causal order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Author, Operation, OperationId, Position, Stamp, Vector};
+use crate::model::{Author, Few, Operation, OperationId, Position, Stamp, Vector};
 
 /// The operations of one resource with their causal order, and which of them are void.
 ///
@@ -12,8 +12,8 @@ use crate::model::{Author, Operation, OperationId, Position, Stamp, Vector};
 /// rest.
 #[derive(Debug, Clone, Default)]
 pub struct OperationSet {
-    chains: BTreeMap<Author, BTreeMap<u64, Node>>,
-    heads: BTreeSet<OperationId>,
+    chains: Few<Author, BTreeMap<u64, Node>>,
+    heads: Few<OperationId, ()>,
     pruned: Vector,
     len: usize,
     arrivals: u64,
@@ -71,12 +71,12 @@ impl OperationSet {
         for parent in &operation.parents {
             self.heads.remove(parent);
         }
-        self.heads.insert(id.clone());
+        self.heads.get_or_insert_with(id, || ());
         self.len += 1;
         self.arrivals += 1;
-        let (author, n) = (id.0.author.clone(), id.0.n);
-        let node = Node { operation, past, arrival: self.arrivals, void: false };
-        self.chains.entry(author).or_default().insert(n, node);
+        let n = id.0.n;
+        let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
+        chain.insert(n, Node { operation, past, arrival: self.arrivals, void: false });
         true
     }
 
@@ -123,7 +123,7 @@ impl OperationSet {
 
     /// The operations that are nobody's parent, by name: what a new operation is made on.
     pub fn heads(&self) -> Vec<OperationId> {
-        self.heads.iter().cloned().collect()
+        self.heads.keys().cloned().collect()
     }
 
     /// All operations, by name (author, then number).
@@ -148,15 +148,6 @@ impl OperationSet {
             .iter()
             .flat_map(|(author, chain)| chain.range(beyond(below.last_of(author))))
             .map(|(_, node)| node)
-    }
-
-    /// The operations concurrent to that one, by name. Costs with how many there are.
-    pub fn concurrent_to<'a>(
-        &'a self,
-        id: &OperationId,
-    ) -> impl Iterator<Item = &'a Arc<Operation>> + use<'a> {
-        let node = self.node(id);
-        node.into_iter().flat_map(|node| self.concurrents(node)).map(|node| &node.operation)
     }
 
     pub(super) fn concurrents<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {

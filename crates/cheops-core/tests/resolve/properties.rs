@@ -76,8 +76,7 @@ impl Trial<'_> {
             }
             Event::Reconfigure(config) => {
                 self.config = config.clone();
-                let change = self.resolution.set_config(config.clone());
-                self.check_change(change, &before, None);
+                self.resolution = self.resolution.anew(config.clone(), &self.void);
             }
             Event::Void(_) | Event::Prune(_) => {}
         }
@@ -128,11 +127,16 @@ impl Trial<'_> {
         let is_floor = |op: &&Operation| {
             op.replaces.past()
                 && self.resolution.counts(&op.id)
-                && operations.concurrent_to(&op.id).next().is_none()
+                && !operations.iter().any(|other| are_concurrent(operations, op, other))
         };
         let candidates = operations.iter().map(AsRef::as_ref).filter(is_floor);
         candidates.max_by_key(|op| op.position()).map(|op| op.id.clone())
     }
+}
+
+fn are_concurrent(operations: &OperationSet, one: &Operation, other: &Operation) -> bool {
+    let follows = |a: &Operation, b: &Operation| operations.past(&a.id).unwrap().includes(&b.id.0);
+    one.id != other.id && !follows(one, other) && !follows(other, one)
 }
 
 fn trial<'a>(made: &'a [Operation], config: &Config) -> Trial<'a> {

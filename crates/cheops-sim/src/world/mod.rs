@@ -234,22 +234,6 @@ impl World {
         self.checks.verdict()
     }
 
-    /// Lets time pass until that holds, or for so long at most; whether it holds.
-    pub fn run_until(
-        &mut self,
-        most_ms: u64,
-        holds: impl Fn(&Self) -> bool,
-    ) -> Result<bool, Violation> {
-        let until = self.now_ms + most_ms;
-        while self.now_ms < until {
-            if holds(self) {
-                return Ok(true);
-            }
-            self.run_for(50)?;
-        }
-        Ok(holds(self))
-    }
-
     /// The next thing that happens.
     pub fn step(&mut self) -> Result<(), Violation> {
         let Some(Reverse(next)) = self.queue.pop() else { return Ok(()) };

@@ -127,11 +127,6 @@ impl Blobs {
         Ok(Some(file))
     }
 
-    /// Reads the content to see that it is here and what it was.
-    pub fn verify(&self, id: &BlobId) -> Result<(), BlobError> {
-        self.open_verified(id)?.map(drop).ok_or(BlobError::Missing { id: *id })
-    }
-
     /// Copies the content to a new file, and checks what was copied: with an error there is no
     /// copy. Returns its size.
     pub fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError> {

@@ -46,6 +46,19 @@ impl Reader {
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))?
     }
 
+    /// The same of all resources, for a follower that would rather miss something than what is
+    /// still there: what was deleted is passed over. A place that was never given out here is of a
+    /// log that was lost, and all there is comes after it.
+    pub fn changes_left(&self, after: Seq, limit: usize) -> Result<Changes, ReadError> {
+        let read = |db: &Connection| {
+            let last = Head::load(db)?.last();
+            let after = if after > last { Seq::default() } else { after };
+            let items = changes(db, after, None, limit.saturating_add(1))?;
+            Ok(Changes::new(items, after, limit, last))
+        };
+        self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
     /// The last place given out; what comes next comes after it.
     pub fn last_seq(&self) -> Result<Seq, ReadError> {
         let last = self.shared.read(|db| Ok(Head::load(db)?.last()));
@@ -94,6 +107,25 @@ impl Reader {
             Ok(())
         });
         removed.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
+    }
+
+    /// Forgets the followers whose names begin like this, but for those to be kept.
+    pub fn retain_cursors(
+        &self,
+        prefix: &str,
+        keep: impl Fn(&str) -> bool,
+    ) -> Result<(), ReadError> {
+        let retained = self.shared.write(Durable::Later, |db| {
+            let names = db
+                .prepare_cached("SELECT name FROM cursors")?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<Vec<String>, _>>()?;
+            for name in names.iter().filter(|name| name.starts_with(prefix) && !keep(name)) {
+                db.prepare_cached("DELETE FROM cursors WHERE name = ?")?.execute(params![name])?;
+            }
+            Ok(())
+        });
+        retained.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
     }
 
     /// How many bytes the log takes on disk, without blobs and snapshots.

@@ -247,6 +247,40 @@ contract! {
     }
 }
 
+#[test]
+fn who_is_behind_a_sweep_can_read_what_it_left() {
+    let clock = Clock::default();
+    let mut disk = OnDisk::new(clock.options(Duration::ZERO));
+    let batch =
+        [entry("a", id("paris", 1)), entry("b", id("paris", 2)), entry("a", id("paris", 3))];
+    disk.keep(&batch, &[]).unwrap();
+    disk.keep(&[pruned("a", [id("paris", 3)])], &[]).unwrap();
+    disk.keep(&[entry("b", id("paris", 4))], &[]).unwrap();
+    assert!(matches!(disk.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
+
+    let left = |after, limit| {
+        let changes = disk.opened().reader.changes_left(Seq(after), limit).unwrap();
+        (changes.items.iter().map(|change| change.seq.0).collect::<Vec<_>>(), changes.next)
+    };
+
+    assert_eq!(left(0, 9), (vec![2, 5], Seq(5)));
+    assert_eq!(left(0, 1), (vec![2], Seq(2)), "and goes on after it");
+    assert_eq!(left(2, 1), (vec![5], Seq(5)));
+    assert_eq!(left(99, 9), (vec![2, 5], Seq(5)), "of another log");
+}
+
+#[test]
+fn followers_that_are_gone_are_forgotten_and_no_others() {
+    let mut disk = OnDisk::new(Clock::default().options(DAY));
+    for name in ["hooks", "hooks/here", "hooks/gone", "other"] {
+        disk.set_cursor(name, Seq(3));
+    }
+    disk.opened().reader.retain_cursors("hooks/", |name| name == "hooks/here").unwrap();
+    disk.restart();
+    let kept = ["hooks", "hooks/here", "hooks/gone", "other"].map(|name| disk.cursor(name));
+    assert_eq!(kept, [Some(Seq(3)), Some(Seq(3)), None, Some(Seq(3))]);
+}
+
 /// The decisions of a real engine, committed to each store, bring back the same engine.
 #[test]
 fn an_engine_recovers_from_either_store() {

@@ -106,8 +106,6 @@ describe('what a pair can be', () => {
             'set first',
             'inc wins',
             'inc first',
-            'logic:text',
-            'logic:exec',
         ]);
     });
 
@@ -116,12 +114,10 @@ describe('what a pair can be', () => {
             'take-both',
             'ordered',
             'take-one',
-            'logic:text',
-            'logic:exec',
         ]);
     });
 
-    it('offers what is written, even if it is the operator’s own', () => {
+    it('offers what is written, even if it is not otherwise a choice', () => {
         expect(choices('a', 'a', 'logic:mine').at(-1)).toMatchObject({ value: 'logic:mine' });
     });
 });

@@ -24,7 +24,6 @@ const RESULTS = [
     'take-both-keep-order',
     'take-both-reverse-order',
 ];
-const LOGICS = ['logic:text', 'logic:exec'];
 const KEEPING_BOTH = ', keep-both';
 
 /** The choice that leaves a pair out of the document. */
@@ -65,10 +64,8 @@ export function choicesFor({ before, after, entry }: Cell): Choice[] {
         const plain = { result, keepBoth: false };
         return hasOrder(result) ? [plain, { result, keepBoth: true }] : [plain];
     });
-    const logics = LOGICS.map((result) => ({ result, keepBoth: false }));
-    const all = [...known, ...logics];
-    const isNew = !all.some((one) => valueOf(one) === valueOf(entry));
-    return (isNew ? [...all, entry] : all).map((one) => ({
+    const isNew = !known.some((one) => valueOf(one) === valueOf(entry));
+    return (isNew ? [...known, entry] : known).map((one) => ({
         value: valueOf(one),
         ...wordsFor(one, before, after),
     }));
@@ -98,7 +95,7 @@ function wordsFor(entry: Entry, before: string, after: string): Omit<Choice, 'va
         case 'take-one':
             return { label: 'last wins', meaning: 'only the later stays' };
         default:
-            return { label: entry.result, meaning: `${entry.result} decides` };
+            return { label: entry.result, meaning: 'taken as ordered: no logic is run yet' };
     }
 }
 

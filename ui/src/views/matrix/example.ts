@@ -1,7 +1,6 @@
 // A pair of the matrix as a small story of two sites, frame by frame.
 
 import type { MatrixPair } from '../../api/types';
-import { logicOf } from './outcome';
 
 export type Which = 'first' | 'second';
 
@@ -85,8 +84,6 @@ function follows(
     site: string,
     [mine, other]: [string, string],
 ): string {
-    const logic = logicOf(pair);
-    if (logic) return `Both stay, and \`${logic}\` is asked what to make of them.`;
     if (pair.loser === own) {
         return `It runs ${other}, which takes the place of ${mine}.`;
     }

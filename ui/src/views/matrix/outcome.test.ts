@@ -23,8 +23,8 @@ it('says in which order', () => {
     );
 });
 
-it('says who else decides', () => {
-    expect(said('a', 'b', 'logic:text', ['first', 'second'])).toBe('ƒ logic:text decides');
+it('says of logic what becomes of it: it is taken as ordered', () => {
+    expect(said('a', 'b', 'logic:text', ['first', 'second'])).toBe('①→② both, in order');
 });
 
 it('says the sentence without what is shown beside it', () => {

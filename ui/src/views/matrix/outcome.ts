@@ -3,21 +3,14 @@
 import type { MatrixPair } from '../../api/types';
 
 export type Outcome = {
-    kind: 'any-order' | 'ordered' | 'one' | 'logic';
+    kind: 'any-order' | 'ordered' | 'one';
     glyph: string;
     words: string;
 };
 
-/** The logic that decides a pair, if the matrix leaves it to one. */
-export function logicOf({ entry }: MatrixPair): string | null {
-    return /: (logic:\S+)$/.exec(entry)?.[1] ?? null;
-}
-
 export function outcomeOf(pair: MatrixPair): Outcome {
     const { first, second, loser } = pair;
-    const logic = logicOf(pair);
     const isSame = first === second;
-    if (logic) return { kind: 'logic', glyph: 'ƒ', words: `${logic} decides` };
     if (loser === 'second') {
         return { kind: 'one', glyph: '①', words: isSame ? 'the first wins' : `${first} wins` };
     }
@@ -27,7 +20,8 @@ export function outcomeOf(pair: MatrixPair): Outcome {
     if (pair.any_order) return { kind: 'any-order', glyph: '①②', words: 'both, any order' };
     const [leader] = pair.list;
     const glyph = leader === 'second' ? '②→①' : '①→②';
-    if (pair.entry.endsWith(': ordered'))
+    // No logic is run yet: it is taken as ordered.
+    if (/: (ordered|logic:\S+)$/.test(pair.entry))
         return { kind: 'ordered', glyph, words: 'both, in order' };
     return { kind: 'ordered', glyph, words: `both, ${leader === 'second' ? second : first} first` };
 }
@@ -36,7 +30,6 @@ export const LEGEND: { kind: Outcome['kind']; glyph: string; words: string }[] =
     { kind: 'any-order', glyph: '①②', words: 'both stay, in any order' },
     { kind: 'ordered', glyph: '①→②', words: 'both stay, in this order' },
     { kind: 'one', glyph: '①', words: 'only this one stays' },
-    { kind: 'logic', glyph: 'ƒ', words: 'your own logic decides' },
 ];
 
 /** The agent's sentence without the entry, which is shown by itself. */

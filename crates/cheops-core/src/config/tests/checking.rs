@@ -128,7 +128,7 @@ fn a_config_made_by_a_program_is_checked_too() {
 fn what_is_doubtful_is_a_warning() {
     expect![[r#"
         `ResolutionMatrix[0]` (line 2, column 3): `set`, `inc` is `take-both-keep-order`, but `inc`, `set` is not listed and so `take-both`: `set` made on `inc` is added after it, and where they are concurrent and `inc` is the earlier, both run, in any order; list it as `take-both-reverse-order`
-        `ResolutionMatrix[1]` (line 3, column 3): `logic:merge` does not come with Cheops; `logic:text` and `logic:exec` do
+        `ResolutionMatrix[1]` (line 3, column 3): own logic cannot be run yet, and `logic:merge` is taken as `ordered`: both stay, in total order; write `ordered` if that is what you want
         `ResolutionMatrix[2]` (line 4, column 3): `Concurrent: replace-wins` changes nothing with `take-both`; leave it out
         `ResolutionMatrix`: `Set` replaces what was there, but nothing is said of `Set` and `add`, a pair that is so `take-both`: both are kept, in any order where they are concurrent; list it, for instance as `take-both-keep-order`
         `ResolutionMatrix`: `Set` replaces what was there, but nothing is said of `Set` and `inc`, a pair that is so `take-both`: both are kept, in any order where they are concurrent; list it, for instance as `take-both-keep-order`

@@ -128,7 +128,7 @@ fn redis_in_plain_words() {
 #[test]
 fn keep_both_logic_and_silence_in_plain_words() {
     expect![[r#"
-        `inc` made on `inc` is added after it; concurrent: `logic:exec` decides
+        `inc` made on `inc` is added after it; concurrent: both stay, the earlier first
         `set` made on `inc` replaces all before it; concurrent, `inc` earlier: both stay, `set` first
         `inc` made on `set` is added after it; concurrent, `set` earlier: both stay, `set` first
         `set` made on `set` is added after it; concurrent: both stay, in any order (not listed)

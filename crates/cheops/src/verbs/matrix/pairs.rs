@@ -45,7 +45,6 @@ impl From<&Row> for Pair {
                 Meeting::AnyOrder => "both-in-any-order".to_owned(),
                 Meeting::FirstThenSecond => "both-first-then-second".to_owned(),
                 Meeting::SecondThenFirst => "both-second-then-first".to_owned(),
-                Meeting::Logic(name) => format!("logic:{name}"),
             },
             sentence: row.sentence(),
         }
@@ -100,12 +99,11 @@ fn meeting(row: &Row) -> String {
         }
         Meeting::OnlySecond => format!("only {second}"),
         Meeting::AnyOrder => "both, in any order".to_owned(),
-        Meeting::FirstThenSecond if row.resolution.rule == Rule::Ordered => {
+        Meeting::FirstThenSecond if row.resolution.rule.is_ordered() => {
             "both, the earlier first".to_owned()
         }
         Meeting::FirstThenSecond => format!("both, {first} first"),
         Meeting::SecondThenFirst => format!("both, {second} first"),
-        Meeting::Logic(name) => format!("logic:{name} decides"),
     }
 }
 
@@ -149,8 +147,8 @@ mod tests {
         );
         expect![[r#"
             first  second  rule                     in sequence  if concurrent
-            ────────────────────────────────────────────────────────────────────────
-            inc    inc     logic:exec               added        logic:exec decides
+            ─────────────────────────────────────────────────────────────────────────────
+            inc    inc     logic:exec               added        both, the earlier first
             inc    set     take-both-reverse-order  replaces     both, set first
             set    inc     take-both-keep-order     added        both, set first
             set    set     (take-both)              added        both, in any order
