@@ -6,10 +6,13 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
-//! `resource` (one resource as this site knows it), `rulebook` (equal configs, kept once),
-//! `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and `jobs` (running the list), `links` (who is heard),
-//! `submit` (taking in operations), `waiting` (users who wait), `timers` (what is due when),
-//! `recover` (from the log back to an engine), `view` (what readers see).
+//! `context` (what all resources share while an event is handled), `resource` (one resource as
+//! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
+//! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
+//! `jobs` (running the list), `files` (letting go of large ones), `replicant` (what sites call a
+//! service's resource), `links` (who is heard), `submit` (taking in operations), `waiting` (users
+//! who wait), `timers` (what is due when), `recover` (from the log back to an engine), `view`
+//! (what readers see), `settings` (what the operator says).
 
 mod context;
 mod durable;
