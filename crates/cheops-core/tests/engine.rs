@@ -426,16 +426,20 @@ fn run_at_both_sites() -> (Paris, Event, Event) {
         _ => None,
     });
     let ended = Event::Ended { job: job.unwrap(), outcome: Outcome::success("") };
+    (paris, ended, lyon_replies(1, Status::Ok))
+}
+
+/// To what paris took in, in the `n`th entry that lyon writes.
+fn lyon_replies(n: u64, status: Status) -> Event {
     let reply = Reply {
-        id: id("lyon", 1),
-        stamp: Stamp { wall_ms: 2_000_000, counter: 0 },
+        id: id("lyon", n),
+        stamp: Stamp { wall_ms: 2_000_000 + n, counter: 0 },
         operation: OperationId(id("paris", 1)),
-        status: Status::Ok,
+        status,
         outcome: Some(Outcome::success("")),
     };
-    let reply = Entry { after: 0, body: Body::Reply(reply) };
-    let heard = Event::Heard { from: site("lyon"), message: update(vec![reply]) };
-    (paris, ended, heard)
+    let reply = Entry { after: n - 1, body: Body::Reply(reply) };
+    Event::Heard { from: site("lyon"), message: update(vec![reply]) }
 }
 
 #[test]
@@ -459,6 +463,58 @@ fn another_sites_reply_is_not_told_before_our_own_that_came_first() {
             if *first.site() == site("paris")),
         "{told:?}"
     );
+}
+
+/// Lyon says what it knows, and nothing new.
+fn lyon_knows(what: Vector) -> Message {
+    let Message::Update(mut update) = update(Vec::new()) else { unreachable!() };
+    update.knows = what;
+    Message::Update(update)
+}
+
+fn says_converged(effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| matches!(effect, Effect::Notify(Notice::Converged(_))))
+}
+
+#[test]
+fn a_resource_has_converged_once_every_site_knows_everything_and_has_replied() {
+    let (mut paris, ended, heard) = run_at_both_sites();
+    let converged = |paris: &Paris| paris.engine.resource(&counter()).unwrap().converged;
+
+    // When lyon knows of the operation and of what became of it here, but has not run it.
+    let mut said = says_converged(&paris.handle(2, ended));
+    let everything = paris.knows();
+    said |= says_converged(&paris.hears(3, "lyon", lyon_knows(everything)));
+    assert!(!said && !converged(&paris), "lyon is still at it");
+
+    // Then that is said when lyon replies, and once.
+    assert!(says_converged(&paris.handle(4, heard)) && converged(&paris));
+    let everything = paris.knows();
+    assert!(!says_converged(&paris.hears(5, "lyon", lyon_knows(everything))));
+
+    // And again if lyon has something else to say of it.
+    assert!(says_converged(&paris.handle(6, lyon_replies(2, Status::Ko))));
+}
+
+#[test]
+fn an_engine_that_starts_again_says_that_a_resource_converged_if_it_had_not() {
+    let (mut paris, ended, heard) = run_at_both_sites();
+    paris.handle(2, ended);
+    let start_again = |paris: &mut Paris| {
+        let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+        let records = paris.disk.0.clone();
+        let (engine, reaction) = Engine::recover(settings, records, now(10));
+        paris.engine = engine;
+        says_converged(&paris.commit(reaction))
+    };
+
+    assert!(!start_again(&mut paris), "lyon has not run it");
+    let everything = paris.knows();
+    paris.hears(11, "lyon", lyon_knows(everything));
+    assert!(says_converged(&paris.handle(12, heard)));
+    assert!(!start_again(&mut paris), "it was said before the stop");
+    let everything = paris.knows();
+    assert!(!says_converged(&paris.hears(13, "lyon", lyon_knows(everything))));
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Engine {
             resource.publish_replicant(&mut turn);
         }
         for resource in resources.values_mut() {
-            resource.runs.recovered();
+            resource.runs.recovered(resource.is_done_everywhere());
             follow_up(resource, &mut turn);
         }
         (engine, out)

@@ -1,6 +1,6 @@
 //! One resource as one site knows it: its entries, what they come to, and who knows what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub(super) struct Resource {
     pub(super) confirm_ms: Option<u64>,
     pub(super) files: Files,
     own: OwnReplies,
+    /// Operations of which some site has not said what became of them.
+    unanswered: BTreeSet<OperationId>,
     entries: Few<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -82,6 +84,7 @@ impl Resource {
             confirm_ms: None,
             files: Files::default(),
             own: OwnReplies::default(),
+            unanswered: BTreeSet::new(),
             entries: Few::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -244,6 +247,7 @@ impl Resource {
         if let Some(declaration) = &operation.declares {
             self.declare(operation, declaration, turn);
         }
+        self.see_whether_answered(&operation.id);
         self.files.see(operation);
         let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
@@ -310,6 +314,11 @@ impl Resource {
             None => self.resolution.rules().clone(),
         };
         self.resolve_anew(rules);
+        if self.declared.sites != before {
+            let known: Vec<_> =
+                self.resolution.operations().iter().map(|it| it.id.clone()).collect();
+            known.iter().for_each(|operation| self.see_whether_answered(operation));
+        }
     }
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
@@ -341,13 +350,32 @@ impl Resource {
             let ending = replies.ending();
             turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone(), ending));
         }
+        if was_settled {
+            self.runs.heard_otherwise();
+        }
         let void = replies.failed_everywhere(&self.declared.sites);
+        self.see_whether_answered(&reply.operation);
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
                 self.publish_replicant(turn);
             }
         }
+    }
+
+    fn see_whether_answered(&mut self, operation: &OperationId) {
+        let replies = self.replies.get(operation);
+        if !replies.is_some_and(|replies| replies.are_complete(&self.declared.sites)) {
+            self.unanswered.insert(operation.clone());
+        } else if self.unanswered.remove(operation) && self.unanswered.is_empty() {
+            // An empty set keeps the room it once took.
+            self.unanswered = BTreeSet::new();
+        }
+    }
+
+    /// Whether every site knows everything, and has said what became of it there.
+    pub(super) fn is_done_everywhere(&self) -> bool {
+        self.unanswered.is_empty() && self.peers.values().all(|it| it.knows.covers(&self.knows))
     }
 
     fn void_changed(&mut self, operation: &OperationId, void: bool) {
@@ -424,6 +452,7 @@ impl Resource {
         self.entries.retain(|_, held| !held.is_empty());
         self.replies.retain(|id, _| !upto.includes(&id.0));
         self.own.forget(upto);
+        self.unanswered.retain(|id| !upto.includes(&id.0));
         self.files.forget(upto);
         self.resolution.prune(upto);
         forgotten

@@ -155,9 +155,14 @@ impl Runs {
     }
 
     /// The log was read back: what was said before the stop need not be said again.
-    pub(super) fn recovered(&mut self) {
+    pub(super) fn recovered(&mut self, had_converged: bool) {
         self.list_rearranged();
-        self.said_converged = true;
+        self.said_converged = had_converged;
+    }
+
+    /// A site said something else than before, for example of what was in doubt there.
+    pub(super) fn heard_otherwise(&mut self) {
+        self.said_converged = false;
     }
 
     pub(super) fn finished(&mut self, step: &Step, ended: Ended) {
@@ -274,7 +279,7 @@ impl Resource {
         if self.runs.said_converged || !self.runs.is_idle() || self.knows.is_empty() {
             return;
         }
-        if self.peers.values().all(|peer| peer.knows.covers(&self.knows)) {
+        if self.is_done_everywhere() {
             self.runs.said_converged = true;
             turn.notify(Notice::Converged(self.id.clone()));
         }

@@ -66,7 +66,8 @@ pub struct ResourceView {
     pub health: Health,
     /// What this site is doing about it.
     pub progress: Progress,
-    /// Whether every site is known to know everything, and this one has run all of it.
+    /// Whether every site is known to know everything and has said what became of it there, and
+    /// this one has run all of it.
     pub converged: bool,
     /// Whether it was ended.
     pub deleted: bool,
@@ -93,7 +94,8 @@ pub struct ResourceSummary {
     pub health: Health,
     /// What this site is doing about it.
     pub progress: Progress,
-    /// Whether every site is known to know everything, and this one has run all of it.
+    /// Whether every site is known to know everything and has said what became of it there, and
+    /// this one has run all of it.
     pub converged: bool,
     /// Whether it was ended.
     pub deleted: bool,
@@ -294,8 +296,7 @@ fn progress(resource: &Resource) -> Progress {
 }
 
 fn converged(resource: &Resource) -> bool {
-    let in_step = |peer: &super::peer::Peer| peer.knows.covers(&resource.knows);
-    resource.runs.is_idle() && resource.peers.values().all(in_step)
+    resource.runs.is_idle() && resource.is_done_everywhere()
 }
 
 fn operation_view(resource: &Resource, operation: &Arc<Operation>) -> OperationView {

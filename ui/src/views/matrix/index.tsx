@@ -14,7 +14,7 @@ import './matrix.css';
 import { outcomeOf, sentenceOf } from './outcome';
 import { Outcomes } from './outcomes';
 import { Rules } from './rules';
-import { packed } from './share';
+import { packedSoon } from './share';
 import { type Start, startOf, textOf } from './start';
 import { Story } from './story';
 import { useTrial } from './trial';
@@ -79,14 +79,12 @@ function useText(start: Start) {
 
     useEffect(() => {
         if (edited === null) return;
-        const timer = setTimeout(async () => {
-            const config = await packed(edited);
+        return packedSoon(edited, (config) => {
             const query: Texts = config === null ? {} : { config };
             written.current = JSON.stringify(startOf(query));
             setShared(config !== null);
             go({ name: 'matrix', query }, { replace: true });
-        }, 400);
-        return () => clearTimeout(timer);
+        });
     }, [edited]);
 
     const edit = (next: string) => {

@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
-import { packed, unpacked } from './share';
+import { afterEach, expect, it, vi } from 'vitest';
+import { packed, packedSoon, unpacked } from './share';
+
+afterEach(() => vi.useRealTimers());
 
 it('a config comes out as it went in', async () => {
     const config = '{"ResolutionMatrix": [{"Before": "é", "After": "b", "Result": "ordered"}]}';
@@ -18,4 +20,21 @@ it('what does not fit into an address is left out of it', async () => {
 it('a damaged address says nothing', async () => {
     expect(await unpacked('%%%')).toBeNull();
     expect(await unpacked('abcd')).toBeNull();
+});
+
+it('an address is written once the text rests', async () => {
+    const written = await new Promise((use) => packedSoon('{}', use));
+    expect(written).toBe(await packed('{}'));
+});
+
+it('whoever has left while it was being packed is not brought back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const use = vi.fn();
+    const leave = packedSoon('{}', use);
+    vi.runAllTimers();
+    leave();
+    // What began before is over when the same work that began after it is.
+    await packed('{}');
+    await packed('{}');
+    expect(use).not.toHaveBeenCalled();
 });

@@ -14,6 +14,24 @@ export async function packed(config: string): Promise<string | null> {
     return text.length > LONGEST ? null : text;
 }
 
+const WRITTEN_AFTER_MS = 400;
+
+/**
+ * Hands over what an address can say of a config, once nobody has changed it for a moment. Who stops
+ * that hears nothing any more, also while it is being packed: they may be on another page by then.
+ */
+export function packedSoon(config: string, use: (text: string | null) => void): () => void {
+    let stopped = false;
+    const timer = setTimeout(async () => {
+        const text = await packed(config);
+        if (!stopped) use(text);
+    }, WRITTEN_AFTER_MS);
+    return () => {
+        stopped = true;
+        clearTimeout(timer);
+    };
+}
+
 /** What such an address says, or null if it was damaged on its way. */
 export async function unpacked(text: string): Promise<string | null> {
     try {
