@@ -248,17 +248,18 @@ impl Peers {
             error => broke(error),
         })?;
         let repeats = head.method.is_safe() && body.is_end_stream();
-        let said = say(&link, &bytes, body).await;
-        // After a short cut that nobody noticed, a link gives way to a newer one, and what was said
-        // by it is lost.
-        let newer = heard().filter(|newer| !Arc::ptr_eq(newer, &link));
-        let said = match (said, newer) {
-            (Err(Unsaid::Nothing(body)), Some(newer)) => say(&newer, &bytes, body).await,
-            (Err(Unsaid::Unknown(_)), Some(newer)) if repeats => {
-                say(&newer, &bytes, Body::empty()).await
-            }
-            (said, _) => said,
-        };
+        let mut said = say(&link, &bytes, body).await;
+        if let Err(unsaid) = said {
+            // After a short cut that nobody noticed, a link gives way to a newer one, and what was
+            // said by it is lost.
+            said = match (unsaid, heard().filter(|newer| !Arc::ptr_eq(newer, &link))) {
+                (Unsaid::Nothing(body), Some(newer)) => say(&newer, &bytes, body).await,
+                (Unsaid::Unknown(_), Some(newer)) if repeats => {
+                    say(&newer, &bytes, Body::empty()).await
+                }
+                (unsaid, _) => Err(unsaid),
+            };
+        }
         let (told, receive) = said.map_err(|unsaid| match unsaid {
             Unsaid::Nothing(_) => TunnelError::NoLink(to.clone()),
             Unsaid::Unknown(source) => broke(source),
