@@ -286,29 +286,7 @@ async fn who_asks_whether_to_go_on_is_told_to() {
 
 /// A service that says exactly this to the first request of each connection, and closes it.
 async fn saying(words: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            tokio::spawn(async move {
-                let mut heard = Vec::new();
-                while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
-                    let mut piece = [0; 4096];
-                    match stream.read(&mut piece).await {
-                        Ok(0) | Err(_) => return,
-                        Ok(read) => heard.extend_from_slice(&piece[..read]),
-                    }
-                }
-                let _gone = stream.write_all(words).await;
-                let _gone = stream.shutdown().await;
-                // Closed while something is unread, a connection may take the answer along.
-                let mut rest = [0; 4096];
-                while matches!(stream.read(&mut rest).await, Ok(read) if read > 0) {}
-            });
-        }
-    });
-    address
+    stage::service(move |_| words.to_vec()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

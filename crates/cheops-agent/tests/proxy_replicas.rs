@@ -479,37 +479,19 @@ async fn json_that_does_not_end_reaches_who_waits_for_it() {
 /// A service that answers what is made with its own id, and anything else by going over to another
 /// protocol, in which it says what it was asked for.
 async fn going_over() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            tokio::spawn(async move {
-                let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
-                while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
-                    match stream.read(&mut piece).await {
-                        Ok(0) | Err(_) => return,
-                        Ok(read) => heard.extend_from_slice(&piece[..read]),
-                    }
-                }
-                let heard = String::from_utf8_lossy(&heard).into_owned();
-                let line = heard.lines().next().unwrap_or_default();
-                let answer = match line.starts_with("POST") {
-                    true => "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n\
-                             Content-Length: 9\r\nConnection: close\r\n\r\n{\"id\": 7}"
-                        .to_owned(),
-                    false => format!(
-                        "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n\
-                         {line}"
-                    ),
-                };
-                let _gone = stream.write_all(answer.as_bytes()).await;
-                let _gone = stream.shutdown().await;
-                while matches!(stream.read(&mut piece).await, Ok(read) if read > 0) {}
-            });
-        }
-    });
-    address
+    let answer = |head: &str| {
+        let line = head.lines().next().unwrap_or_default();
+        let answer = match line.starts_with("POST") {
+            true => "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n\
+                     Content-Length: 9\r\nConnection: close\r\n\r\n{\"id\": 7}"
+                .to_owned(),
+            false => format!(
+                "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n{line}"
+            ),
+        };
+        answer.into_bytes()
+    };
+    stage::service(answer).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,15 +4,48 @@
 use std::fmt::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cheops_agent::config::AgentConfig;
 use cheops_agent::{Agent, mesh};
 use cheops_api::{Action, Client, ShellAction, Submit, SubmitEvent, Upload, Wait};
 use cheops_core::model::SiteId;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A service that answers the first request of each connection by exactly these bytes, which may
+/// depend on its head, and closes it.
+pub(crate) async fn service(
+    answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let answer = Arc::new(answer);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let answer = answer.clone();
+            tokio::spawn(async move {
+                let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+                while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
+                    match stream.read(&mut piece).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(read) => heard.extend_from_slice(&piece[..read]),
+                    }
+                }
+                let _gone = stream.write_all(&answer(&String::from_utf8_lossy(&heard))).await;
+                let _gone = stream.shutdown().await;
+                // Closed while something is unread, a connection may take the answer along.
+                while matches!(stream.read(&mut piece).await, Ok(read) if read > 0) {}
+            });
+        }
+    });
+    address
+}
 
 /// Agents that know each other.
 pub(crate) struct Stage {
