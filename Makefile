@@ -169,15 +169,16 @@ bench-core: ## how fast the core and the simulator are
 	$(CARGO) bench --locked -p cheops-core
 	$(CARGO) bench --locked -p cheops-sim
 
-# Without a terminal there is nobody to paste commands: then the sites play a script and end.
+# Built as for tests: it is there in half the time of a release, and fast enough to look at. Without
+# a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
 demo: setup-build ui-if-node ## three sites on this machine with an application, links to cut, commands to paste
 	$(call heading,demo)
-	$(CARGO) build --release --locked -p cheops
+	$(CARGO) build --locked -p cheops
 	@if [ -t 0 ] && [ -t 1 ]; then \
-	  $(BUILT)/release/cheops demo; \
+	  $(BUILT)/debug/cheops demo; \
 	else \
-	  $(BUILT)/release/cheops demo --script; \
+	  $(BUILT)/debug/cheops demo --script; \
 	fi
 
 .PHONY: fmt

@@ -14,16 +14,19 @@ use rustix::fd::OwnedFd;
 /// No answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is asked, how often, and for how long.
+/// What is asked, and what is heard then.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
-    pub(crate) to: SocketAddr,
+pub(crate) struct Question {
     pub(crate) request: &'static [u8],
     /// How every answer ends, and nothing before its end.
     pub(crate) answer_end: &'static [u8],
-    pub(crate) connections: usize,
-    pub(crate) per_second: f64,
-    pub(crate) time: Duration,
+}
+
+/// Connections to one address, which stay open from one time that a rate is kept to the next.
+pub(crate) struct Paced {
+    question: Question,
+    streams: Vec<TcpStream>,
+    answers: Answers,
 }
 
 /// What one connection is at.
@@ -32,25 +35,33 @@ struct Asked {
     heard: Vec<u8>,
 }
 
-impl Pace {
-    /// How long each request took. Blocks the thread.
-    pub(crate) fn keep(&self) -> io::Result<Vec<Duration>> {
+impl Paced {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        connections: usize,
+        question: Question,
+    ) -> io::Result<Self> {
         let open = |_| {
-            let stream = TcpStream::connect(self.to)?;
+            let stream = TcpStream::connect(to)?;
             stream.set_nodelay(true)?;
             stream.set_nonblocking(true)?;
             Ok(stream)
         };
-        let streams: Vec<_> = (0..self.connections).map(open).collect::<io::Result<_>>()?;
-        let answers = Answers::of(&streams)?;
-        let mut heard = Vec::with_capacity(self.connections);
-        let count = (self.per_second * self.time.as_secs_f64()) as usize;
-        let (start, gap) = (Instant::now(), Duration::from_secs_f64(1.0 / self.per_second));
+        let streams: Vec<_> = (0..connections).map(open).collect::<io::Result<_>>()?;
+        Ok(Self { question, answers: Answers::of(&streams)?, streams })
+    }
+
+    /// How long each request took. Blocks the thread.
+    pub(crate) fn keep(&self, per_second: f64, time: Duration) -> io::Result<Vec<Duration>> {
+        let Self { question, streams, answers } = self;
+        let mut heard = Vec::with_capacity(streams.len());
+        let count = (per_second * time.as_secs_f64()) as usize;
+        let (start, gap) = (Instant::now(), Duration::from_secs_f64(1.0 / per_second));
         let due = |n: usize| start + gap.mul_f64(n as f64);
         let mut asked: Vec<_> =
             streams.iter().map(|_| Asked { due: start, heard: Vec::new() }).collect();
         // The one that rested longest is next, so that all are used.
-        let mut free: VecDeque<_> = (0..self.connections).collect();
+        let mut free: VecDeque<_> = (0..streams.len()).collect();
         let (mut sent, mut times) = (0, Vec::with_capacity(count));
         while times.len() < count {
             let now = Instant::now();
@@ -60,14 +71,14 @@ impl Pace {
             while sent < count && due(sent) <= now {
                 let Some(at) = free.pop_front() else { break };
                 asked[at].due = due(sent);
-                (&streams[at]).write_all(self.request)?;
+                (&streams[at]).write_all(question.request)?;
                 sent += 1;
             }
             let can_send = sent < count && !free.is_empty();
             let wait = if can_send { due(sent).saturating_duration_since(now) } else { PATIENCE };
             answers.wait(wait, &mut heard)?;
             for at in heard.drain(..) {
-                if self.hear(&streams[at], &mut asked[at].heard)? {
+                if question.hear(&streams[at], &mut asked[at].heard)? {
                     times.push(asked[at].due.elapsed());
                     free.push_back(at);
                 }
@@ -75,7 +86,9 @@ impl Pace {
         }
         Ok(times)
     }
+}
 
+impl Question {
     /// Reads what is there. Is it all of an answer?
     fn hear(&self, mut stream: &TcpStream, heard: &mut Vec<u8>) -> io::Result<bool> {
         let mut buffer = [0; 4096];
@@ -130,10 +143,9 @@ mod tests {
 
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nend\n";
 
-    fn pace(to: SocketAddr) -> Pace {
-        let time = Duration::from_millis(100);
-        let request = b"GET / HTTP/1.1\r\n\r\n";
-        Pace { to, request, answer_end: b"end\n", connections: 1, per_second: 100.0, time }
+    fn keep(to: SocketAddr) -> io::Result<Vec<Duration>> {
+        let question = Question { request: b"GET / HTTP/1.1\r\n\r\n", answer_end: b"end\n" };
+        Paced::connect(to, 1, question)?.keep(100.0, Duration::from_millis(100))
     }
 
     /// A service of one connection that gives these answers, one to each request.
@@ -152,13 +164,13 @@ mod tests {
 
     #[test]
     fn every_request_that_is_due_is_sent_and_answered() {
-        let times = pace(service(vec![ANSWER; 10])).keep().unwrap();
+        let times = keep(service(vec![ANSWER; 10])).unwrap();
         assert_eq!(times.len(), 10);
     }
 
     #[test]
     fn an_answer_other_than_200_is_an_error() {
         let refused = b"HTTP/1.1 502 Bad Gateway\r\n\r\nend\n";
-        assert!(pace(service(vec![ANSWER, refused])).keep().is_err());
+        assert!(keep(service(vec![ANSWER, refused])).is_err());
     }
 }

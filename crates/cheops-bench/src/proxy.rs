@@ -1,5 +1,6 @@
 //! What an agent costs as a proxy, beside no proxy and beside those that others use.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::{Failure, cannot};
-use crate::paced::Pace;
+use crate::paced::{Paced, Question};
 use crate::process::{cpu_seconds, resident};
 use crate::report::{Section, Table, Target, Verdict, megabytes, number};
 use crate::servers::{BODY, Servers, Tools};
@@ -29,9 +30,11 @@ const WARMING_UP: Duration = Duration::from_secs(1);
 const BLOCKS: u32 = 5;
 /// At half load they are more and shorter, of so many parts of the time: one percent of a block is
 /// little, and a machine that is not there for some milliseconds spoils the block that it meets.
-const PACED_BLOCKS: u32 = 25;
-const PACED_PARTS: u32 = 10;
-/// At half load the first of so many parts of a block is not counted: its connections are new.
+/// They are so short that more than half of them are met by none.
+const PACED_BLOCKS: u32 = 200;
+const PACED_PARTS: u32 = 80;
+/// At half load the first of so many parts of a block is not counted: the one that had its turn
+/// before is still in the processors' memory.
 const COUNTED_AFTER: usize = 10;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -171,8 +174,15 @@ impl Run {
 #[derive(Serialize)]
 struct HalfLoad {
     per_second: f64,
-    /// Of each block.
-    spreads: Vec<(Way, Spread)>,
+    ways: Vec<PacedWay>,
+}
+
+#[derive(Serialize)]
+struct PacedWay {
+    way: Way,
+    blocks: Vec<Spread>,
+    /// Of all requests of all blocks, with whatever the machine did meanwhile.
+    whole: Spread,
 }
 
 impl Proxy {
@@ -183,16 +193,18 @@ impl Proxy {
     }
 }
 
-impl HalfLoad {
-    fn middle(&self, of: Way, figure: fn(&Spread) -> f64) -> f64 {
-        let of_way = self.spreads.iter().filter(|(way, _)| *way == of);
-        median(of_way.map(|(_, spread)| figure(spread)).collect())
+impl PacedWay {
+    fn middle(&self, figure: fn(&Spread) -> f64) -> f64 {
+        median(self.blocks.iter().map(figure).collect())
     }
+}
 
-    /// What the agent adds to the direct way.
-    fn added_p99_ms(&self) -> f64 {
-        let p99 = |way| self.middle(way, |spread| spread.p99_ms);
-        p99(Way::NoScope) - p99(Way::Direct)
+impl HalfLoad {
+    /// What this way adds to the direct one.
+    fn added_p99_ms(&self, way: Way) -> f64 {
+        let of = |way| self.ways.iter().find(|paced| paced.way == way);
+        let p99 = |way| of(way).map_or(0.0, |paced| paced.middle(|spread| spread.p99_ms));
+        p99(way) - p99(Way::Direct)
     }
 }
 
@@ -278,24 +290,33 @@ async fn run(
 }
 
 async fn half_load(scene: &Scene, per_second: f64, time: Duration) -> Result<HalfLoad, Failure> {
-    let mut spreads = Vec::new();
+    let addresses = Way::PACED.map(|way| (way, scene.address(way)));
+    let ways = tokio::task::spawn_blocking(move || paced(addresses, per_second, time)).await;
+    let ways = ways.map_err(cannot("wait for a client"))?;
+    Ok(HalfLoad { per_second, ways: ways.map_err(cannot("keep up half of the load"))? })
+}
+
+/// Blocks the thread.
+fn paced(
+    ways: [(Way, SocketAddr); 3],
+    per_second: f64,
+    time: Duration,
+) -> io::Result<Vec<PacedWay>> {
+    let question = Question { request: REQUEST, answer_end: BODY.as_bytes() };
+    let connect = |(way, to)| Ok((way, Paced::connect(to, SOME, question)?, Vec::new()));
+    let mut ways: Vec<_> = ways.into_iter().map(connect).collect::<io::Result<_>>()?;
     for _ in 0..PACED_BLOCKS {
-        for way in Way::PACED {
-            let pace = Pace {
-                to: scene.address(way),
-                request: REQUEST,
-                answer_end: BODY.as_bytes(),
-                connections: SOME,
-                per_second,
-                time: time / PACED_PARTS,
-            };
-            let kept = tokio::task::spawn_blocking(move || pace.keep()).await;
-            let kept = kept.map_err(cannot("wait for a client"))?;
-            let mut kept = kept.map_err(cannot("keep up half of the load"))?;
-            spreads.push((way, Spread::of(kept.split_off(kept.len() / COUNTED_AFTER))));
+        for (_, paced, blocks) in &mut ways {
+            let mut block = paced.keep(per_second, time / PACED_PARTS)?;
+            blocks.push(block.split_off(block.len() / COUNTED_AFTER));
         }
     }
-    Ok(HalfLoad { per_second, spreads })
+    let spread = |(way, _, blocks): (_, _, Vec<Vec<Duration>>)| PacedWay {
+        way,
+        whole: Spread::of(blocks.concat()),
+        blocks: blocks.into_iter().map(Spread::of).collect(),
+    };
+    Ok(ways.into_iter().map(spread).collect())
 }
 
 fn section(proxy: &Proxy) -> Result<Section, Failure> {
@@ -317,17 +338,17 @@ fn section(proxy: &Proxy) -> Result<Section, Failure> {
             run.per_cpu_second.map(number).unwrap_or_default(),
         ]);
     }
-    let mut half = Table::new(&["half load, ms", "p50", "p95", "p99", "p99 added"]);
-    let load = &proxy.half_load;
-    for way in Way::PACED {
-        let p99 = load.middle(way, |spread| spread.p99_ms);
+    let mut half =
+        Table::new(&["half load, ms", "p50", "p95", "p99", "p99 added", "p99 of all blocks"]);
+    for paced in &proxy.half_load.ways {
         let figures = [
-            load.middle(way, |spread| spread.p50_ms),
-            load.middle(way, |spread| spread.p95_ms),
-            p99,
-            p99 - load.middle(Way::Direct, |spread| spread.p99_ms),
+            paced.middle(|spread| spread.p50_ms),
+            paced.middle(|spread| spread.p95_ms),
+            paced.middle(|spread| spread.p99_ms),
+            proxy.half_load.added_p99_ms(paced.way),
+            paced.whole.p99_ms,
         ];
-        let words = way.words().to_owned();
+        let words = paced.way.words().to_owned();
         half.row(std::iter::once(words).chain(figures.map(number)).collect());
     }
     Ok(Section {
@@ -359,7 +380,7 @@ fn targets(proxy: &Proxy) -> Vec<Target> {
     let plain = proxy.per_cpu_second(Way::NoScope);
     let of_haproxy = plain / proxy.per_cpu_second(Way::Haproxy);
     let scope_cost = plain / proxy.per_cpu_second(Way::LocalScope) - 1.0;
-    let added = proxy.half_load.added_p99_ms();
+    let added = proxy.half_load.added_p99_ms(Way::NoScope);
     vec![
         Target {
             of: "proxy: requests per CPU s, 32 connections",

@@ -23,6 +23,10 @@ use clap::Parser;
 use crate::cli::Cli;
 use crate::output::Output;
 
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut output = Output::standard(cli.output);
