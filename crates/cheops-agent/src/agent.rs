@@ -19,12 +19,14 @@ use tokio::task::JoinHandle;
 use crate::config::{AgentConfig, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Driver, Hands};
-use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
+use crate::exec::{
+    ClientError, ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers,
+};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Peers, PeersError};
-use crate::proxy::{Listening, Means, Proxies, Remembered, Threads};
+use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::telemetry;
 
@@ -69,8 +71,8 @@ pub enum StartError {
         source: io::Error,
     },
     /// Services cannot be reached.
-    #[error("requests to services cannot be passed on: {0}")]
-    Proxy(String),
+    #[error("requests to services cannot be passed on")]
+    Proxy(#[from] ProxyError),
     /// Nobody can be told what happens.
     #[error("hooks cannot be run")]
     Hooks(#[from] HooksError),
@@ -107,6 +109,12 @@ impl StartError {
             Self::Service { .. } => Some(
                 "does the service itself listen there? `listen` in `[[services]]` is where the \
                  proxy is, `upstream` where the service is"
+                    .into(),
+            ),
+            Self::Proxy(ProxyError::Client(ClientError::Roots(_)))
+            | Self::Exec(ExecError::Client(ClientError::Roots(_))) => Some(
+                "services with an `https` upstream are trusted by the system's certificates; on \
+                 Debian the package `ca-certificates` brings them"
                     .into(),
             ),
             Self::Exec(_) | Self::Hooks(_) | Self::Proxy(_) | Self::System { .. } => None,
@@ -195,8 +203,7 @@ impl Agent {
             replicas,
             memory,
         };
-        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)
-            .map_err(StartError::Proxy)?;
+        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)?;
         let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;

@@ -26,3 +26,4 @@ pub mod hooks;
 
 pub use agent::{Agent, StartError};
 pub use peers::PeersError;
+pub use proxy::ProxyError;

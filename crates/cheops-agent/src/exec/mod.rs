@@ -48,6 +48,7 @@ pub use self::processes::end_leftovers;
 pub use self::settings::{ExecError, ExecSettings};
 pub(crate) use self::settings::{Requests, Rules};
 pub use self::token::RunToken;
+pub use self::web::ClientError;
 
 use self::ask::Ask;
 use self::failures::Failures;

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use super::capture::Capture;
 use super::content::{Content, pieces};
 use super::settings::Requests;
-use super::web::{self, Roots};
+use super::web::{self, ClientError, Roots};
 use crate::proxy;
 use crate::replicas::{Naming, Towards, is_json};
 
@@ -92,7 +92,7 @@ impl Services {
         upstreams: BTreeMap<String, Uri>,
         requests: Requests,
         output_limit: usize,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ClientError> {
         let secure = upstreams.values().any(|uri| uri.scheme_str() == Some("https"));
         let roots = if secure { Roots::Native } else { Roots::None };
         Ok(Self { upstreams, requests, client: web::client(roots)?, output_limit })

@@ -12,6 +12,7 @@ use http::{HeaderMap, Uri};
 
 use super::files;
 use super::token::RunToken;
+use super::web::ClientError;
 use crate::replicas::{Naming, Replicas};
 
 /// How commands and requests are run at this site.
@@ -107,8 +108,8 @@ pub enum ExecError {
     #[error("the process that ends commands when the agent is killed cannot be started")]
     Keeper(#[source] io::Error),
     /// Services cannot be reached.
-    #[error("the client for services cannot be made: {0}")]
-    Client(String),
+    #[error("services cannot be asked")]
+    Client(#[source] ClientError),
 }
 
 /// What commands inherit of the agent's environment: all but what is meant for the agent, which

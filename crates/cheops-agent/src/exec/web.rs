@@ -1,6 +1,7 @@
 //! The HTTP client that requests to services and web hooks share: kept connections, no proxy from
 //! the environment, no redirects followed.
 
+use std::io;
 use std::time::Duration;
 
 use http_body::Body;
@@ -24,11 +25,22 @@ pub(crate) enum Roots {
     Native,
 }
 
+/// Why no server can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody could be trusted.
+    #[error("the system's certificates cannot be read")]
+    Roots(#[source] io::Error),
+    /// The library for TLS has not what it needs.
+    #[error("TLS cannot be used")]
+    Tls(#[source] rustls::Error),
+}
+
 /// What connects to servers.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// A client with a pool of its own.
-pub(crate) fn client<B>(roots: Roots) -> Result<Client<Connector, B>, String>
+pub(crate) fn client<B>(roots: Roots) -> Result<Client<Connector, B>, ClientError>
 where
     B: Body + Send,
     B::Data: Send,
@@ -42,7 +54,7 @@ where
 }
 
 /// What connects to servers whose certificates are trusted by these.
-pub(crate) fn connector(roots: Roots) -> Result<Connector, String> {
+pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -50,13 +62,13 @@ pub(crate) fn connector(roots: Roots) -> Result<Connector, String> {
     let provider = rustls::crypto::ring::default_provider();
     let builder = HttpsConnectorBuilder::new();
     let builder = match roots {
-        Roots::Native => builder
-            .with_provider_and_native_roots(provider)
-            .map_err(|error| format!("the system's certificates cannot be read: {error}"))?,
+        Roots::Native => {
+            builder.with_provider_and_native_roots(provider).map_err(ClientError::Roots)?
+        }
         Roots::None => {
             let config = rustls::ClientConfig::builder_with_provider(provider.into())
                 .with_safe_default_protocol_versions()
-                .map_err(|error| error.to_string())?
+                .map_err(ClientError::Tls)?
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
             builder.with_tls_config(config)

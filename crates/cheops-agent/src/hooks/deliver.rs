@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 
 use super::message::{body, delivery, signature};
 use super::{Action, Fact, HookSettings};
-use crate::exec::Executor;
 use crate::exec::web::{self, Roots};
+use crate::exec::{ClientError, Executor};
 
 const EVENT: HeaderName = HeaderName::from_static("x-cheops-event");
 const DELIVERY: HeaderName = HeaderName::from_static("x-cheops-delivery");
@@ -33,13 +33,13 @@ pub(super) struct Outlets {
     executor: Executor,
     plain: WebClient,
     /// Made when it is first needed: the system's certificates take time and memory.
-    secure: OnceLock<Result<WebClient, String>>,
+    secure: OnceLock<Result<WebClient, ClientError>>,
     /// Processes are dear, and how many requests there are at once is bounded by who asks.
     room_for_commands: Semaphore,
 }
 
 impl Outlets {
-    pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, String> {
+    pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, ClientError> {
         let plain = web::client(Roots::None)?;
         let room_for_commands = Semaphore::new(at_once.max(1));
         Ok(Self { executor, plain, secure: OnceLock::new(), room_for_commands })
@@ -149,7 +149,7 @@ impl Outlets {
 
     fn secure(&self) -> Result<&WebClient, String> {
         let client = self.secure.get_or_init(|| web::client(Roots::Native));
-        client.as_ref().map_err(Clone::clone)
+        client.as_ref().map_err(|error| web::causes(error))
     }
 }
 

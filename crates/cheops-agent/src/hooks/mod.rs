@@ -29,7 +29,7 @@ use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, Si
 use self::deliver::Outlets;
 pub(crate) use self::follow::Follower;
 use crate::config::{Secret, SiteHook};
-use crate::exec::Executor;
+use crate::exec::{ClientError, Executor};
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
@@ -180,5 +180,5 @@ impl Hooks {
 
 /// Why hooks cannot be run.
 #[derive(Debug, thiserror::Error)]
-#[error("the client for web hooks cannot be made: {0}")]
-pub struct HooksError(String);
+#[error("web hooks cannot be told")]
+pub struct HooksError(#[source] ClientError);

@@ -16,11 +16,12 @@ use super::pool::{Answered, Pool, Unanswered};
 use super::refusal::Refused;
 use super::{Asked, Failed, upgrade};
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
+use crate::exec::ClientError;
 use crate::exec::web::{self, Connector, Roots};
 use crate::replicas::Naming;
 
 /// For all services of the site.
-pub(super) fn connector(services: &[ServiceConfig]) -> Result<Connector, String> {
+pub(super) fn connector(services: &[ServiceConfig]) -> Result<Connector, ClientError> {
     let secure = services.iter().any(|service| service.upstream.scheme_str() == Some("https"));
     web::connector(if secure { Roots::Native } else { Roots::None })
 }

@@ -59,6 +59,7 @@ use self::memory::{Memory, Name};
 use self::refusal::Refused;
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
+use crate::exec::ClientError;
 use crate::peers::Peers;
 use crate::replicas::Replicas;
 
@@ -123,6 +124,17 @@ struct Asked {
     among: Option<BTreeSet<SiteId>>,
 }
 
+/// Why there are no proxies.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// No scope could mean this site.
+    #[error("`{0}` cannot be named in a scope")]
+    Unnameable(SiteId),
+    /// Services cannot be asked.
+    #[error("services cannot be asked")]
+    Client(#[from] ClientError),
+}
+
 /// Why an attempt came to nothing.
 struct Failed {
     fate: Fate,
@@ -136,11 +148,11 @@ impl Proxies {
         services: &[ServiceConfig],
         config: &ProxyConfig,
         means: Means,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ProxyError> {
         let Means { peers, driver, blobs, replicas, memory } = means;
         let names = services.iter().map(|service| service.name.clone()).collect();
         let atlas = Atlas::new(me, names, peers.clone())
-            .ok_or_else(|| format!("`{me}` cannot be named in a scope"))?;
+            .ok_or_else(|| ProxyError::Unnameable(me.clone()))?;
         let connector = here::connector(services)?;
         let service = |service: &ServiceConfig| {
             let name = service.name.to_string();

@@ -120,3 +120,24 @@ fn an_agent_with_the_identity_of_another_site_does_not_start() {
     assert!(said.contains("is the identity of site `lyon`, and this is site `paris`"), "{said}");
     assert!(said.contains("cheops mesh issue paris"), "{said}");
 }
+
+#[test]
+fn an_agent_that_cannot_trust_any_secure_service_says_what_is_missing() {
+    let folder = Folder::new();
+    let config = r#"
+        site = "paris"
+        [api]
+        listen = "127.0.0.1:0"
+        [[services]]
+        name = "image"
+        listen = "127.0.0.1:0"
+        upstream = "https://127.0.0.1:9292""#;
+    std::fs::write(folder.0.path().join("paris.toml"), config).unwrap();
+    let mut agent = command(&["agent", "--config", "paris.toml", "--with-parent"]);
+    agent.env("SSL_CERT_FILE", "none.pem").env("SSL_CERT_DIR", "none");
+    let ran = agent.current_dir(folder.0.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert!(said.contains("the system's certificates cannot be read"), "{said}");
+    assert!(said.contains("`ca-certificates`"), "{said}");
+}
