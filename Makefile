@@ -169,7 +169,7 @@ bench-core: ## how fast the core and the simulator are
 	$(CARGO) bench --locked -p cheops-core
 	$(CARGO) bench --locked -p cheops-sim
 
-# Built as for tests: it is there in half the time of a release, and fast enough to look at. Without
+# Built as for tests: it is there sooner than a release, and fast enough to look at. Without
 # a terminal there is nobody to paste commands: then the sites play a script and end.
 .PHONY: demo
 demo: setup-build ui-if-node ## three sites on this machine with an application, links to cut, commands to paste
