@@ -30,7 +30,7 @@ const WARMING_UP: Duration = Duration::from_secs(1);
 const BLOCKS: u32 = 5;
 /// At half load they are more and shorter, of so many parts of the time: one percent of a block is
 /// little, and a machine that is not there for some milliseconds spoils the block that it meets.
-/// They are so short that more than half of them are met by none.
+/// The shorter they are, the fewer are met; what all of them come to is told as well.
 const PACED_BLOCKS: u32 = 200;
 const PACED_PARTS: u32 = 80;
 /// At half load the first of so many parts of a block is not counted: the one that had its turn

@@ -13,7 +13,17 @@ impl Folder {
 
     /// Runs it in the folder; what it printed, and its exit code.
     fn run(&self, arguments: &[&str]) -> (String, Option<i32>) {
-        let ran = command(arguments).current_dir(self.0.path()).output().unwrap();
+        self.run_with(arguments, [])
+    }
+
+    /// The same, in another environment.
+    fn run_with<const N: usize>(
+        &self,
+        arguments: &[&str],
+        environment: [(&str, &str); N],
+    ) -> (String, Option<i32>) {
+        let mut command = command(arguments);
+        let ran = command.envs(environment).current_dir(self.0.path()).output().unwrap();
         let (out, err) = (ran.stdout, ran.stderr);
         let printed = String::from_utf8_lossy(&out).into_owned() + &String::from_utf8_lossy(&err);
         (printed, ran.status.code())
@@ -133,11 +143,10 @@ fn an_agent_that_cannot_trust_any_secure_service_says_what_is_missing() {
         listen = "127.0.0.1:0"
         upstream = "https://127.0.0.1:9292""#;
     std::fs::write(folder.0.path().join("paris.toml"), config).unwrap();
-    let mut agent = command(&["agent", "--config", "paris.toml", "--with-parent"]);
-    agent.env("SSL_CERT_FILE", "none.pem").env("SSL_CERT_DIR", "none");
-    let ran = agent.current_dir(folder.0.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(2), "{said}");
+    let untrusting = [("SSL_CERT_FILE", "none.pem"), ("SSL_CERT_DIR", "none")];
+    let agent = ["agent", "--config", "paris.toml", "--with-parent"];
+    let (said, code) = folder.run_with(&agent, untrusting);
+    assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("the system's certificates cannot be read"), "{said}");
     assert!(said.contains("`ca-certificates`"), "{said}");
 }
