@@ -2,15 +2,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::serve::ListenerExt;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
-use cheops_store::{OpenError, Opened, Options};
+use cheops_store::{Claim, OpenError, Opened, Options};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ use crate::exec::{
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
-use crate::peers::{Door, Peers, PeersError};
+use crate::peers::{Door, Incoming, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::telemetry;
@@ -97,14 +97,15 @@ impl StartError {
                 Some(format!("`cheops mesh issue {site}` makes the right one"))
             }
             Self::Store(error) => error.hint().map(str::to_owned),
-            Self::Api { .. } => {
-                Some("is another agent running? `api.listen` names the address".into())
-            }
-            Self::Peers(PeersError::Listen { .. }) => {
-                Some("is another agent running? `mesh.listen` names the address".into())
+            Self::Api { source, .. } => Some(not_to_be_had(source, "api.listen")),
+            Self::Peers(PeersError::Listen { source, .. }) => {
+                Some(not_to_be_had(source, "mesh.listen"))
             }
             Self::Identity(_) | Self::Peers(PeersError::Identity(_)) => {
                 Some("`cheops mesh issue SITE` makes one, and `mesh.identity` names it".into())
+            }
+            Self::Service { source, .. } if source.kind() == io::ErrorKind::AddrNotAvailable => {
+                Some(not_to_be_had(source, "listen"))
             }
             Self::Service { .. } => Some(
                 "does the service itself listen there? `listen` in `[[services]]` is where the \
@@ -119,6 +120,19 @@ impl StartError {
             ),
             Self::Exec(_) | Self::Hooks(_) | Self::Proxy(_) | Self::System { .. } => None,
         }
+    }
+}
+
+/// Why an address cannot be listened on, most likely.
+fn not_to_be_had(error: &io::Error, setting: &str) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            format!("is another agent running? `{setting}` names the address")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            format!("`{setting}` must be an address of this machine; `0.0.0.0` is all of them")
+        }
+        _ => format!("`{setting}` names the address"),
     }
 }
 
@@ -141,6 +155,12 @@ pub struct Agent {
 
 /// What is kept free on the disk for what is already under way.
 const KEEP_FREE: u64 = 32 * 1024 * 1024;
+/// What files of other sites leave free: as much again, so that operations of this site are not
+/// refused because of them.
+const ROOM_BESIDE_FILES: u64 = 2 * KEEP_FREE;
+/// How long a data directory may be in use before another agent must be at work in it.
+const LETTING_GO: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long running commands may take to end when the agent is asked to stop.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -157,27 +177,30 @@ fn random() -> Result<u64, StartError> {
 }
 
 impl Agent {
-    /// Starts one: takes its ports, opens its log, ends what an earlier life left running, and
-    /// goes on where that one stopped.
+    /// Starts one: claims its data directory, takes its ports, opens its log, ends what an earlier
+    /// life left running, and goes on where that one stopped.
     ///
     /// # Errors
     ///
     /// When something it cannot do without is missing; nothing is left running then.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
         let identity = identity(&config)?;
+        let claim = claim(&config.data_dir).await?;
         let ports = Ports::take(&config).await?;
-        let opened = open(&config).await?;
+        let opened = open(claim, &config).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
         let peers = peers(&config, &me, identity.as_ref())?;
         let replicas = replicas(&config);
-        let memory = Remembered::new(config.proxy.remember);
+        let memory = Remembered::new(&config.proxy);
         let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
+        let incoming = Incoming::new(blobs.clone(), config.data_dir.clone(), ROOM_BESIDE_FILES);
         let hands = Hands {
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),
             peers: peers.clone(),
+            incoming: incoming.clone(),
             snapshots: opened.snapshots.clone(),
             replicas: replicas.clone(),
         };
@@ -190,6 +213,7 @@ impl Agent {
             peers: peers.clone(),
             executor: executor.clone(),
             blobs: blobs.clone(),
+            incoming: incoming.clone(),
             reader: reader.clone(),
             metrics: telemetry::count(),
             advertise: advertised(&config, mesh_address),
@@ -209,9 +233,8 @@ impl Agent {
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
 
         // From here on nothing can fail, and somebody may be listening.
-        let door = Door::default();
-        door.open(router_for_peers(api.clone()), proxies.clone());
-        peers.start(&driver, &blobs, &door);
+        let door = Door::new(router_for_peers(api.clone()), proxies.clone());
+        peers.start(&driver, &incoming, &door);
         let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
@@ -337,13 +360,27 @@ fn identity(config: &AgentConfig) -> Result<Option<Identity>, StartError> {
     Err(StartError::WrongIdentity { path, found: identity.site, site })
 }
 
-async fn open(config: &AgentConfig) -> Result<Opened, StartError> {
-    let (dir, site) = (config.data_dir.clone(), config.site.clone());
+/// The data directory, once nothing of an earlier life holds it. An agent that was killed while it
+/// started a command leaves a child with all that the agent had open, ports included, until that
+/// child is its own program: so the claim comes before the ports, and is worth a moment's wait.
+async fn claim(dir: &Path) -> Result<Claim, StartError> {
+    let began = Instant::now();
+    loop {
+        match Claim::on(dir) {
+            Err(OpenError::InUse { .. }) if began.elapsed() < LETTING_GO => {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            claimed => return Ok(claimed?),
+        }
+    }
+}
+
+async fn open(claim: Claim, config: &AgentConfig) -> Result<Opened, StartError> {
+    let site = config.site.clone();
     let options = Options { audit_retention: config.audit.retention, ..Options::default() };
     // Half of it is enough to tell the lives of one site apart, and people read these numbers.
     let life = random()? >> 32;
-    let opened =
-        tokio::task::spawn_blocking(move || cheops_store::open(&dir, &site, || life, options));
+    let opened = tokio::task::spawn_blocking(move || claim.open(&site, || life, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
 }
 
@@ -418,6 +455,7 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
         rules: config.services.iter().map(rules).collect(),
         replicas: replicas.clone(),
         seen: Arc::new(move |headers| memory.see(headers)),
+        answer_limit: config.proxy.answer_limit,
     }
 }
 
@@ -426,6 +464,7 @@ fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
     let scratch = config.data_dir.join("run");
     ExecSettings {
         time_limit: config.shell.time_limit,
+        shows_at_once: config.shell.jobs_at_once,
         output_limit: config.shell.output_limit,
         services: config.services.iter().map(service).collect(),
         shell_dir: config.shell.directory.clone(),
@@ -462,5 +501,55 @@ async fn serve(listener: TcpListener, router: Router, mut stopping: watch::Recei
     let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
     if let Err(error) = served {
         tracing::error!(%error, "the API is not served any more");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_listen_is_told_what_may_be_wrong_with_the_address() {
+        use io::ErrorKind::{AddrInUse, AddrNotAvailable, PermissionDenied};
+        let address = SocketAddr::from(([198, 51, 100, 7], 8078));
+        for (kind, said) in [
+            (AddrInUse, "is another agent running? `mesh.listen` names the address"),
+            (
+                AddrNotAvailable,
+                "`mesh.listen` must be an address of this machine; `0.0.0.0` is all of them",
+            ),
+            (PermissionDenied, "`mesh.listen` names the address"),
+        ] {
+            let error = StartError::Peers(PeersError::Listen { address, source: kind.into() });
+            assert_eq!(error.hint().as_deref(), Some(said));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_agent_waits_for_what_a_killed_one_leaves_for_a_moment() {
+        // Given a child of the earlier life that is not its own
+        // program yet: it holds what that life had open.
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let claim = Claim::on(&data).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let text = format!(
+            "site = \"paris\"\ndata_dir = \"data\"\n[api]\nlisten = \"{}\"\n",
+            port.local_addr().unwrap()
+        );
+        let config = AgentConfig::parse(&text, &dir.path().join("agent.toml"), |_| None).unwrap();
+        // When it lets go after the new life has begun to look,
+        let letting_go = async move { drop((claim, port)) };
+        let (started, ()) = tokio::join!(Agent::start(config), letting_go);
+        // then that one starts.
+        started.unwrap().stop().await;
+    }
+
+    #[tokio::test]
+    async fn an_agent_does_not_wait_for_another_that_is_at_work() {
+        let dir = tempfile::tempdir().unwrap();
+        let _at_work = Claim::on(dir.path()).unwrap();
+        let claimed = claim(dir.path()).await;
+        assert!(matches!(claimed, Err(StartError::Store(OpenError::InUse { .. }))), "{claimed:?}");
     }
 }

@@ -11,6 +11,7 @@
 //! ```
 
 mod agent;
+mod causes;
 mod content;
 mod driver;
 mod http;

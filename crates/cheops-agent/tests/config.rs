@@ -39,6 +39,11 @@ name = "image"
 listen = "127.0.0.1:19292"
 upstream = "http://127.0.0.1:9292/v2"
 
+[proxy]
+answer_limit = "90s"
+remember = "1h"
+correlation_headers = ["X-Correlation-ID"]
+
 [shell]
 time_limit = "5m"
 output_limit = "1MiB"
@@ -90,6 +95,9 @@ fn a_full_file_is_read() {
     assert_eq!(peers, ["10.0.0.2:8078", "site3.example:8078"]);
     assert_eq!(config.services[0].name.as_str(), "image");
     assert_eq!(config.services[0].upstream.to_string(), "http://127.0.0.1:9292/v2");
+    assert_eq!(config.proxy.answer_limit, Duration::from_secs(90));
+    assert_eq!(config.proxy.remember, Duration::from_secs(3_600));
+    assert_eq!(config.proxy.correlation_headers, ["x-correlation-id"]);
     assert_eq!(config.shell.time_limit, Duration::from_secs(300));
     assert_eq!(config.shell.output_limit, 1 << 20);
     assert_eq!(config.shell.jobs_at_once, 8);
@@ -336,7 +344,7 @@ fn what_does_not_fit_together_is_refused() {
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let problems = AgentConfig::load(Path::new("/no/such/file.toml"), |_| None).unwrap_err();
+    let problems = AgentConfig::load(Path::new("/no/such/file.toml"), []).unwrap_err();
     expect![[r#"
         the config `/no/such/file.toml` cannot be used:
         /no/such/file.toml: it cannot be read: No such file or directory (os error 2)"#]]
@@ -345,6 +353,44 @@ fn a_file_that_is_not_there_is_named() {
     let file = dir.path().join("agent.toml");
     std::fs::write(&file, "site = \"a\"\n[webhooks]\nsecret_file = \"s\"").unwrap();
     std::fs::write(dir.path().join("s"), "a secret from a file\n").unwrap();
-    let config = AgentConfig::load(&file, |_| None).unwrap();
+    let config = AgentConfig::load(&file, []).unwrap();
     assert_eq!(config.webhooks.secret, Some(Secret::new("a secret from a file").unwrap()));
+}
+
+#[test]
+fn a_variable_that_names_no_setting_is_a_mistake_like_a_key_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    std::fs::write(&file, "site = \"a\"\n").unwrap();
+    let load = |variables: &[(&str, &str)]| {
+        let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        AgentConfig::load(&file, owned.collect::<Vec<_>>())
+            .map_err(|problems| problems.to_string().replace(folder.path().to_str().unwrap(), ""))
+    };
+    let said = load(&[
+        ("CHEOPS_DATADIR", "/tmp"),
+        ("CHEOPS_API_LISTEM", "127.0.0.1:1"),
+        ("CHEOPS_LOG_LEVEL", "inf"),
+    ]);
+    expect![[r"
+        the config `/agent.toml` cannot be used, for 3 reasons:
+        environment variable CHEOPS_API_LISTEM: there is no such setting; did you mean `CHEOPS_API_LISTEN`?
+        environment variable CHEOPS_DATADIR: there is no such setting; did you mean `CHEOPS_DATA_DIR`?
+        environment variable CHEOPS_LOG_LEVEL: `log.level`: `inf` is unknown; did you mean `info`?"]]
+    .assert_eq(&said.unwrap_err());
+
+    // What is empty says nothing, and not everything with that beginning is about the agent.
+    let config = load(&[
+        ("CHEOPS_DATADIR", ""),
+        ("CHEOPS_AGENT", "http://127.0.0.1:8079"),
+        ("CHEOPS_RESOURCE", "x"),
+        ("CHEOPS_E2E_LINKS", "relay"),
+        ("CHEOPS_SERVICE_HOST", "10.0.0.1"),
+        ("CHEOPS_SERVICE_PORT_API", "8079"),
+        ("CHEOPS_PORT", "tcp://10.0.0.1:8079"),
+        ("CHEOPS_PORT_8079_TCP_ADDR", "10.0.0.1"),
+        ("PATH", "/bin"),
+        ("CHEOPS_SITE", "b"),
+    ]);
+    assert_eq!(config.unwrap().site.as_str(), "b");
 }

@@ -4,13 +4,19 @@
 
 mod exec_support;
 
-use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use std::{fs, io};
 
+use cheops_agent::exec::{Content, Saving};
 use cheops_core::engine::Task;
-use cheops_core::model::{Outcome, Output, Payload, ResourceId};
+use cheops_core::model::{BlobId, Outcome, Output, Payload, ResourceId};
 use cheops_core::plan::SnapshotId;
-use exec_support::{Site, gone, is_alive, job, operation, pids, printed, until};
+use cheops_store::BlobError;
+use exec_support::{Folder, Site, gone, is_alive, job, operation, pids, printed, until};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 #[tokio::test]
 async fn an_exit_code_is_data() {
@@ -64,8 +70,11 @@ async fn commands_are_told_what_they_are_about_and_nothing_meant_for_the_agent()
     let undo =
         Task::Undo { operation: operation(Payload::shell("")).id.clone(), command: say.into() };
     assert_eq!(printed(&site.exec.run(&job("thing", undo)).await), "thing here there-1.7 no\n");
-    let outcome =
-        site.exec.show(&ResourceId::new("thing").unwrap(), say, Duration::from_secs(30)).await;
+    let outcome = site
+        .exec
+        .show(&ResourceId::new("thing").unwrap(), say, Duration::from_secs(30))
+        .await
+        .unwrap();
     assert_eq!(printed(&outcome), "thing here no\n");
 }
 
@@ -261,6 +270,108 @@ async fn a_state_is_kept_only_if_it_is_whole() {
     assert!(outcome.text().contains("could not be read"), "{outcome:?}");
 }
 
+/// A store on a disk that may be full, or otherwise of no use.
+struct Disk {
+    folder: Folder,
+    fails: Arc<Mutex<Option<Errno>>>,
+}
+
+impl Disk {
+    fn works(&self, doing: &'static str, path: &Path) -> io::Result<()> {
+        let Some(errno) = *self.fails.lock().unwrap() else { return Ok(()) };
+        let (path, source) = (path.to_owned(), errno.into());
+        Err(io::Error::other(BlobError::Io { doing, path, source }))
+    }
+}
+
+impl Content for Disk {
+    fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
+        self.works("copy to", path)?;
+        self.folder.copy_to(blob, path)
+    }
+
+    fn open(&self, blob: &BlobId) -> io::Result<Box<dyn io::Read + Send>> {
+        self.folder.open(blob)
+    }
+
+    fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>> {
+        self.works("make", &self.folder.0)?;
+        self.folder.save(resource, id)
+    }
+
+    fn saved(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn io::Read + Send>> {
+        self.works("open", &self.folder.0)?;
+        self.folder.saved(resource, id)
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_kept_or_brought_back_says_all_of_why() {
+    let fails = Arc::new(Mutex::new(Some(Errno::NOSPC)));
+    let site = Site::over(|_| {}, |folder| Disk { folder, fails });
+    let id = SnapshotId(1);
+    for task in [
+        Task::Snapshot { id, command: "echo state".to_owned() },
+        Task::Snapshot { id, command: "yes".to_owned() },
+        Task::Restore { id, command: "sleep 1000".to_owned() },
+    ] {
+        let outcome = site.exec.run(&job("thing", task)).await;
+        assert!(!outcome.succeeded(), "{outcome:?}");
+        assert!(outcome.text().contains("No space left on device"), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_operation_waits_for_room_for_its_files_and_then_runs() {
+    let fails = Arc::new(Mutex::new(None));
+    let site = Site::over(|_| {}, |folder| Disk { folder, fails: Arc::clone(&fails) });
+    let files = vec![site.folder.put("h", b"hello")];
+    let operation = operation(Payload::Shell { command: "cat {h}".to_owned(), files });
+    let whole = job("thing", Task::Run(operation.clone()));
+    let part = job("thing", Task::RunPart { operation, command: "cat {h}".to_owned() });
+
+    *fails.lock().unwrap() = Some(Errno::NOSPC);
+    let outcome = site.exec.run(&whole).await;
+    let Outcome::NotYet { reason, in_doubt: false } = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("file `h`") && reason.contains("No space left"), "{reason}");
+    // Nobody tries again what is not a whole operation.
+    let outcome = site.exec.run(&part).await;
+    assert!(matches!(&outcome, Outcome::NotStarted { .. }), "{outcome:?}");
+
+    *fails.lock().unwrap() = Some(Errno::NOTDIR);
+    let outcome = site.exec.run(&whole).await;
+    let Outcome::NotStarted { reason } = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("Not a directory"), "{reason}");
+
+    *fails.lock().unwrap() = None;
+    assert_eq!(printed(&site.exec.run(&whole).await), "hello");
+}
+
+#[tokio::test]
+async fn an_operation_waits_while_no_more_files_can_be_opened() {
+    if std::env::var_os("NEXTEST").is_none() {
+        // Other tests share this process, and its limit.
+        let alone = "an_operation_waits_while_no_more_files_can_be_opened";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = child.args(["--exact", alone]).env("NEXTEST", "1").status().unwrap();
+        return assert!(ended.success());
+    }
+    let site = Site::new();
+    assert_eq!(printed(&site.sh("echo hello").await), "hello\n");
+    let limit = Rlimit { current: Some(128), ..getrlimit(Resource::Nofile) };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let mut open = Vec::new();
+    while let Ok(file) = fs::File::open("/dev/null") {
+        open.push(file);
+    }
+    let outcome = site.sh("echo hello").await;
+    // Before anything is asserted: a failure needs files to be told of.
+    drop(open);
+    let Outcome::NotYet { reason, in_doubt: false } = outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("Too many open files"), "{reason}");
+    assert_eq!(printed(&site.sh("echo hello").await), "hello\n");
+}
+
 #[tokio::test]
 async fn a_stop_ends_what_runs_and_lets_no_outcome_be_recorded() {
     let site = Site::new();
@@ -275,7 +386,7 @@ async fn a_stop_ends_what_runs_and_lets_no_outcome_be_recorded() {
     site.exec.stop().await;
     gone(&pids).await;
     let thing = ResourceId::new("thing").unwrap();
-    let shown = site.exec.show(&thing, "true", Duration::from_secs(1)).await;
+    let shown = site.exec.show(&thing, "true", Duration::from_secs(1)).await.unwrap();
     assert!(matches!(shown, Outcome::NotStarted { .. }));
     assert!(!running.is_finished());
     running.abort();

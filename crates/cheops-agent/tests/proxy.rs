@@ -14,6 +14,7 @@ use axum::extract::{Request, State};
 use axum::response::IntoResponse;
 use axum::routing::{any, post};
 use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -156,8 +157,10 @@ fn image_service(site: &Arc<Site>) -> Router {
     Router::new()
         .route("/v1/name", any(name))
         .route("/v1/headers", any(headers_seen))
-        .route("/v1/echo", post(echo))
+        .route("/v1/echo", any(echo))
         .route("/v1/hang", any(hang))
+        .route("/v1/endless", any(endless))
+        .route("/v1/upload", any(upload))
         .route("/v1/lie", any(lie))
         .route("/v1/boast", any(|| async { [("x-long", "x".repeat(300 * 1024))] }))
         .with_state(site.clone())
@@ -190,17 +193,48 @@ async fn lie(State(site): State<Arc<Site>>) -> Response<Body> {
     (StatusCode::BAD_GATEWAY, [("x-cheops-error", "unreachable")], "lies").into_response()
 }
 
-/// Never answers; notes when whoever asked is gone.
-async fn hang(State(site): State<Arc<Site>>) -> String {
-    struct Gone(Arc<Site>);
-    impl Drop for Gone {
-        fn drop(&mut self) {
-            self.0.left.notify_one();
-        }
+/// Notes when whoever asked is gone.
+struct Gone(Arc<Site>);
+
+impl Gone {
+    fn watch(site: Arc<Site>) -> Self {
+        site.asked.fetch_add(1, Ordering::SeqCst);
+        Self(site)
     }
-    let _gone = Gone(site.clone());
-    site.asked.fetch_add(1, Ordering::SeqCst);
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.left.notify_one();
+    }
+}
+
+/// Never answers.
+async fn hang(State(site): State<Arc<Site>>) -> String {
+    let _gone = Gone::watch(site);
     std::future::pending().await
+}
+
+/// Begins to answer, and never comes to an end.
+async fn endless(State(site): State<Arc<Site>>) -> Body {
+    let gone = Gone::watch(site);
+    let begun = stream::once(async { Ok::<_, std::io::Error>("begun") });
+    let rest = stream::once(async move {
+        let _gone = gone;
+        std::future::pending().await
+    });
+    Body::from_stream(begun.chain(rest))
+}
+
+/// Waits for all of a body.
+async fn upload(State(site): State<Arc<Site>>, request: Request) -> StatusCode {
+    let mut body = request.into_body();
+    let _begun = body.frame().await;
+    let _gone = Gone::watch(site);
+    match body.collect().await {
+        Ok(_) => StatusCode::OK,
+        Err(_) => StatusCode::BAD_REQUEST,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -376,15 +410,105 @@ async fn large_bodies_pass_both_ways_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_takes_its_request_along() {
     let application = Application::of(2, &[]).await;
-    for (scope, site) in [("", 0), ("image: site2", 1)] {
+    let before_the_answer = ("GET /v1/hang", "\r\n", "");
+    let during_the_answer = ("GET /v1/endless", "\r\n", "begun");
+    let during_its_body = ("POST /v1/upload", "Content-Length: 100\r\n\r\nhalf", "");
+    for (line, rest, answer) in [before_the_answer, during_the_answer, during_its_body] {
+        for (scope, site) in [("", 0), ("X-Scope: image: site2\r\n", 1)] {
+            let address = application.stage.proxy_address(0, IMAGE);
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let request = format!("{line} HTTP/1.1\r\nHost: x\r\n{scope}{rest}");
+            client.write_all(request.as_bytes()).await.unwrap();
+            let site = &application.sites[site];
+            until("the service is asked", async || site.asked.load(Ordering::SeqCst) > 0).await;
+            let mut heard = Vec::new();
+            while !String::from_utf8_lossy(&heard).contains(answer) {
+                heard.push(client.read_u8().await.unwrap());
+            }
+            drop(client);
+            let left = tokio::time::timeout(stage::PATIENCE, site.left.notified()).await;
+            assert!(left.is_ok(), "{line} {scope}");
+            site.asked.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Three sites with a service `x` each, at these addresses.
+async fn three(upstreams: [SocketAddr; 3], more: &str) -> Stage {
+    let service = |site: usize| {
+        let upstream = upstreams[site];
+        format!(
+            "{more}[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
+        )
+    };
+    Stage::each(3, service).await
+}
+
+/// One that answers, and counts how often it is asked.
+async fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    let answer = move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+        async { "answered" }
+    };
+    (listen(Router::new().fallback(any(answer))).await, asked)
+}
+
+async fn ask_x(stage: &Stage, method: Method, scope: &str) -> Answer {
+    let uri = format!("http://{}/", stage.proxy_address(0, 0));
+    let request = Request::builder().method(method).uri(uri).header("x-scope", scope);
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    answer(head, Body::empty()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_site_is_asked_when_one_lets_its_time_pass() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (answering, asked) = counting().await;
+    let upstreams = [answering, silent.local_addr().unwrap(), answering];
+    let stage = three(upstreams, "[proxy]\nanswer_limit = \"1s\"\n").await;
+
+    let found = ask_x(&stage, Method::GET, "x: site2 ; site3").await;
+    assert_eq!(found.said(), (200, "answered".to_owned(), "site3"));
+    let found = ask_x(&stage, Method::POST, "x: site2 ; site3").await;
+    let told = (found.status.as_u16(), found.header("x-cheops-error"));
+    assert_eq!(told, (504, "time-limit"), "somebody may have seen it");
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "it was not sent again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn that_nobody_has_seen_a_request_is_not_said_once_somebody_may_have() {
+    let breaks_off = stage::service(|_| Vec::new()).await;
+    let gives_up = listen(
+        Router::new().fallback(any(|| async { (StatusCode::SERVICE_UNAVAILABLE, "closed") })),
+    )
+    .await;
+    let mut stage = three([gives_up, breaks_off, gives_up], "").await;
+    stage.stop(2).await;
+
+    let found = ask_x(&stage, Method::PUT, "x: site2 ; site3").await;
+    let told = (found.status.as_u16(), found.header("x-cheops-error"));
+    assert_eq!((told, found.header("x-cheops-site")), ((502, "broken-off"), "site2"));
+    let found = ask_x(&stage, Method::PUT, "x: site1 ; site3").await;
+    assert_eq!(found.said(), (503, "closed".to_owned(), "site1"));
+    let found = ask_x(&stage, Method::PUT, "x: site3 ; site2").await;
+    assert_eq!(found.header("x-cheops-error"), "broken-off", "the last counts otherwise");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_comes_by_http_2_with_a_method_that_has_none_mostly_arrives() {
+    let application = Application::of(2, &[]).await;
+    for scope in ["image: site1", "image: site2"] {
         let address = application.stage.proxy_address(0, IMAGE);
-        let mut client = TcpStream::connect(address).await.unwrap();
-        let scope = format!("GET /v1/hang HTTP/1.1\r\nHost: x\r\nX-Scope: {scope}\r\n\r\n");
-        client.write_all(scope.replace("X-Scope: \r\n", "").as_bytes()).await.unwrap();
-        let site = &application.sites[site];
-        until("the service is asked", async || site.asked.load(Ordering::SeqCst) > 0).await;
-        drop(client);
-        tokio::time::timeout(stage::PATIENCE, site.left.notified()).await.unwrap();
+        let mut client = Client::builder(TokioExecutor::new());
+        let client: Client<HttpConnector, Body> = client.http2_only(true).build_http();
+        let pieces = ["some ", "body"].map(Ok::<_, std::io::Error>);
+        let request = get("/v1/echo", scope).uri(format!("http://{address}/v1/echo"));
+        let request = request.body(Body::from_stream(stream::iter(pieces))).unwrap();
+        let response = client.request(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body, "some body", "{scope}");
     }
 }
 
@@ -424,55 +548,6 @@ async fn a_service_has_its_time_from_the_end_of_the_request_on() {
     assert!(answer.starts_with("HTTP/1.1 504") && answer.contains("time-limit"), "{answer}");
 }
 
-/// A service that speaks another protocol after the upgrade: everything back in capitals.
-async fn shouting() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            head.push(stream.read_u8().await.unwrap());
-        }
-        let head = String::from_utf8(head).unwrap().to_lowercase();
-        assert!(head.contains("upgrade: shout") && head.contains("connection: upgrade"), "{head}");
-        let answer = "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n";
-        stream.write_all(answer.as_bytes()).await.unwrap();
-        let mut said = [0; 5];
-        stream.read_exact(&mut said).await.unwrap();
-        stream.write_all(&said.to_ascii_uppercase()).await.unwrap();
-    });
-    address
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn client_and_service_may_go_over_to_another_protocol() {
-    // One that says that its request has no body is like any other.
-    for scope in ["", "Content-Length: 0\r\n", "X-Scope: x: site2\r\n"] {
-        let is_here = !scope.starts_with("X-Scope");
-        let upstream = shouting().await;
-        let service = |site: usize| {
-            // Only the last site has one that is there.
-            let upstream = if is_here || site == 1 { upstream.port() } else { 9 };
-            format!(
-                "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\n\
-                 upstream = \"http://127.0.0.1:{upstream}\"\n"
-            )
-        };
-        let stage = Stage::each(if is_here { 1 } else { 2 }, service).await;
-        let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
-        let ask = format!(
-            "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n{scope}\r\nhe\n\no"
-        );
-        client.write_all(ask.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
-        assert!(answer.to_lowercase().contains("upgrade: shout"), "{answer}");
-        assert!(answer.ends_with("\r\n\r\nHE\n\nO"), "{answer}");
-    }
-}
-
 /// A service that answers with the trailer it was sent as a trailer of its own.
 async fn with_trailers(request: Request) -> Response<Body> {
     let body = request.into_body().collect().await.unwrap();
@@ -507,5 +582,6 @@ async fn trailers_travel_within_a_site_and_between_sites() {
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("body"), "{answer}");
         assert!(answer.contains("x-sum-seen: 7"), "{scope}{answer}");
+        assert!(!answer.contains("te: trailers"), "that is for requests: {answer}");
     }
 }

@@ -2,323 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
 
 mod stage;
+mod things;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, put};
-use axum::{Json, Router};
-use futures_util::StreamExt;
-use http::{HeaderMap, Method, StatusCode};
+use axum::extract::Request;
+use http::Method;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use serde_json::{Value, json};
-use stage::{Stage, until};
+use serde_json::json;
+use stage::until;
+use things::{Application, SCOPE, largest_file, listen, serve, service, three};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-/// A service that counts: no two sites have the same id for the same thing.
-#[derive(Default)]
-struct Things {
-    next: Mutex<u64>,
-    kept: Mutex<BTreeMap<String, Value>>,
-    files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Answers that it cannot do anything now.
-    is_busy: AtomicBool,
-}
-
-type Shared = Arc<Things>;
-
-fn service(things: &Shared) -> Router {
-    Router::new()
-        .route("/v1/things", get(list).post(create))
-        .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
-        .route("/v1/things/{id}/file", put(upload).get(download))
-        .route("/v1/things/{id}/parts/{part}", delete(take_off))
-        .route("/v1/things/{id}/events", get(events))
-        .route("/v1/limits/{project}", put(limit))
-        .with_state(things.clone())
-}
-
-fn view(id: &str, thing: &Value) -> Value {
-    let mut shown = thing.clone();
-    shown["id"] = id.parse::<u64>().map_or_else(|_| json!(id), |id| json!(id));
-    shown["self"] = json!(format!("/v1/things/{id}"));
-    shown
-}
-
-async fn list(State(things): State<Shared>) -> Json<Value> {
-    let kept = things.kept.lock().unwrap();
-    let all: Vec<_> = kept.iter().map(|(id, thing)| view(id, thing)).collect();
-    Json(json!({ "things": all }))
-}
-
-async fn create(State(things): State<Shared>, Json(mut body): Json<Value>) -> Response {
-    if !body["name"].is_string() {
-        return (StatusCode::BAD_REQUEST, Json(json!({"error": "no name"}))).into_response();
-    }
-    let chosen = body["id"].as_str().map(str::to_owned);
-    let id = chosen.unwrap_or_else(|| {
-        let mut next = things.next.lock().unwrap();
-        *next += 1;
-        next.to_string()
-    });
-    body.as_object_mut().unwrap().remove("id");
-    if things.kept.lock().unwrap().insert(id.clone(), body.clone()).is_some() {
-        return StatusCode::CONFLICT.into_response();
-    }
-    let location = [("location", format!("/v1/things/{id}"))];
-    (StatusCode::CREATED, location, Json(view(&id, &body))).into_response()
-}
-
-async fn show(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    match things.kept.lock().unwrap().get(&id) {
-        Some(thing) => Json(view(&id, thing)).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-/// Refuses a body that speaks of another thing, as careful services do.
-async fn replace(
-    State(things): State<Shared>,
-    Path(id): Path<String>,
-    Json(mut body): Json<Value>,
-) -> Response {
-    let said = body.as_object_mut().unwrap().remove("id");
-    if said.is_some_and(|said| said != json!(id)) {
-        return StatusCode::UNPROCESSABLE_ENTITY.into_response();
-    }
-    match things.kept.lock().unwrap().get_mut(&id) {
-        Some(thing) => *thing = body,
-        None => return StatusCode::NOT_FOUND.into_response(),
-    }
-    show(State(things), Path(id)).await
-}
-
-async fn change(
-    State(things): State<Shared>,
-    Path(id): Path<String>,
-    Json(patch): Json<Value>,
-) -> Response {
-    if things.is_busy.load(Ordering::SeqCst) {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    }
-    match things.kept.lock().unwrap().get_mut(&id) {
-        Some(thing) => {
-            for (key, value) in patch.as_object().unwrap() {
-                thing[key] = value.clone();
-            }
-        }
-        None => return StatusCode::NOT_FOUND.into_response(),
-    }
-    show(State(things), Path(id)).await
-}
-
-async fn remove(State(things): State<Shared>, Path(id): Path<String>) -> StatusCode {
-    match things.kept.lock().unwrap().remove(&id) {
-        Some(_) => StatusCode::NO_CONTENT,
-        None => StatusCode::NOT_FOUND,
-    }
-}
-
-async fn upload(
-    State(things): State<Shared>,
-    Path(id): Path<String>,
-    request: Request,
-) -> StatusCode {
-    if !things.kept.lock().unwrap().contains_key(&id) {
-        return StatusCode::NOT_FOUND;
-    }
-    let bytes = request.into_body().collect().await.unwrap().to_bytes();
-    things.files.lock().unwrap().insert(id, bytes.to_vec());
-    StatusCode::NO_CONTENT
-}
-
-async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    match things.files.lock().unwrap().get(&id) {
-        Some(bytes) => bytes.clone().into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-    }
-}
-
-/// Parts of things are not kept: only that one was taken off.
-async fn take_off(
-    State(things): State<Shared>,
-    Path((id, _part)): Path<(String, String)>,
-) -> StatusCode {
-    match things.kept.lock().unwrap().get_mut(&id) {
-        Some(thing) => thing["taken off"] = json!(true),
-        None => return StatusCode::NOT_FOUND,
-    }
-    StatusCode::NO_CONTENT
-}
-
-/// What happens to a thing, in JSON that never ends.
-async fn events(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    if !things.kept.lock().unwrap().contains_key(&id) {
-        return StatusCode::NOT_FOUND.into_response();
-    }
-    let first = futures_util::stream::once(async { Ok::<_, std::io::Error>("{\"is\": 1}\n") });
-    let body = Body::from_stream(first.chain(futures_util::stream::pending()));
-    ([("content-type", "application/json")], body).into_response()
-}
-
-async fn limit(State(things): State<Shared>, Path(project): Path<String>) -> StatusCode {
-    things.files.lock().unwrap().insert(format!("limits/{project}"), Vec::new());
-    StatusCode::NO_CONTENT
-}
-
-struct Application {
-    stage: Stage,
-    things: Vec<Shared>,
-}
-
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    bytes: Vec<u8>,
-}
-
-impl Answer {
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.bytes).unwrap_or_default()
-    }
-
-    fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-}
-
-impl Application {
-    async fn start(more: &str) -> Self {
-        let things = three();
-        let mut upstreams = Vec::new();
-        for one in &things {
-            upstreams.push(listen(service(one)).await);
-        }
-        Self::before(more, things, &upstreams).await
-    }
-
-    /// Agents before services that are there, or not yet.
-    async fn before(more: &str, things: Vec<Shared>, upstreams: &[SocketAddr]) -> Self {
-        let config = |site: usize| {
-            format!(
-                "[[services]]\nname = \"thing\"\nlisten = \"127.0.0.1:0\"\n\
-                 upstream = \"http://{}\"\n{more}\n",
-                upstreams[site]
-            )
-        };
-        Self { stage: Stage::each(3, config).await, things }
-    }
-
-    async fn ask(&self, site: usize, method: Method, path: &str, scope: &str) -> Answer {
-        self.send(site, method, path, scope, ("", Vec::new())).await
-    }
-
-    async fn send(
-        &self,
-        site: usize,
-        method: Method,
-        path: &str,
-        scope: &str,
-        (kind, body): (&str, Vec<u8>),
-    ) -> Answer {
-        let address = self.stage.proxy_address(site, 0);
-        let mut request = Request::builder().method(method).uri(format!("http://{address}{path}"));
-        if !scope.is_empty() {
-            request = request.header("x-scope", scope);
-        }
-        if !kind.is_empty() {
-            request = request.header("content-type", kind);
-        }
-        let client: Client<HttpConnector, Body> =
-            Client::builder(TokioExecutor::new()).build_http();
-        let response = client.request(request.body(Body::from(body)).unwrap()).await.unwrap();
-        let (head, body) = response.into_parts();
-        let bytes = body.collect().await.unwrap().to_bytes().to_vec();
-        Answer { status: head.status.as_u16(), headers: head.headers, bytes }
-    }
-
-    async fn send_json(
-        &self,
-        site: usize,
-        method: Method,
-        path: &str,
-        scope: &str,
-        body: &Value,
-    ) -> Answer {
-        self.send(site, method, path, scope, ("application/json", body.to_string().into())).await
-    }
-
-    async fn create(&self, site: usize, name: &str) -> String {
-        let body = json!({ "name": name });
-        let made = self.send_json(site, Method::POST, "/v1/things", SCOPE, &body).await;
-        assert_eq!(made.status, 201, "{}", String::from_utf8_lossy(&made.bytes));
-        made.json()["id"].as_str().expect("a meta-id").to_owned()
-    }
-
-    /// What a site's proxy lists: ids and names.
-    async fn listed(&self, site: usize) -> Vec<(String, String)> {
-        let listed = self.ask(site, Method::GET, "/v1/things", "").await.json();
-        let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let things = listed["things"].as_array().unwrap();
-        things.iter().map(|thing| (text(&thing["id"]), text(&thing["name"]))).collect()
-    }
-
-    async fn all_list(&self, sites: &[usize], expected: &[(&str, &str)]) {
-        for site in sites {
-            until("the site lists what it should", async || {
-                let listed = self.listed(*site).await;
-                let listed: Vec<_> =
-                    listed.iter().map(|(id, name)| (id.as_str(), name.as_str())).collect();
-                listed == expected
-            })
-            .await;
-        }
-    }
-
-    fn count(&self, site: usize) -> usize {
-        self.things[site].kept.lock().unwrap().len()
-    }
-}
-
-/// The things of three sites, with ids that tell the sites apart.
-fn three() -> Vec<Shared> {
-    let one = |site: u64| Arc::new(Things { next: Mutex::new(site * 100), ..Things::default() });
-    (0..3).map(one).collect()
-}
-
-fn largest_file(dir: &std::path::Path) -> u64 {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let size = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => largest_file(&entry.path()),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    entries.map(size).max().unwrap_or(0)
-}
-
-const SCOPE: &str = "thing: site1 & site2";
-
-async fn listen(router: Router) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    serve(listener, router);
-    address
-}
-
-fn serve(listener: TcpListener, router: Router) {
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-}
+use tokio::net::TcpStream;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_made_at_two_sites_has_one_id_at_both() {
@@ -399,7 +98,10 @@ async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
     application.all_list(&[0, 1], &[]).await;
     assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
     assert_eq!(application.ask(0, Method::GET, &path, "").await.status, 404);
-    assert_eq!(application.ask(0, Method::DELETE, &path, "").await.status, 404);
+    until("the other site knows nothing of it any more", async || {
+        application.ask(0, Method::DELETE, &path, "").await.status == 404
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -666,4 +368,35 @@ async fn what_nobody_keeps_at_several_sites_is_not_changed_there() {
     let gone = application.ask(0, Method::DELETE, "/v1/things/9", SCOPE).await;
     assert_eq!((gone.status, gone.header("x-cheops-error")), (404, "unknown-replica"));
     assert_eq!([0, 1].map(|site| application.count(site)), [1, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_given_at_two_sites_that_do_not_hear_each_other_is_in_error_until_it_is_put() {
+    let mut application = Application::start("client_chosen_id = \"/id\"").await;
+    let made = async |application: &Application, site: usize, name: &str| {
+        let body = json!({ "id": "mine", "name": name });
+        let made = application.send_json(site, Method::POST, "/v1/things", SCOPE, &body).await;
+        assert_eq!(made.status, 201, "each is answered by its own site");
+    };
+    application.stage.stop(1).await;
+    made(&application, 0, "first").await;
+    application.stage.stop(0).await;
+    application.stage.start(1).await;
+    made(&application, 1, "second").await;
+    application.stage.start(0).await;
+
+    let resource = "thing/v1/things/mine";
+    for site in [0, 1] {
+        until("it is said that neither took the other's", async || {
+            let shown = application.stage.client(site).resource(resource).await.unwrap();
+            shown.summary.errors == 2
+        })
+        .await;
+    }
+    assert_eq!(application.listed(0).await, [("mine".to_owned(), "first".to_owned())]);
+    assert_eq!(application.listed(1).await, [("mine".to_owned(), "second".to_owned())]);
+    let body = json!({ "name": "third" });
+    let put = application.send_json(1, Method::PUT, "/v1/things/mine", "", &body).await;
+    assert_eq!(put.status, 200);
+    application.all_list(&[0, 1], &[("mine", "third")]).await;
 }

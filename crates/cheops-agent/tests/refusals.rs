@@ -5,8 +5,8 @@ mod stage;
 
 use std::fmt::Debug;
 
-use cheops_api::{ClientError, Problem, Show};
-use stage::{Stage, shell, until};
+use cheops_api::{ClientError, Delete, Problem, Show};
+use stage::{Stage, replies, shell, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -27,10 +27,49 @@ async fn a_place_that_the_feed_never_had_is_gone_and_not_waited_for() {
     for resource in [None, Some("fed")] {
         let problem = refused(client.changes(resource, Some(1_000_000)).await.map(|_| ()));
 
-        assert_eq!(problem.status, 410, "{problem:?}");
+        assert_eq!((problem.status, problem.title.as_str()), (410, "not there yet"));
+        assert!(problem.detail.contains("no change 1000000 yet"), "{problem:?}");
         let oldest = problem.extensions["oldest"].as_u64().unwrap();
         let mut feed = client.changes(resource, Some(oldest)).await.unwrap();
         assert!(feed.next().await.unwrap().is_some(), "it can be followed from there on");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_looks_for_what_is_not_there_is_told_where_to_look() {
+    let stage = Stage::of(2).await;
+    let client = stage.client(0);
+    let show = Show { command: "true".to_owned(), sites: None, timeout_ms: 1_000 };
+    for problem in [
+        refused(client.resource("nope").await),
+        refused(client.explain("nope").await),
+        refused(client.show("nope", &show).await),
+        refused(client.delete("nope", &Delete::default()).await.map(|_| ())),
+    ] {
+        assert_eq!(problem.hint.as_deref(), Some("`cheops resources` lists those there are"));
+    }
+    let without_sites = shell("", "set", "true");
+    let problem = refused(client.submit("nope", &without_sites, &[]).await.map(|_| ()));
+    assert!(problem.hint.as_ref().is_some_and(|hint| hint.contains("needs its sites")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_makes_no_sense_is_refused_in_our_own_words() {
+    let stage = Stage::of(1).await;
+    let here = stage.api_address(0).to_string();
+    for (path, said) in [
+        ("/api/v1/resources?state=lost", "lost"),
+        ("/api/v1/resources?sate=error", "sate"),
+        ("/api/v1/changes?after=x", "invalid digit"),
+    ] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\r\n");
+        let mut connection = TcpStream::connect(&here).await.unwrap();
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(answer.contains(said) && !answer.contains("deserialize"), "{answer}");
     }
 }
 
@@ -84,4 +123,45 @@ async fn a_request_whose_answer_is_lost_may_have_been_taken_in() {
 
     let problem = refused(asking.await.unwrap());
     assert_eq!((problem.status, problem.title.as_str()), (502, "the answer was lost"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_so_many_reading_commands_run_at_once_at_a_site_whoever_asks() {
+    let stage = Stage::with(2, "[shell]\njobs_at_once = 1\n").await;
+    stage.submit(0, "read", &shell("site1 & site2", "set", "true")).await;
+    let show = |command: &str, sites: Option<&str>, timeout_ms| Show {
+        command: command.to_owned(),
+        sites: sites.map(str::to_owned),
+        timeout_ms,
+    };
+    let began = stage.file("began");
+    let long = show(&format!("echo > {began}; sleep 1000"), Some("site1"), 1_000_000);
+    let near = stage.client(0);
+    let reading = tokio::spawn(async move { near.show("read", &long).await });
+    until("site1 is at it", async || std::fs::exists(&began).unwrap()).await;
+
+    for site in [0, 1] {
+        let more = stage.client(site).show("read", &show("true", Some("site1"), 100)).await;
+        let problem = refused(more);
+        assert_eq!((problem.status, problem.title.as_str()), (503, "too much is under way"));
+        assert!(problem.detail.contains("site `site1`"), "{problem:?}");
+        // What other sites show is worth having.
+        let both = stage.client(site).show("read", &show("echo me", None, 2_000)).await;
+        let both = both.unwrap().sites;
+        let words: Vec<_> = both.values().map(|shown| shown.status.word()).collect();
+        assert_eq!(words, ["TIMEOUT", "OK"], "{both:?}");
+        assert!(both["site1"].output.contains("already"), "{both:?}");
+    }
+    let events = stage.submit(0, "read", &shell("", "set", "true")).await;
+    assert_eq!(
+        replies(&events),
+        [("site1", "OK"), ("site2", "OK")],
+        "operations have their own room"
+    );
+
+    reading.abort();
+    until("there is room once the reader is gone", async || {
+        stage.client(1).show("read", &show("true", Some("site1"), 2_000)).await.is_ok()
+    })
+    .await;
 }

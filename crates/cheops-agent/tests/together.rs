@@ -4,8 +4,8 @@
 mod stage;
 
 use cheops_api::{
-    Change, ClientError, Cursor, Decision, Delete, ExecStatus, ResourceFilter, ResourceState, Show,
-    ShowStatus, SubmitEvent, Upload, Wait,
+    Change, ClientError, Cursor, Decision, Delete, ExecStatus, NumberedChange, ResourceFilter,
+    ResourceState, Show, ShowStatus, Submit, SubmitEvent, Upload, Wait,
 };
 use stage::{Stage, replies, shell, until};
 
@@ -114,6 +114,8 @@ async fn bad_requests_are_refused_with_what_is_wrong() {
     for (id, submit, status, said) in [
         ("new", shell("site1 & site9", "set", "true"), 400, "site9"),
         ("new", shell("site1 ; site2", "set", "true"), 400, "is not a set of sites"),
+        ("new", shell("around(site1, 10ms)", "set", "true"), 400, "is not a set of sites"),
+        ("new", shell("site1 & (around(site2, 1s))", "set", "true"), 400, "is not a set of sites"),
         ("here", elsewhere, 409, "lives on"),
         ("new", reserved, 400, "kept for Cheops"),
         ("new", profile, 400, "couchdb"),
@@ -123,6 +125,43 @@ async fn bad_requests_are_refused_with_what_is_wrong() {
         assert_eq!(problem.status, status, "{problem:?}");
         assert!(problem.detail.contains(said), "{problem:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_brings_another_config_for_a_resource_is_told_that_it_replaces_the_first() {
+    let stage = Stage::of(1).await;
+    let with = |profile: &str| {
+        let profile = Some(profile.to_owned());
+        Submit { profile, ..shell("site1", "set", "true") }
+    };
+    for (submit, expected) in [
+        (with("redis"), false),
+        (with("redis"), false),
+        (shell("site1", "set", "true"), false),
+        (with("file"), true),
+        (with("file"), false),
+    ] {
+        let events = stage.submit(0, "cfg", &submit).await;
+        let Some(SubmitEvent::Accepted { config_replaced, .. }) = events.first() else {
+            panic!("{events:?}")
+        };
+        assert_eq!(*config_replaced, expected, "{submit:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_joins_sites_wrongly_is_told_how_and_of_no_way_that_is_refused_next() {
+    let stage = Stage::of(2).await;
+    for sites in ["site1, site2", "site1 site2", "site1 % site2"] {
+        let refused = stage.client(0).submit("new", &shell(sites, "set", "true"), &[]).await.err();
+        let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
+        let hint = problem.hint.clone().unwrap_or_default();
+        assert!(hint.contains("`paris & lyon`"), "{problem:?}");
+        let said = problem.detail.replace(sites, "") + &hint;
+        assert!(!said.contains('%') && !said.contains(';'), "{problem:?}");
+    }
+    let both = stage.submit(0, "new", &shell("(site1) & (site2)", "set", "true")).await;
+    assert_eq!(replies(&both), [("site1", "OK"), ("site2", "OK")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,24 +175,24 @@ async fn the_feed_tells_everything_once_and_in_order_from_any_place_on() {
 
     let mut feed = client.changes(Some("fed"), Some(0)).await.unwrap();
     let mut seen = Vec::new();
-    let told = |seen: &[(u64, Change)]| {
-        seen.iter().filter(|(_, change)| matches!(change, Change::Reply { .. })).count()
+    let told = |seen: &[NumberedChange]| {
+        seen.iter().filter(|seen| matches!(seen.change, Change::Reply { .. })).count()
     };
     while told(&seen) < 10 {
-        let change = feed.next().await.unwrap().expect("the feed does not end");
-        seen.push((change.id, change.change));
+        seen.push(feed.next().await.unwrap().expect("the feed does not end"));
     }
     drop(feed);
 
-    assert!(seen.is_sorted_by_key(|(id, _)| *id));
-    let operations = seen.iter().filter(|(_, change)| matches!(change, Change::Operation { .. }));
+    assert!(seen.is_sorted_by_key(|seen| seen.id));
+    assert!(seen.iter().all(|seen| seen.at.ends_with('Z')), "{seen:?}");
+    let operations = seen.iter().filter(|seen| matches!(seen.change, Change::Operation { .. }));
     assert_eq!(operations.count(), 5);
-    let (middle, _) = seen[seen.len() / 2];
-    let rest: Vec<_> = seen.iter().filter(|(id, _)| *id > middle).cloned().collect();
+    let middle = seen[seen.len() / 2].id;
+    let rest: Vec<_> = seen.iter().filter(|seen| seen.id > middle).cloned().collect();
     let mut feed = client.changes(Some("fed"), Some(middle)).await.unwrap();
+    // The time is that of the change, not of telling it.
     for expected in rest {
-        let change = feed.next().await.unwrap().expect("the feed does not end");
-        assert_eq!((change.id, change.change), expected);
+        assert_eq!(feed.next().await.unwrap().expect("the feed does not end"), expected);
     }
 }
 
@@ -173,6 +212,12 @@ async fn a_deleted_resource_is_gone_everywhere_and_only_force_brings_it_back() {
     assert!(!std::fs::exists(format!("{file}-site2")).unwrap());
     assert_eq!(client.resources(&ResourceFilter::default()).await.unwrap().items, []);
     assert_eq!(client.resource("doomed").await.unwrap().summary.state, ResourceState::Deleted);
+    let mine = shell("site1", "set", "true");
+    stage.submit(0, "mine", &mine).await;
+    let mut events = stage.client(0).delete("mine", &Delete::default()).await.unwrap();
+    while events.next().await.unwrap().is_some() {}
+    let ended = stage.client(0).operations("mine", &Cursor::default()).await.unwrap().items;
+    assert_eq!(ended.last().unwrap().summary, "nothing is run");
     let refused = client.submit("doomed", &shell("", "set", "true"), &[]).await.err();
     let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
     assert_eq!(problem.status, 409);

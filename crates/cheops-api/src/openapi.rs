@@ -6,10 +6,10 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Change, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
     NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter,
     ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit,
-    SubmitEvent, SubmitForm, Summary, TryMatrix,
+    SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -142,6 +142,7 @@ fn submit() {}
         (status = 200, description = "what each site showed", body = ShowAnswer),
         (status = 400, description = "the request is wrong", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "no site has room for one more reading command, or the agent stops; nothing was run", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn show() {}
@@ -252,7 +253,7 @@ fn demo_site() {}
         ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
     ),
     responses(
-        (status = 200, description = "events without end", body = Change, content_type = "text/event-stream"),
+        (status = 200, description = "events without end", body = TimedChange, content_type = "text/event-stream"),
         (status = 410, description = "what came after that event is not kept any more", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -266,7 +267,7 @@ fn changes() {}
         ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
     ),
     responses(
-        (status = 200, description = "events without end", body = Change, content_type = "text/event-stream"),
+        (status = 200, description = "events without end", body = TimedChange, content_type = "text/event-stream"),
         (status = 410, description = "what came after that event is not kept any more", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -275,7 +276,8 @@ fn changes_of() {}
 /// Hand in a shell operation, as the first Cheops had it
 ///
 /// Waits up to 30 seconds; sites that have not replied by then get a line with `TIMEOUT`, and the
-/// work goes on. Every part with a file name is a file; that name is its placeholder.
+/// work goes on. Every part with a file name is a file, and that name is its placeholder, whatever
+/// the part is called. Any other part that is not one of these is refused.
 #[utoipa::path(post, path = "/exec/{id}", tag = "original",
     params(OfResource),
     request_body(content = ExecForm, content_type = "multipart/form-data"),
@@ -293,6 +295,7 @@ fn exec() {}
     responses(
         (status = 200, description = "site by site", body = inline(OriginalShow)),
         (status = 400, description = "the form is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "no site has room for one more reading command, or the agent stops; nothing was run", body = Problem, content_type = "application/problem+json"),
     )
 )]
 fn show_as_original() {}

@@ -114,8 +114,8 @@ async fn a_file_that_cannot_be_read_is_named_before_anything_is_sent() {
 async fn changes_are_numbered_and_unknown_ones_passed_over() {
     let agent = Canned::answering(&[
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n: hello\n\nid: 4\nevent: si",
-        "te-up\ndata: {\"event\":\"site-up\",\ndata: \"site\":\"lyon\"}\n\nid: 5\nevent: from-the-future\ndata: {}\n\n",
-        "id: 6\nevent: converged\ndata: {\"event\":\"converged\",\"resource\":\"r\"}\n\nid: 7\nevent: converged\n",
+        "te-up\ndata: {\"at\":\"t\",\"event\":\"site-up\",\ndata: \"site\":\"lyon\"}\n\nid: 5\nevent: from-the-future\ndata: {}\n\n",
+        "id: 6\nevent: converged\ndata: {\"at\":\"t\",\"event\":\"converged\",\"resource\":\"r\"}\n\nid: 7\nevent: converged\n",
     ]);
     let mut changes = agent.client().changes(Some("r/s"), Some(3)).await.unwrap();
     let first = changes.next().await.unwrap().unwrap();

@@ -64,6 +64,7 @@ fn what_is_heard_of_an_operation_is_tagged() {
         resource: "counter".to_owned(),
         sites: vec!["lyon".to_owned(), "paris".to_owned()],
         site: "paris".to_owned(),
+        config_replaced: false,
     };
     check(
         &accepted,
@@ -99,8 +100,14 @@ fn a_change_is_tagged_with_its_name() {
     };
     assert_eq!(serde_json::to_value(&change).unwrap()["event"], change.name());
     check(
-        &NumberedChange { id: 7, change: Change::SiteLostDisk { site: "lyon".to_owned() } },
-        &expect![[r#"{"id":7,"event":"site-lost-disk","site":"lyon"}"#]],
+        &NumberedChange {
+            id: 7,
+            at: "2026-01-02T03:04:05.678Z".to_owned(),
+            change: Change::SiteLostDisk { site: "lyon".to_owned() },
+        },
+        &expect![[
+            r#"{"id":7,"at":"2026-01-02T03:04:05.678Z","event":"site-lost-disk","site":"lyon"}"#
+        ]],
     );
 }
 

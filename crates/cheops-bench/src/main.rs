@@ -33,6 +33,7 @@ use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, cannot};
+use crate::process::MachineTime;
 use crate::report::{Format, Report};
 use crate::servers::Tools;
 use crate::service::Service;
@@ -147,6 +148,7 @@ async fn measure(cli: Cli) -> Result<(), Failure> {
         time: cli.seconds,
         service: Service::start().await?,
     };
+    let before = MachineTime::now()?;
     let mut report = Report::new(if cli.json { Format::Programs } else { Format::People });
     for what in What::value_variants() {
         if !cli.only.is_empty() && !cli.only.contains(what) {
@@ -166,5 +168,6 @@ async fn measure(cli: Cli) -> Result<(), Failure> {
         };
         report.section(section).map_err(cannot("print"))?;
     }
-    report.end(&NOTES).map_err(cannot("print"))
+    let stolen = MachineTime::now()?.stolen_since(before);
+    report.end(stolen, &NOTES).map_err(cannot("print"))
 }

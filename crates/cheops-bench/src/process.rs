@@ -1,4 +1,4 @@
-//! What the kernel says of a process, and how much a folder holds.
+//! What the kernel says of a process and of the machine, and how much a folder holds.
 
 use std::fs;
 use std::io;
@@ -35,6 +35,35 @@ fn ticks_in(stat: &str) -> Option<u64> {
     Some(times.next()?? + times.next()??)
 }
 
+/// Processor time of the whole machine, in ticks since it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MachineTime {
+    all: u64,
+    /// When a virtual processor had work, and the host had no time for it.
+    stolen: u64,
+}
+
+impl MachineTime {
+    pub(crate) fn now() -> Result<Self, Failure> {
+        let stat = fs::read_to_string("/proc/stat").map_err(cannot("read the processors' time"))?;
+        Self::of(&stat).ok_or_else(|| Failure::new("no processors' time", "`/proc/stat` has none"))
+    }
+
+    fn of(stat: &str) -> Option<Self> {
+        let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        // What guests use is in the first two already.
+        let ticks: Vec<u64> =
+            fields.take(8).map(|field| field.parse().ok()).collect::<Option<_>>()?;
+        Some(Self { all: ticks.iter().sum(), stolen: *ticks.get(7)? })
+    }
+
+    /// The part of the time since then that the host took, of 1.
+    pub(crate) fn stolen_since(self, before: Self) -> f64 {
+        let since = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        since(self.stolen, before.stolen) / since(self.all, before.all).max(1.0)
+    }
+}
+
 /// What the files in a folder take on disk, in bytes.
 pub(crate) fn disk(folder: &Path) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
@@ -60,6 +89,15 @@ mod tests {
     fn resident_memory_is_read_from_the_status() {
         assert_eq!(resident_in("Name:\tx\nVmRSS:\t    2048 kB\nThreads:\t3\n"), Some(2_097_152));
         assert_eq!(resident_in("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn what_a_host_took_is_a_part_of_all_time() {
+        let at = |stat| MachineTime::of(stat).unwrap();
+        let before = at("cpu  10 0 10 70 0 0 5 5 9 0\ncpu0 1 2\n");
+        let after = at("cpu  20 0 20 140 0 0 10 10 9 0\ncpu0 1 2\n");
+        assert!((after.stolen_since(before) - 0.05).abs() < 1e-9);
+        assert_eq!(MachineTime::of("cpu  1 2 3\n"), None);
     }
 
     #[test]

@@ -27,7 +27,7 @@ const MANY: usize = 256;
 const WARMING_UP: Duration = Duration::from_secs(1);
 /// The ways take turns in so many blocks, so that all meet the same noise; what is in the middle of
 /// the blocks counts.
-const BLOCKS: u32 = 5;
+const BLOCKS: u32 = 9;
 /// At half load they are more and shorter, of so many parts of the time: one percent of a block is
 /// little, and a machine that is not there for some milliseconds spoils the block that it meets.
 /// The shorter they are, the fewer are met; what all of them come to is told as well.

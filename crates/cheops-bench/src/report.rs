@@ -127,11 +127,13 @@ impl Report {
         Ok(())
     }
 
-    /// The targets, and what to stand beside.
-    pub(crate) fn end(mut self, notes: &[&str]) -> io::Result<()> {
+    /// The targets, the part of the processors' time that the machine's host took meanwhile, and
+    /// what to stand beside.
+    pub(crate) fn end(mut self, stolen: f64, notes: &[&str]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if self.format == Format::Programs {
             self.data.insert("targets".to_owned(), serde_json::to_value(&self.targets)?);
+            self.data.insert("stolen".to_owned(), stolen.into());
             return writeln!(out, "{:#}", Value::Object(self.data));
         }
         writeln!(out, "\nTargets\n")?;
@@ -143,6 +145,10 @@ impl Report {
             writeln!(out, "{line}")?;
         }
         writeln!(out)?;
+        if stolen > 0.0 {
+            let percent = number(stolen * 100.0);
+            writeln!(out, "{GAP}The machine's host took {percent} % of the processors' time.\n")?;
+        }
         notes.iter().try_for_each(|note| writeln!(out, "{GAP}{note}"))
     }
 }

@@ -6,6 +6,7 @@ mod disk;
 
 use std::sync::Arc;
 
+use cheops_core::config::Config;
 use cheops_core::engine::{
     Answer, Batch, Effect, Ending, Engine, Event, Heartbeat, JobId, Log, Malformed, Message,
     Notice, Now, Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
@@ -671,4 +672,41 @@ fn a_site_that_can_be_reached_again_hears_from_this_one_at_once() {
     assert_eq!(told(&paris.handle(2, Event::Ticked), "lyon").len(), 0);
     let effects = paris.handle(3, Event::Reached(site("lyon")));
     assert!(matches!(told(&effects, "lyon")[..], [Message::Heartbeat(_)]));
+}
+
+fn started(effects: &[Effect]) -> Option<(JobId, Task)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Run(job) => Some((job.id, job.task.clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_check_that_tells_nothing_is_made_again_and_nothing_is_run_twice_for_it() {
+    let checked = r#"{"ResolutionMatrix": [], "Types": {"inc": {"Check": "did it"}}}"#;
+    let checked = Config::parse(checked).unwrap().config;
+    let mut paris = Paris::new();
+    let submitted = Submission { config: Some(Arc::new(checked)), ..submission() };
+    paris.handle(1, Event::Submitted(submitted));
+    // It stops while the command runs.
+    let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+    let (engine, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(2));
+    paris.engine = engine;
+    let effects = paris.commit(reaction);
+    let check = started(&effects);
+    assert!(matches!(check, Some((_, Task::Check { .. }))), "{effects:?}");
+
+    let (job, _) = check.unwrap();
+    let outcome = Outcome::TimedOut { limit_ms: 60_000 };
+    let effects = paris.handle(3, Event::Ended { job, outcome });
+    assert_eq!(started(&effects), None);
+    let view = paris.engine.resource(&counter()).unwrap();
+    let waits_for = view.waits_for.unwrap();
+    assert!(waits_for.contains("did not end within 60000 ms"), "{waits_for}");
+
+    let effects = paris.handle(10_000, Event::Ticked);
+    let Some((job, Task::Check { .. })) = started(&effects) else { panic!("{effects:?}") };
+    let effects = paris.handle(10_001, Event::Ended { job, outcome: Outcome::failure("") });
+    assert!(matches!(started(&effects), Some((_, Task::Run(_)))), "it did not happen: {effects:?}");
+    assert_eq!(paris.engine.resource(&counter()).unwrap().waits_for, None);
 }

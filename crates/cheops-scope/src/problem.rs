@@ -201,6 +201,19 @@ impl Problems {
         self
     }
 
+    /// The same for whoever has to name a set of sites: only `&` makes one, so no other way to join
+    /// them is spoken of.
+    #[must_use]
+    pub fn of_a_set(mut self) -> Self {
+        let makes_a_set =
+            |words: &String| !["%", ";", "around"].iter().any(|it| words.contains(it));
+        for problem in &mut self.problems {
+            problem.expected.retain(makes_a_set);
+            problem.hint = problem.hint.take().filter(makes_a_set);
+        }
+        self
+    }
+
     /// The problems reported, at most [`MAX_PROBLEMS`].
     #[must_use]
     pub fn as_slice(&self) -> &[Problem] {

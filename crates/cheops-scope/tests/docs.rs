@@ -19,7 +19,7 @@ fn is_shown(text: &str) {
 #[test]
 fn the_rendering_shown_is_real() {
     let text = "{imag: pariss & & lyon, compute: around(nante, 10m)}";
-    is_shown(&format!("$ cheops scope '{text}'\n"));
+    is_shown(&format!("$ cheops scope '{text}' \\\n"));
     let problems = resolve(text, &france()).expect_err("this should be wrong");
     is_shown(&problems.render(Look::Plain));
 }

@@ -320,6 +320,19 @@ fn a_location_by_itself_takes_no_service() {
 }
 
 #[test]
+fn whoever_names_a_set_of_sites_hears_of_no_other_way_to_join_them() {
+    let texts = ["", "paris, lyon", "paris lyon", "paris &", "near(paris, 1s)"];
+    let told = texts.map(|text| parse_location(text).expect_err(text).of_a_set().to_string());
+    expect![[r#"
+        line 1, column 1: there is no site here, expected a site such as `paris`
+        line 1, column 6: unexpected `,`, expected `&` or the end
+        line 1, column 7: unexpected `lyon`, expected `&` or the end
+        line 1, column 8: the scope ends too early, expected a site such as `paris` or `(`
+        line 1, column 1: `near` is not a function"#]]
+    .assert_eq(&told.join("\n"));
+}
+
+#[test]
 fn every_problem_has_a_code_for_programs() {
     for (text, code) in [
         ("", Code::Empty),

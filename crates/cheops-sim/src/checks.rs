@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cheops_core::engine::{Malformed, OperationView, Progress, ResourceView, Update};
-use cheops_core::model::{Entry, EntryId, OperationId, Reply, ResourceId, SiteId, Vector};
+use cheops_core::model::{Entry, EntryId, OperationId, Reply, ResourceId, SiteId, Status, Vector};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
 
@@ -118,8 +118,30 @@ impl Checks {
             return;
         };
         self.same_knowledge_same_list(at_ms, site, &view);
+        self.undecided_only_while_it_is(site, &view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
             self.violated(format!("{} lists `{missing}` and does not know it", site.id));
+        }
+    }
+
+    /// To wait for others instead of saying that it has diverged, a site needs an operation that
+    /// failed there, and another site that has yet to say what became of it.
+    fn undecided_only_while_it_is(&mut self, site: &Site, view: &ResourceView) {
+        let Health::Undecided { on } = &view.health else { return };
+        if view.progress == Progress::Running {
+            return; // It looks again when that has ended.
+        }
+        let ran_at = |replies: &[Reply], at: &SiteId| {
+            let ran = |status: &Status| {
+                matches!(status, Status::Ok | Status::Ko | Status::Partial { .. })
+            };
+            replies.iter().any(|reply| reply.site() == at && ran(&reply.status))
+        };
+        let Some(operation) = view.operations.iter().find(|operation| operation.id() == on) else {
+            return self.violated(format!("{} waits for word of `{on}`, unknown", site.id));
+        };
+        if view.sites.iter().all(|at| ran_at(&operation.replies, at)) {
+            self.violated(format!("{} waits for word of `{on}`, and has all", site.id));
         }
     }
 
@@ -148,6 +170,9 @@ impl Checks {
 
 /// Counts the kinds of conflict in what a site sees.
 pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
+    if matches!(view.health, Health::Undecided { .. }) {
+        sometimes.saw("run: undecided");
+    }
     for operation in &view.operations {
         let Some(left_out) = &operation.left_out else { continue };
         sometimes.saw(match left_out.why {
@@ -242,7 +267,11 @@ fn all_replied(site: &Site, view: &ResourceView, home: &BTreeSet<SiteId>) -> Res
 }
 
 /// The application is as a fresh run of the list would leave it, or the site says that it is not.
+/// Nobody is waited for any more.
 fn follows_the_list(world: &World, site: &Site, view: &ResourceView) -> Result<(), Violation> {
+    if let Health::Undecided { on } = &view.health {
+        return Err(Violation(format!("{} still waits for word of `{on}`", site.id)));
+    }
     let commands: Vec<&str> = view
         .list
         .iter()

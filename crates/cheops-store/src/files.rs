@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,6 +38,16 @@ pub(crate) fn open_if_there(path: &Path) -> io::Result<Option<File>> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the open file is what is there now.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let opened = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (opened.dev(), opened.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -27,11 +27,11 @@ mod options;
 mod rules;
 mod snapshots;
 
-pub use blobs::{BlobError, BlobWriter, Blobs, PartialBlob, Pin, Stored};
+pub use blobs::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Pin, Stored};
 pub use error::{AppendError, Corruption, OpenError, Place, ReadError};
 pub use feed::{Change, Changes, Seq, What};
 pub use log::{Reader, Store};
 pub use memory::MemoryStore;
-pub use open::{Opened, open};
+pub use open::{Claim, Opened, open};
 pub use options::{Options, WallClock};
 pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

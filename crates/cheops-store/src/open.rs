@@ -40,6 +40,13 @@ pub struct Opened {
     pub records: Vec<Record>,
 }
 
+/// A data directory that nobody else works on, for as long as this is held.
+#[derive(Debug)]
+pub struct Claim {
+    places: Places,
+    lock: File,
+}
+
 /// Opens the data directory of that site, and makes it if there is none. `draw` gives the number
 /// of a new life: it must be random, so that a site which lost its disk never takes an old one.
 ///
@@ -50,45 +57,71 @@ pub fn open(
     draw: impl FnOnce() -> u64,
     options: Options,
 ) -> Result<Opened, OpenError> {
-    let places = Places::new(dir);
-    files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
-    let lock = lock(&places)?;
-    let is_new = !places.was_created()?;
-    let failed = |fault: Fault| fault.into_open(&places.log);
-    let mut db = log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
-    if is_new {
-        let key = Key::draw().map_err(|source| io_error("draw a key for", dir, source))?;
-        let round = Round { size: options.journal_bytes, key };
-        let head = Head::new(site.clone(), Incarnation(draw()), round);
-        create(&mut db, &head).map_err(failed)?;
+    Claim::on(dir)?.open(site, draw, options)
+}
+
+impl Claim {
+    /// Claims a directory, and makes it if there is none.
+    ///
+    /// Who holds it also lends the claim to each child that it starts, from the fork until the child
+    /// is its own program: so a claim on the directory of an agent that was killed can be had only
+    /// when none of its children is about to begin.
+    pub fn on(dir: &Path) -> Result<Self, OpenError> {
+        let places = Places::new(dir);
+        files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
+        let lock = lock(&places)?;
+        Ok(Self { places, lock })
     }
-    let head = admit(&db, &places, site)?;
-    let scanned = check(&db, &head).map_err(failed)?;
-    places.mark_created(&head)?;
-    let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
-    let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
-    let first_life = head.next_seq == 1 && unsettled.is_empty();
-    let settled = Settled::after(&shared, journal, head, &unsettled, &options).map_err(failed)?;
-    let scanned = match unsettled.is_empty() {
-        true => scanned,
-        false => shared.read(|db| log::scan(db, &settled.head)).map_err(failed)?,
-    };
-    let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
-        .map_err(|error| blob_error(&places.blobs, error))?;
-    let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
-        .map_err(|source| io_error("clean up", &places.snapshots, source))?;
-    Ok(Opened {
-        incarnation: settled.head.incarnation,
-        first_life,
-        records: scanned.records,
-        reader: Reader::new(Arc::clone(&shared)),
-        store: Store::new(shared, blobs.clone(), options, settled),
-        blobs,
-        snapshots,
-    })
+
+    /// Opens what is in it: see [`open`].
+    pub fn open(
+        self,
+        site: &SiteId,
+        draw: impl FnOnce() -> u64,
+        options: Options,
+    ) -> Result<Opened, OpenError> {
+        let Self { places, lock } = self;
+        let is_new = !places.was_created()?;
+        let failed = |fault: Fault| fault.into_open(&places.log);
+        let mut db =
+            log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
+        if is_new {
+            let drawn = Key::draw();
+            let key = drawn.map_err(|source| io_error("draw a key for", &places.dir, source))?;
+            let round = Round { size: options.journal_bytes, key };
+            let head = Head::new(site.clone(), Incarnation(draw()), round);
+            create(&mut db, &head).map_err(failed)?;
+        }
+        let head = admit(&db, &places, site)?;
+        let scanned = check(&db, &head).map_err(failed)?;
+        places.mark_created(&head)?;
+        let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
+        let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
+        let first_life = head.next_seq == 1 && unsettled.is_empty();
+        let settled =
+            Settled::after(&shared, journal, head, &unsettled, &options).map_err(failed)?;
+        let scanned = match unsettled.is_empty() {
+            true => scanned,
+            false => shared.read(|db| log::scan(db, &settled.head)).map_err(failed)?,
+        };
+        let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
+            .map_err(|error| blob_error(&places.blobs, error))?;
+        let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
+            .map_err(|source| io_error("clean up", &places.snapshots, source))?;
+        Ok(Opened {
+            incarnation: settled.head.incarnation,
+            first_life,
+            records: scanned.records,
+            reader: Reader::new(Arc::clone(&shared)),
+            store: Store::new(shared, blobs.clone(), options, settled),
+            blobs,
+            snapshots,
+        })
+    }
 }
 
 /// What is where in a data directory.
+#[derive(Debug)]
 struct Places {
     dir: PathBuf,
     lock: PathBuf,

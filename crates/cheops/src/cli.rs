@@ -28,6 +28,9 @@ Exit codes:
   2  the command cannot be carried out as given
   3  an agent is out of reach, or a site did not answer in time";
 
+/// The variable that names the agent.
+const AGENT: &str = "CHEOPS_AGENT";
+
 const STYLES: Styles = Styles::styled()
     .header(look::BOLD)
     .usage(look::BOLD)
@@ -49,12 +52,21 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     #[arg(display_order = 100)]
     pub(crate) output: Format,
-    /// The agent to talk to
-    #[arg(long, global = true, env = "CHEOPS_AGENT", default_value = USUAL_ADDRESS)]
-    #[arg(value_name = "URL", display_order = 101)]
-    pub(crate) agent: String,
+    // Not by clap's `env`: what is set there would stand in every usage as if it had to be given.
+    #[arg(long, global = true, value_name = "URL", display_order = 101)]
+    #[arg(help = format!("The agent to talk to [env: {AGENT}] [default: {USUAL_ADDRESS}]"))]
+    agent: Option<String>,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+impl Cli {
+    /// The agent to talk to.
+    pub(crate) fn agent(&self) -> String {
+        let set = || std::env::var(AGENT).ok().filter(|said| !said.is_empty());
+        let said = self.agent.clone().or_else(set);
+        said.unwrap_or_else(|| USUAL_ADDRESS.to_owned())
+    }
 }
 
 /// One per file in `verbs`.

@@ -34,7 +34,7 @@ pub(crate) async fn follow(
         match output.format {
             Format::Json => output.json_line(&event)?,
             Format::Table => {
-                for line in tally.told(&event, started.elapsed(), output.width) {
+                for line in tally.told(&event, started.elapsed(), output.room) {
                     output.line(line)?;
                 }
             }
@@ -89,6 +89,7 @@ struct Accepted {
     resource: String,
     sites: Vec<String>,
     site: String,
+    config_replaced: bool,
 }
 
 #[derive(Debug)]
@@ -104,8 +105,9 @@ impl Tally {
 
     fn hear(&mut self, event: SubmitEvent) {
         match event {
-            SubmitEvent::Accepted { operation, resource, sites, site } => {
-                self.accepted = Some(Accepted { operation, resource, sites, site });
+            SubmitEvent::Accepted { operation, resource, sites, site, config_replaced } => {
+                self.accepted =
+                    Some(Accepted { operation, resource, sites, site, config_replaced });
             }
             SubmitEvent::Reply(SiteReply { site, reply, .. }) => {
                 self.replies.insert(site, reply.status);
@@ -172,7 +174,7 @@ impl Tally {
         }
     }
 
-    /// What to do about what did not happen.
+    /// What to do about what did not happen, and what happened beside.
     fn remarks(&self) -> Vec<String> {
         let Some(accepted) = &self.accepted else { return Vec::new() };
         let Accepted { operation, resource, .. } = accepted;
@@ -181,6 +183,9 @@ impl Tally {
             self.replies.iter().filter(|(_, said)| **said == status).map(|(site, _)| site).collect()
         };
         let mut remarks = Vec::new();
+        if accepted.config_replaced {
+            remarks.push(format!("the config of `{resource}` is replaced"));
+        }
         if !at(ReplyStatus::Superseded).is_empty() {
             remarks.push(format!("another operation took its place: cheops explain {id}"));
         }
@@ -305,6 +310,7 @@ mod tests {
             resource: "my counter".to_owned(),
             sites: ["lyon", "nice", "paris"].map(str::to_owned).into(),
             site: "paris".to_owned(),
+            config_replaced: false,
         }
     }
 
@@ -318,6 +324,17 @@ mod tests {
         }
         lines.extend(tally.remarks());
         (bare(&lines), tally.verdict())
+    }
+
+    #[test]
+    fn a_config_that_takes_the_place_of_another_is_not_passed_over() {
+        let mut event = accepted();
+        if let SubmitEvent::Accepted { config_replaced, .. } = &mut event {
+            *config_replaced = true;
+        }
+        let (text, verdict) = played(Wait::None, vec![event, SubmitEvent::Done]);
+        assert!(text.contains("the config of `my counter` is replaced\n"), "{text}");
+        assert_eq!(verdict, Verdict::Fine);
     }
 
     #[test]

@@ -123,6 +123,7 @@ pub(crate) fn check_resource(id: &str) -> Result<(), Failure> {
 /// Where a resource lives: problems are shown where they are.
 pub(crate) fn check_location(text: &str, output: &mut Output) -> Result<(), Failure> {
     let Err(problems) = cheops_scope::parse_location(text) else { return Ok(()) };
+    let problems = problems.of_a_set();
     let failure = Failure::caller("`--sites` does not say where")
         .hint("sites are named like this: --sites 'paris & lyon'");
     match output.format {

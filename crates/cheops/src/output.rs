@@ -16,6 +16,8 @@ use crate::look::DIM;
 const USUAL_WIDTH: usize = 80;
 /// Longer lines are hard to read.
 const WIDEST: usize = 100;
+/// Rows that go to no terminal need not fit one: whoever reads them wants all of them.
+const ENDLESS: usize = usize::MAX;
 /// Narrower tables are unreadable whatever one does.
 const NARROWEST: usize = 40;
 
@@ -43,14 +45,23 @@ pub(crate) struct Output {
     remarks_watched: bool,
     /// Who reads it.
     pub(crate) format: Format,
-    /// How wide lines should be.
+    /// How wide lines of text should be.
     pub(crate) width: usize,
+    /// How wide rows may be before they are cut off.
+    pub(crate) room: usize,
+}
+
+/// How wide text should be between rows that may be so wide.
+pub(crate) fn text_width(room: usize) -> usize {
+    if room == ENDLESS { USUAL_WIDTH } else { room }
 }
 
 impl Output {
     /// To the process's own output and error streams.
     pub(crate) fn standard(format: Format) -> Self {
-        let width = terminal_size_of(io::stdout()).map_or(USUAL_WIDTH, |(Width(w), _)| w.into());
+        let terminal = terminal_size_of(io::stdout());
+        let room =
+            terminal.map_or(ENDLESS, |(Width(w), _)| usize::from(w).clamp(NARROWEST, WIDEST));
         Self {
             out: anstream::stdout(),
             err: anstream::stderr(),
@@ -58,7 +69,8 @@ impl Output {
             status_shown: false,
             remarks_watched: io::stderr().is_terminal(),
             format,
-            width: width.clamp(NARROWEST, WIDEST),
+            width: text_width(room),
+            room,
         }
     }
 

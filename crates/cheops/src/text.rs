@@ -3,6 +3,7 @@
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::look::{BOLD, styled};
+use crate::output::text_width;
 
 /// A line under the header and no other: little ink, much room.
 const LOOK: TableStyle =
@@ -53,9 +54,16 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The text in lines of at most so many characters, the first after `first`, the others as far in.
+/// Lines that the text has of its own stay apart, and keep how far in they are.
 pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
-    let indent = first.chars().count();
-    let lines = wrapped(text, width.saturating_sub(indent).max(20));
+    let (indent, width) = (first.chars().count(), text_width(width));
+    let lines = text.split('\n').flat_map(|line| {
+        let rest = line.trim_start_matches(' ');
+        let own = line.len() - rest.len();
+        let parts = wrapped(rest, width.saturating_sub(indent + own).max(20));
+        parts.into_iter().map(move |part| " ".repeat(own) + &part)
+    });
+    let lines: Vec<String> = lines.collect();
     format!("{first}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
 }
 
@@ -90,6 +98,18 @@ mod tests {
         assert_eq!(wrapped("incomprehensibilities", 7), ["incomprehensibilities"]);
         assert_eq!(wrapped("", 7), [""]);
         assert_eq!(hanging("- ", "aaaaaaaaaa bbbbbbbbbb", 22), "- aaaaaaaaaa\n  bbbbbbbbbb");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_wrapped_line_by_line() {
+        let text = "it cannot be used, for 2 reasons:\na.toml:1: this is wrong\n  and that as well";
+        let wrapped = [
+            "error: it cannot be used, for 2",
+            "       reasons:",
+            "       a.toml:1: this is wrong",
+            "         and that as well",
+        ];
+        assert_eq!(hanging("error: ", text, 34), wrapped.join("\n"));
     }
 
     #[test]

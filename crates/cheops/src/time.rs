@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Longer waits are typing errors.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// No agent waits longer.
+const LONGEST: Duration = Duration::from_secs(3600);
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// Reads `30s`, `500ms`, `1.5m`, `2h`.
@@ -23,7 +23,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|_unsaid| "a time begins with a number, such as `30s`".to_owned())?;
     match Duration::try_from_secs_f64(number * seconds) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
-        _ => Err("it is at most a day".to_owned()),
+        _ => Err("it is at most an hour; the work goes on after that".to_owned()),
     }
 }
 
@@ -135,8 +135,8 @@ mod tests {
             ("1.2.3s", "a time begins with a number"),
             ("3 s", "a time is a number and"),
             ("-3s", "a time is a number and"),
-            ("25h", "it is at most a day"),
-            ("99999999999999999999999999h", "it is at most a day"),
+            ("2h", "it is at most an hour"),
+            ("99999999999999999999999999h", "it is at most an hour"),
         ] {
             let error = duration(text).unwrap_err();
             assert!(error.contains(want), "{text}: {error}");

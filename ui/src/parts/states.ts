@@ -34,7 +34,7 @@ export const RESOURCE_STATES: Record<ResourceState, Look> = {
         word: 'In doubt',
         tone: 'doubt',
         icon: 'question',
-        means: 'An operation may or may not have happened here: you are asked.',
+        means: 'An operation may or may not have happened at a site: you are asked.',
     },
     diverged: {
         word: 'Diverged',

@@ -2,7 +2,8 @@
 //!
 //! [`AgentConfig::load`] reads it. A mistake is named with file, line and column, the setting, the
 //! value that was found and what would be right. Variables of the environment override single
-//! settings: `CHEOPS_` and the setting's name, such as `CHEOPS_DATA_DIR` or `CHEOPS_API_LISTEN`.
+//! settings: `CHEOPS_` and the setting's name, such as `CHEOPS_DATA_DIR` or `CHEOPS_API_LISTEN`; one
+//! that names no setting is a mistake as well.
 //! Paths in the file start from the file's folder; those in the environment from the working
 //! directory.
 //!
@@ -15,6 +16,7 @@
 //! | `cross`, `replication` | how the resources of a service are named, divided and kept alike |
 //! | `values`, `pattern`, `pointer` | what texts mean |
 //! | `problem` | what is reported |
+//! | `variables` | variables that name no setting |
 //! | `template` | the commented file to start from |
 
 mod cross;
@@ -28,6 +30,7 @@ mod replication;
 mod sections;
 mod template;
 mod values;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -38,7 +41,7 @@ use cheops_core::config::Hook;
 use cheops_core::engine::Application;
 use cheops_core::model::SiteId;
 use cheops_scope::ServiceName;
-use http::Uri;
+use http::{HeaderName, Uri};
 use toml::de::DeTable;
 
 pub use self::pattern::Pattern;
@@ -47,6 +50,8 @@ pub use self::problem::{ConfigProblem, ConfigProblems, Place};
 pub use self::replication::PathPattern;
 pub use self::values::{HostPort, Secret};
 
+pub(crate) use self::problem::meant;
+pub(crate) use self::reader::shortened;
 use self::reader::{Environment, Reader};
 
 /// Nobody writes such a file by hand.
@@ -173,6 +178,9 @@ pub struct ProxyConfig {
     /// How long the calls that a service makes for a request are known again, after it was last
     /// spoken of.
     pub remember: Duration,
+    /// Headers in which this application's services name the request they work on, beside those that
+    /// are usual.
+    pub correlation_headers: Vec<HeaderName>,
 }
 
 /// `[shell]`.
@@ -236,15 +244,16 @@ pub struct WebhooksConfig {
 }
 
 impl AgentConfig {
-    /// Reads a config file, and the environment over it.
+    /// Reads a config file, and the environment over it: variables and their values.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// Everything that is wrong with them.
     pub fn load(
         file: &Path,
-        environment: impl Fn(&str) -> Option<String>,
+        environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigProblems> {
+        let environment: BTreeMap<String, String> = environment.into_iter().collect();
         let failed = |message: String| {
             let key = String::new();
             let problem = ConfigProblem { place: Place::File, key, message };
@@ -259,10 +268,12 @@ impl AgentConfig {
         }
         let text = std::fs::read_to_string(file);
         let text = text.map_err(|error| failed(format!("it cannot be read: {error}")))?;
-        Self::parse(&text, file, environment)
+        let look = |name: &str| environment.get(name).cloned();
+        Self::read(&text, file, &look, &environment)
     }
 
-    /// The same from a text, which stands in for that file.
+    /// The same from a text, which stands in for that file, and from an environment of which it is
+    /// not known what else it has.
     ///
     /// # Errors
     ///
@@ -272,9 +283,18 @@ impl AgentConfig {
         file: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigProblems> {
-        let environment: &Environment<'_> = &environment;
+        Self::read(text, file, &environment, &BTreeMap::new())
+    }
+
+    fn read(
+        text: &str,
+        file: &Path,
+        environment: &Environment<'_>,
+        given: &BTreeMap<String, String>,
+    ) -> Result<Self, ConfigProblems> {
         let (root, errors) = DeTable::parse_recoverable(text);
-        let mut reader = Reader { text, file, environment, problems: Vec::new() };
+        let (variables, problems) = (Vec::new(), Vec::new());
+        let mut reader = Reader { text, file, environment, variables, problems };
         for error in errors {
             let offset = error.span().map_or(0, |span| span.start);
             let place = reader.place(offset);
@@ -282,7 +302,11 @@ impl AgentConfig {
         }
         // What is left of a file with a slip in its grammar would be judged wrongly.
         let config = match reader.problems.is_empty() {
-            true => sections::read(&mut reader, &root),
+            true => {
+                let config = sections::read(&mut reader, &root);
+                variables::check(&mut reader, given);
+                config
+            }
             false => None,
         };
         match config {

@@ -74,7 +74,7 @@ impl fmt::Display for ConfigProblems {
 }
 
 /// What a person probably meant, or else all there is to choose from.
-pub(super) fn meant(found: &str, choices: &[&str]) -> String {
+pub(crate) fn meant(found: &str, choices: &[&str]) -> String {
     let near = choices.iter().map(|choice| (distance(found, choice), *choice));
     match near.min() {
         Some((distance, choice)) if distance <= 1 + choice.len() / 4 => {

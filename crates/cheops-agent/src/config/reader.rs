@@ -14,6 +14,8 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) file: &'a Path,
     pub(super) environment: &'a Environment<'a>,
+    /// The variables that would have been heeded.
+    pub(super) variables: Vec<String>,
     pub(super) problems: Vec<ConfigProblem>,
 }
 
@@ -52,12 +54,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A setting, wherever it stands. The environment comes first.
-    pub(super) fn take(&self, table: &mut Table<'a>, key: &'static str) -> Option<Found<'a>> {
+    pub(super) fn take(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<Found<'a>> {
         let path = table.path_of(key);
         table.asked.push(key);
         if let Some(prefix) = &table.prefix {
             let variable = format!("{prefix}_{}", key.to_ascii_uppercase());
             let said = (self.environment)(&variable).filter(|said| !said.is_empty());
+            self.variables.push(variable.clone());
             if let Some(said) = said {
                 let place = Place::Variable(variable);
                 return Some(Found { place, path, value: Raw::Said(said) });
@@ -265,7 +268,7 @@ fn named(value: &DeValue<'_>) -> String {
 }
 
 /// The start of a text, for messages.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

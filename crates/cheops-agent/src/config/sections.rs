@@ -220,10 +220,14 @@ fn proxy<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ProxyConfig {
     let mut table = reader.table(root, "proxy");
     let answer_limit = reader.value(&mut table, "answer_limit", A_TIME, values::duration);
     let remember = reader.value(&mut table, "remember", A_TIME, values::duration);
+    let a_header = "a header such as `X-Correlation-ID`";
+    let headers =
+        reader.one_or_more(&mut table, "correlation_headers", a_header, values::correlation);
     reader.end(&table);
     ProxyConfig {
         answer_limit: answer_limit.map_or(Duration::from_secs(5 * 60), |(limit, _)| limit),
         remember: remember.map_or(Duration::from_secs(15 * 60), |(time, _)| time),
+        correlation_headers: headers.unwrap_or_default(),
     }
 }
 

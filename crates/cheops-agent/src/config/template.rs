@@ -42,7 +42,7 @@ listen = "127.0.0.1:8079"
 
 # The other sites: QUIC (UDP), always with certificates on both sides.
 [mesh]
-listen = "0.0.0.0:8078"
+listen = "0.0.0.0:8078"         # "[::]:8078" reaches, and is reached by, IPv6 as well
 # advertise = "10.0.0.1:8078"   # where the others find this site, if not at the address above
 identity = @IDENTITY@           # from: cheops mesh issue
 
@@ -66,12 +66,14 @@ identity = @IDENTITY@           # from: cheops mesh issue
 [proxy]
 # answer_limit = "5m"           # for a service to begin its answer
 # remember = "15m"              # how long the calls a service makes for a request are known again
+# correlation_headers = ["X-Correlation-ID"]   # where services name the request they work on, beside
+#                               # X-OpenStack-Request-ID, traceparent, X-Request-ID and B3
 
-# How commands and requests run.
+# How commands run, and requests that are operations (those by proxies have answer_limit).
 [shell]
 # time_limit = "60s"
 # output_limit = "64KiB"
-# jobs_at_once = 64
+# jobs_at_once = 64             # and as many reading commands (cheops show) beside them
 # directory = "."               # default: where the agent was started
 
 # How long history that no longer counts can be looked at.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::Uri;
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING};
+use http::{HeaderName, Uri};
 
 /// A host, by name or number, and a port. Names are looked up when they are needed, since their
 /// answer may change.
@@ -185,6 +186,18 @@ where
     text.parse().map_err(|error: T::Err| format!("cannot be used: {error}"))
 }
 
+/// A header whose value names a request, and nothing else: where there is none, one is drawn.
+pub(super) fn correlation(text: &str) -> Result<HeaderName, String> {
+    let of_others = [AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING];
+    let name: HeaderName = text.parse().map_err(|_| "is no name of a header".to_owned())?;
+    let is_ours =
+        ["x-scope", "baggage"].contains(&name.as_str()) || name.as_str().starts_with("x-cheops-");
+    match is_ours || of_others.contains(&name) {
+        true => Err("says something else".to_owned()),
+        false => Ok(name),
+    }
+}
+
 /// Whether both cannot be listened on by one machine.
 pub(super) fn clash(a: SocketAddr, b: SocketAddr) -> bool {
     let everywhere = a.ip().is_unspecified() || b.ip().is_unspecified();
@@ -210,6 +223,14 @@ mod tests {
         assert_eq!(size("2 mb"), Ok(2_000_000));
         for bad in ["", "KiB", "0", "-1", "1TiB", "99999999999GiB"] {
             assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_named_by_a_header_that_says_nothing_else() {
+        assert_eq!(correlation("X-Correlation-ID").unwrap(), "x-correlation-id");
+        for bad in ["", "a b", "Host", "content-length", "X-Scope", "X-Cheops-Site", "Cookie"] {
+            assert!(correlation(bad).is_err(), "{bad}");
         }
     }
 

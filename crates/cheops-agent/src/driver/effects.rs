@@ -1,14 +1,14 @@
 //! Carrying out what the engine asks for: running, telling, reporting. Nothing here decides.
 
-use cheops_core::engine::{Engine, Event, Job, Message, Notice};
-use cheops_core::model::{ResourceId, SiteId};
+use cheops_core::engine::{Engine, Event, Job, Message, Notice, Task};
+use cheops_core::model::{Outcome, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::Snapshots;
 use tokio::runtime::Handle;
 
 use super::Driver;
 use crate::exec::Executor;
-use crate::peers::Peers;
+use crate::peers::{Incoming, Peers};
 use crate::replicas::Replicas;
 use crate::telemetry;
 
@@ -17,15 +17,24 @@ pub(crate) struct Hands {
     pub(crate) runtime: Handle,
     pub(crate) executor: Executor,
     pub(crate) peers: Peers,
+    pub(crate) incoming: Incoming,
     pub(crate) snapshots: Snapshots,
     pub(crate) replicas: Replicas,
 }
 
 impl Hands {
     pub(super) fn run(&self, job: Job, driver: Driver) {
-        let executor = self.executor.clone();
+        let (executor, peers) = (self.executor.clone(), self.peers.clone());
+        let incoming = self.incoming.clone();
         self.runtime.spawn(async move {
-            let outcome = executor.run(&job).await;
+            let files = match &job.task {
+                Task::Run(operation) => peers.bring_back(operation, &incoming).await,
+                _ => Ok(()),
+            };
+            let outcome = match files {
+                Ok(()) => executor.run(&job).await,
+                Err(reason) => Outcome::NotYet { reason, in_doubt: false },
+            };
             // A driver that has stopped finds the job in doubt when it starts again.
             let _stopped = driver.happened(Event::Ended { job: job.id, outcome }).await;
         });

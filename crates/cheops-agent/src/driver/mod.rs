@@ -29,6 +29,7 @@ pub(crate) use effects::Hands;
 pub(crate) use files::Brought;
 use files::Held;
 use space::Space;
+pub(crate) use space::room_left;
 
 /// How many events may wait. Who has more to say has to wait itself.
 const EVENTS_WAITING: usize = 4_096;

@@ -1,7 +1,7 @@
 //! Room on the disk: operations are refused while some is left, so that what is already under way
 //! can still be brought to its end and recorded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::NotDurable;
@@ -33,11 +33,15 @@ impl Space {
         Err(NotDurable::NoRoom { left, needed: self.keep_free })
     }
 
-    /// A disk that does not tell is taken to have room: a failing commit is handled as well.
     fn look(&mut self) -> u64 {
-        let left = rustix::fs::statvfs(&self.dir)
-            .map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let left = room_left(&self.dir);
         self.looked = Some((Instant::now(), left));
         left
     }
+}
+
+/// How much there is on the disk of that directory. One that does not tell is taken to have room:
+/// what fails for want of it is handled as well.
+pub(crate) fn room_left(dir: &Path) -> u64 {
+    rustix::fs::statvfs(dir).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
 }

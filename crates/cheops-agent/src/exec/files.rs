@@ -10,6 +10,7 @@ use cheops_core::model::FileRef;
 
 use super::content::Content;
 use super::fill::Insert;
+use super::unbegun::Unbegun;
 
 const PREFIX: &str = "run-";
 /// Longest name of a placed file, in bytes; file systems take 255.
@@ -30,24 +31,26 @@ impl Placed {
         n: u64,
         files: &[FileRef],
         content: &Arc<dyn Content>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unbegun> {
         let dir = scratch.join(format!("{PREFIX}{n}"));
         let (files, content) = (files.to_vec(), Arc::clone(content));
         let placing = move || {
-            let whole = |error: io::Error| format!("directory `{}`: {error}", dir.display());
-            fs::DirBuilder::new().mode(0o700).create(&dir).map_err(whole)?;
+            let whole = format!("directory `{}`", dir.display());
+            let made = fs::DirBuilder::new().mode(0o700).create(&dir);
+            made.map_err(|error| Unbegun::because(&whole, &error))?;
             // From here on it is removed whatever happens.
             let mut placed = Self { dir, names: Vec::new() };
             for (file, name) in files.iter().zip(names(&files)) {
                 let path = placed.dir.join(&name);
-                let one = |error: io::Error| format!("file `{}`: {error}", file.name);
-                content.copy_to(&file.blob, &path).map_err(one)?;
+                let one = format!("file `{}`", file.name);
+                let copied = content.copy_to(&file.blob, &path);
+                copied.map_err(|error| Unbegun::because(&one, &error))?;
                 placed.names.push((file.name.clone(), name));
             }
             Ok(placed)
         };
         let placed = tokio::task::spawn_blocking(placing).await;
-        placed.map_err(|error| error.to_string()).flatten()
+        placed.map_err(|error| Unbegun::because("its files", &error)).flatten()
     }
 
     /// What the placeholders become. Of two files of one name, the first is meant.

@@ -14,6 +14,7 @@
 //! | `request`, `web` | one HTTP request to a local service |
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
+//! | `unbegun` | why something was not even begun, and whether to try again |
 //! | `running`, `processes`, `token`, `keeper` | nothing survives |
 
 mod ask;
@@ -30,6 +31,7 @@ mod settings;
 mod shell;
 mod streams;
 mod token;
+mod unbegun;
 pub(crate) mod web;
 
 use std::borrow::Cow;
@@ -42,10 +44,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use cheops_core::engine::{Job, Task};
 use cheops_core::model::{Outcome, Payload, ResourceId};
+use tokio::sync::Semaphore;
 
 pub use self::content::{Content, Saving};
 pub use self::processes::end_leftovers;
-pub use self::settings::{ExecError, ExecSettings};
+pub(crate) use self::request::{is_broken_off, limit_with};
+pub use self::settings::{Crowded, ExecError, ExecSettings};
 pub(crate) use self::settings::{Requests, Rules};
 pub use self::token::RunToken;
 pub use self::web::ClientError;
@@ -60,6 +64,8 @@ use self::running::{Running, UnderWay};
 use self::shell::{Ending, Script, Shell};
 use self::streams::Input;
 
+/// How long a reading command waits for room at most. Who asked for it waits along.
+const ROOM_WITHIN: Duration = Duration::from_secs(5);
 /// How long after a command ended what left its group may go on at most, about.
 const SWEEP_AFTER: Duration = Duration::from_secs(2);
 
@@ -75,6 +81,10 @@ struct Inner {
     content: Arc<dyn Content>,
     running: Arc<Running>,
     failures: Failures,
+    /// For reading commands: anyone may ask for any number. Jobs are counted by the engine, and
+    /// hooks, which may well ask for one, by who delivers them.
+    room_for_shows: Semaphore,
+    shows_at_once: usize,
     site: OsString,
     scratch: PathBuf,
     time_limit: Duration,
@@ -110,6 +120,8 @@ impl Executor {
             content: Arc::new(content),
             running: Arc::new(Running::new()),
             failures: Failures::default(),
+            room_for_shows: Semaphore::new(settings.shows_at_once),
+            shows_at_once: settings.shows_at_once,
             site: settings.site.as_str().into(),
             scratch,
             time_limit: settings.time_limit,
@@ -140,12 +152,29 @@ impl Executor {
         outcome
     }
 
-    /// Runs a reading command, of which nothing is recorded.
-    pub async fn show(&self, resource: &ResourceId, command: &str, limit: Duration) -> Outcome {
-        self.run_command(Some(resource), command, Vec::new(), Bytes::new(), limit).await
+    /// Runs a reading command, of which nothing is recorded. The limit is for all of it, with the
+    /// time that it waits for room.
+    ///
+    /// # Errors
+    ///
+    /// When others take all the room for such commands, for some seconds or up to the limit.
+    pub async fn show(
+        &self,
+        resource: &ResourceId,
+        command: &str,
+        limit: Duration,
+    ) -> Result<Outcome, Crowded> {
+        let asked = Instant::now();
+        let room = self.inner.room_for_shows.acquire();
+        let Ok(Ok(_place)) = tokio::time::timeout(limit.min(ROOM_WITHIN), room).await else {
+            return Err(Crowded { at_once: self.inner.shows_at_once });
+        };
+        let left = limit.saturating_sub(asked.elapsed());
+        Ok(self.run_command(Some(resource), command, Vec::new(), Bytes::new(), left).await)
     }
 
-    /// Runs a command that belongs to no job: with these variables, and this to read.
+    /// Runs a command that belongs to no job: with these variables, and this to read. Who calls this
+    /// sees to it that there are not too many.
     pub(crate) async fn run_command(
         &self,
         resource: Option<&ResourceId>,
@@ -160,7 +189,7 @@ impl Executor {
         let ask = Ask { variables, input, ..Ask::new(command, limit) };
         let outcome = self.inner.command(resource, ask, &mut under_way).await;
         self.inner.sweep_later();
-        outcome.unwrap_or_else(stopping)
+        outcome.map_or_else(stopping, for_good)
     }
 
     /// Ends everything that runs, lets nothing start any more, and dismisses the keeper. A command
@@ -210,7 +239,15 @@ impl Executor {
         let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
         drop(under_way);
         inner.sweep_later();
-        outcome
+        match &job.task {
+            Task::Run(operation) => {
+                if let Some(Outcome::NotYet { reason, .. }) = &outcome {
+                    tracing::warn!(operation = %operation.id, reason, "a command has to wait");
+                }
+                outcome
+            }
+            _ => outcome.map(for_good),
+        }
     }
 }
 
@@ -238,7 +275,7 @@ impl Inner {
         } else {
             match Placed::place(&self.scratch, under_way.n, files, &self.content).await {
                 Ok(placed) => Some(placed),
-                Err(reason) => return Some(Outcome::NotStarted { reason }),
+                Err(unbegun) => return Some(unbegun.into()),
             }
         };
         if let Some(placed) = &placed {
@@ -284,10 +321,19 @@ fn outcome(ending: Ending, limit: Duration) -> Option<Outcome> {
     Some(match ending {
         Ending::Exited { code, output } => Outcome::Exited { code, output },
         Ending::TimedOut => Outcome::TimedOut { limit_ms: web::millis(limit) },
-        Ending::NotStarted(reason) => Outcome::NotStarted { reason },
+        Ending::Unbegun(unbegun) => unbegun.into(),
+        Ending::Unseen(reason) => Outcome::NotYet { reason, in_doubt: true },
         Ending::Broken(reason) => Outcome::failure(reason),
         Ending::Stopped => return None,
     })
+}
+
+/// Of what nobody tries again: all but whole operations.
+fn for_good(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::NotYet { reason, .. } => Outcome::NotStarted { reason },
+        outcome => outcome,
+    }
 }
 
 fn word_for(task: &Task) -> &'static str {

@@ -18,7 +18,9 @@ use tokio::sync::mpsc;
 use super::capture::Capture;
 use super::content::{Content, pieces};
 use super::settings::Requests;
+use super::unbegun::{Unbegun, passes};
 use super::web::{self, ClientError, Roots};
+use crate::causes::causes;
 use crate::proxy;
 use crate::replicas::{Naming, Towards, is_json};
 
@@ -107,10 +109,12 @@ impl Services {
     ) -> Outcome {
         let (request, upstream) = match self.request(&asked, content).await {
             Ok(request) => request,
-            Err(reason) => return Outcome::NotStarted { reason },
+            Err(Unbegun::ForNow(reason)) => return not_yet(&asked, reason, false),
+            Err(unbegun) => return unbegun.into(),
         };
         (self.requests.seen)(request.headers());
-        let limit = limit + Duration::from_secs(asked.body.map_or(0, |file| file.size / A_SECONDS));
+        let limit = asked.replica.map_or(limit, |_| self.requests.answer_limit);
+        let limit = limit_with(asked.body, limit);
         let deadline = tokio::time::Instant::now() + limit;
         let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
         let answer = match answer {
@@ -185,7 +189,7 @@ impl Services {
         &self,
         asked: &Asked<'_>,
         content: &Arc<dyn Content>,
-    ) -> Result<(Request<FileBody>, &Uri), String> {
+    ) -> Result<(Request<FileBody>, &Uri), Unbegun> {
         let upstream =
             self.upstreams.get(asked.service).ok_or_else(|| self.unknown(asked.service))?;
         let method = Method::from_bytes(asked.method.as_bytes())
@@ -206,8 +210,15 @@ impl Services {
         if let Some(file) = asked.body.filter(|file| file.size >= MAY_BE_GONE) {
             let (content, blob) = (Arc::clone(content), file.blob);
             let opened = tokio::task::spawn_blocking(move || content.open(&blob).map(drop)).await;
-            if !matches!(opened, Ok(Ok(()))) {
-                return Err("its body is not kept any more: every site had made use of it".into());
+            match opened {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) if passes(&error) => {
+                    return Err(Unbegun::because("its body cannot be read", &error));
+                }
+                _ => {
+                    let gone = "its body is not kept any more: every site had made use of it";
+                    return Err(gone.to_owned().into());
+                }
             }
         }
         let body = asked.body.map_or(FileBody::Empty, |file| {
@@ -227,8 +238,9 @@ impl Services {
     }
 
     /// A body with the ids by which the service of this site knows its resources.
-    async fn renamed(&self, asked: &Asked<'_>, body: FileBody) -> Result<FileBody, String> {
-        let bytes = body.collect().await.map_err(|error| error.to_string())?.to_bytes();
+    async fn renamed(&self, asked: &Asked<'_>, body: FileBody) -> Result<FileBody, Unbegun> {
+        let unread = |error: std::io::Error| Unbegun::because("its body cannot be read", &error);
+        let bytes = body.collect().await.map_err(unread)?.to_bytes();
         let naming = self.requests.rules.get(asked.service).map(|rules| &rules.naming);
         let renamed = self.requests.replicas.rename_body(
             asked.service,
@@ -249,15 +261,21 @@ impl Services {
     }
 }
 
+/// How long a request may take that has so long without a body.
+pub(crate) fn limit_with(body: Option<&FileRef>, limit: Duration) -> Duration {
+    limit + Duration::from_secs(body.map_or(0, |file| file.size / A_SECONDS))
+}
+
 /// A request that got no answer. Only where no connection came about is it certain that it was
 /// not carried out; else it is said to be unknown, under the status by which gateways say so.
 fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
-    let (why, service) = (web::causes(error), asked.service);
+    let (why, service) = (causes(error), asked.service);
     if error.is_connect() {
         let reason = format!("service `{service}` cannot be reached at `{upstream}`: {why}");
         // A replica that misses a change stays behind for good: it waits for its service instead.
         return match asked.replica {
             Some(_) => not_yet(asked, reason, false),
+            None if passes(error) => not_yet(asked, reason, false),
             None => Outcome::NotStarted { reason },
         };
     }
@@ -269,11 +287,24 @@ fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
         "service `{service}` at `{upstream}` broke off before it answered: {why}; the request may \
          or may not have been carried out"
     );
-    Outcome::answered(http::StatusCode::BAD_GATEWAY.as_u16(), Output::whole(text))
+    // By this it is told from what a service answered.
+    let (name, value) = (proxy::ERROR.to_string(), proxy::BROKEN_OFF.to_owned());
+    Outcome::Answered {
+        status: http::StatusCode::BAD_GATEWAY.as_u16(),
+        headers: vec![Header { name, value }],
+        output: Output::whole(text),
+        done: false,
+        local_id: None,
+    }
+}
+
+/// Whether an outcome with these headers is none of a service.
+pub(crate) fn is_broken_off(headers: &[Header]) -> bool {
+    headers.iter().any(|line| line.name == proxy::ERROR.as_str())
 }
 
 fn not_yet(asked: &Asked<'_>, reason: String, in_doubt: bool) -> Outcome {
-    tracing::warn!(operation = %asked.operation, reason, "a request waits for its service");
+    tracing::warn!(operation = %asked.operation, reason, "a request has to wait");
     Outcome::NotYet { reason, in_doubt }
 }
 

@@ -24,8 +24,10 @@ pub struct ExecSettings {
     pub run: RunToken,
     /// Where files are placed for commands; nothing else may be in there.
     pub scratch: PathBuf,
-    /// How long one command or request may take.
+    /// How long one command may take, or a request that came from no proxy.
     pub time_limit: Duration,
+    /// How many reading commands run at once.
+    pub shows_at_once: usize,
     /// How much of an output is kept, in bytes.
     pub output_limit: usize,
     /// How large a saved state may be, in bytes.
@@ -46,6 +48,8 @@ pub(crate) struct Requests {
     pub(crate) rules: BTreeMap<String, Rules>,
     pub(crate) replicas: Replicas,
     pub(crate) seen: Seen,
+    /// How long one that came from a proxy may take, which is as long as one that passes through.
+    pub(crate) answer_limit: Duration,
 }
 
 /// Told the headers of each request before it is sent, for the calls that the service makes.
@@ -70,16 +74,19 @@ impl ExecSettings {
     pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
         let replicas = Replicas::new(site.clone());
         let seen: Seen = std::sync::Arc::new(|_| {});
+        let time_limit = Duration::from_secs(60);
+        let answer_limit = time_limit;
         Self {
             site,
             run,
             scratch: scratch.into(),
-            time_limit: Duration::from_secs(60),
+            time_limit,
+            shows_at_once: 64,
             output_limit: 64 * 1024,
             snapshot_limit: 4 * 1024 * 1024 * 1024,
             grace: Duration::from_secs(2),
             services: BTreeMap::new(),
-            requests: Requests { rules: BTreeMap::new(), replicas, seen },
+            requests: Requests { rules: BTreeMap::new(), replicas, seen, answer_limit },
             shell_dir: None,
         }
     }
@@ -110,6 +117,13 @@ pub enum ExecError {
     /// Services cannot be reached.
     #[error("services cannot be asked")]
     Client(#[source] ClientError),
+}
+
+/// Why a reading command was not run: all the room for such is taken.
+#[derive(Debug, thiserror::Error)]
+#[error("{at_once} reading commands run already, as many as may at once")]
+pub struct Crowded {
+    pub(super) at_once: usize,
 }
 
 /// What commands inherit of the agent's environment: all but what is meant for the agent, which

@@ -10,6 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use cheops_core::model::Output;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
@@ -19,6 +20,7 @@ use super::processes;
 use super::running::UnderWay;
 use super::streams::{Input, Prints, Sink, feed};
 use super::token::{RUN_VARIABLE, RunToken};
+use super::unbegun::Unbegun;
 
 /// By its path: to look it up, and to start it the slow way, costs time with every command.
 const SHELL: &str = "/bin/sh";
@@ -56,7 +58,9 @@ pub(super) enum Ending {
         output: Output,
     },
     TimedOut,
-    NotStarted(String),
+    Unbegun(Unbegun),
+    /// It was begun and ended, and nobody knows how far it came.
+    Unseen(String),
     /// It was ended, since what it reads or prints could not be brought to it or taken from it.
     Broken(String),
     /// It was ended, since the agent stops.
@@ -78,7 +82,14 @@ impl Shell {
         let apart = !matches!(prints, Prints::Output);
         let started = match self.start(&text, variables, &input, apart, under_way.n) {
             Ok(started) => started,
-            Err(error) => return Ending::NotStarted(self.cannot_start(&text, &error)),
+            Err(error) => {
+                // Short of memory, the system may have started it and then not been able to watch
+                // it. A command that ran unseen must not be taken for one that did not.
+                if is_out_of_memory(&error) && self.end_escaped(under_way.n).await > 0 {
+                    return Ending::Unseen(format!("it was ended at once: {error}"));
+                }
+                return Ending::Unbegun(self.cannot_start(&text, &error));
+            }
         };
         let Started { mut child, mut group, printed: pipe, apart } = started;
         let mut printed = Capture::new(self.output_limit);
@@ -149,17 +160,18 @@ impl Shell {
         Ok(Started { child, group: Group(Some(pid)), printed, apart })
     }
 
-    fn cannot_start(&self, text: &str, error: &io::Error) -> String {
+    fn cannot_start(&self, text: &str, error: &io::Error) -> Unbegun {
         match (&self.dir, error.kind()) {
             (Some(dir), io::ErrorKind::NotFound) if !dir.is_dir() => {
-                format!("the directory for commands, `{}`, is not there", dir.display())
+                format!("the directory for commands, `{}`, is not there", dir.display()).into()
             }
             (_, io::ErrorKind::ArgumentListTooLong) if text.len() >= LONGEST_ARGUMENT => format!(
                 "the command has {} bytes, and the system takes less than {LONGEST_ARGUMENT}; send \
                  a file along",
                 text.len()
-            ),
-            _ => format!("`{SHELL}` could not be started: {error}"),
+            )
+            .into(),
+            _ => Unbegun::because(&format!("`{SHELL}` could not be started"), error),
         }
     }
 
@@ -202,12 +214,18 @@ impl Shell {
         (why, held)
     }
 
-    async fn end_escaped(&self, n: u64) {
+    /// Ends what is left of a run; how many processes that were.
+    async fn end_escaped(&self, n: u64) -> usize {
         let run = self.run.clone();
         let ending =
             tokio::task::spawn_blocking(move || processes::end_escaped(&run, |other| other != n));
-        if let Ok(Err(error)) = ending.await {
-            tracing::warn!(%error, "processes of a command could not be ended");
+        match ending.await {
+            Ok(Ok(ended)) => ended,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "processes of a command could not be ended");
+                0
+            }
+            Err(_stopping) => 0,
         }
     }
 }
@@ -240,6 +258,11 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.send(Signal::KILL);
     }
+}
+
+/// What to register with the kernel a process that runs already may fail with.
+fn is_out_of_memory(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOMEM | Errno::NOSPC))
 }
 
 /// As shells say it: 128 and the signal's number, where a signal ended it.

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::capture::{self, Capture};
 use super::content::Keeping;
 use super::shell::Ending;
+use crate::causes::causes;
 
 /// A list of smaller steps may be longer than what is kept of an output.
 const LIST_BYTES: usize = 1024 * 1024;
@@ -60,7 +61,7 @@ impl Sink {
                     match capture::next(from, &mut chunk).await {
                         Ok(0) => return Ok(()),
                         Ok(read) => keeping.take(&chunk[..read]).await?,
-                        Err(error) => return Err(error.to_string()),
+                        Err(error) => return Err(causes(&error)),
                     }
                 }
             }
@@ -96,7 +97,10 @@ impl Sink {
             }
             Self::State(keeping) => match keeping.finish().await {
                 Ok(()) => printed.into_output(),
-                Err(error) => return Ending::Broken(format!("the state was not kept: {error}")),
+                Err(error) => {
+                    let why = causes(&error);
+                    return Ending::Broken(format!("the state was not kept: {why}"));
+                }
             },
         };
         Ending::Exited { code, output }
@@ -106,8 +110,8 @@ impl Sink {
     pub(super) async fn reason(self, reason: String) -> String {
         match self {
             Self::State(keeping) => {
-                let error = keeping.abandon().await.map_or(reason, |error| error.to_string());
-                format!("the state was not kept: {error}")
+                let why = keeping.abandon().await.map_or(reason, |error| causes(&error));
+                format!("the state was not kept: {why}")
             }
             Self::Nowhere | Self::List(_) => reason,
         }
@@ -124,8 +128,8 @@ pub(super) async fn feed(stdin: Option<ChildStdin>, input: Input) -> Result<(), 
         }
         Input::Pieces(mut pieces) => {
             while let Some(piece) = pieces.recv().await {
-                let piece =
-                    piece.map_err(|error| format!("its input could not be read: {error}"))?;
+                let unread = |error| format!("its input could not be read: {}", causes(&error));
+                let piece = piece.map_err(unread)?;
                 if stdin.write_all(&piece).await.is_err() {
                     break;
                 }

@@ -77,20 +77,6 @@ pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
     Ok(builder.https_or_http().enable_http1().wrap_connector(connector))
 }
 
-/// An error and all that led to it, in one line.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
-}
-
 /// A duration as replies hold it.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

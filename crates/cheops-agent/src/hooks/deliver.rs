@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::message::{body, delivery, signature};
 use super::{Action, Fact, HookSettings};
+use crate::causes::causes;
 use crate::exec::web::{self, Roots};
 use crate::exec::{ClientError, Executor};
 
@@ -133,7 +134,7 @@ impl Outlets {
     ) -> Result<(), String> {
         let client = if uri.scheme_str() == Some("https") { self.secure()? } else { &self.plain };
         let asking = async {
-            let answer = client.request(request).await.map_err(|error| web::causes(&error))?;
+            let answer = client.request(request).await.map_err(|error| causes(&error))?;
             let status = answer.status();
             // What it says does not matter, nor whether it says all of it.
             let _ = Limited::new(answer.into_body(), ANSWER_BYTES).collect().await;
@@ -149,7 +150,7 @@ impl Outlets {
 
     fn secure(&self) -> Result<&WebClient, String> {
         let client = self.secure.get_or_init(|| web::client(Roots::Native));
-        client.as_ref().map_err(|error| web::causes(error))
+        client.as_ref().map_err(|error| causes(error))
     }
 }
 

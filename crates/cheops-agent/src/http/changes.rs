@@ -64,7 +64,7 @@ async fn feed(
     asked: Asked,
     headers: &HeaderMap,
 ) -> Result<Response, Refused> {
-    let Query(from) = asked.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    let Query(from) = asked.map_err(|error| Refused::bad_query(&error))?;
     let last_seen = match headers.get("last-event-id") {
         None => from.after,
         Some(value) => {
@@ -81,12 +81,14 @@ async fn feed(
         commits,
         ready: VecDeque::new(),
     };
-    follower.after = match last_seen {
-        Some(place) => Seq(place),
-        None => follower.newest().await?,
-    };
+    let newest = follower.newest().await?;
+    let place = last_seen.map_or(newest, Seq);
+    follower.after = place;
     // So that a place that is gone is an answer, not a feed that ends.
-    follower.read().await?;
+    follower.read().await.map_err(|error| match error {
+        ReadError::Gone { oldest } if place > newest => Refused::not_yet(place, newest, oldest),
+        error => error.into(),
+    })?;
     let events = stream::unfold(follower, |mut follower| async {
         let change = follower.next().await?;
         Some((Ok::<_, Infallible>(event(&change)), follower))
@@ -142,13 +144,14 @@ impl Follower {
 }
 
 fn event(change: &Change) -> Event {
-    let said = change_on_wire(change);
+    let said =
+        wire::TimedChange { at: on_wire::time(change.at_ms), change: change_on_wire(change) };
     let data = serde_json::to_string(&said).unwrap_or_default();
-    Event::default().id(change.seq.0.to_string()).event(said.name()).data(data)
+    Event::default().id(change.seq.0.to_string()).event(said.change.name()).data(data)
 }
 
 /// A change, as the feed says it.
-pub(crate) fn change_on_wire(change: &Change) -> wire::Change {
+fn change_on_wire(change: &Change) -> wire::Change {
     match &change.what {
         What::Entry(resource, entry) => entry_on_wire(resource, entry),
         What::Notice(notice) => notice_on_wire(notice),
@@ -163,7 +166,7 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
             operation: operation.id.to_string(),
             site: operation.id.0.author.site.to_string(),
             kind: operation.kind.to_string(),
-            summary: operation.payload.summary(),
+            summary: on_wire::summary_of(operation),
             time: on_wire::time(operation.stamp.wall_ms),
         },
         Body::Reply(reply) => wire::Change::Reply {

@@ -13,7 +13,7 @@ use http::StatusCode;
 
 use super::Api;
 use super::refusal::Refused;
-use crate::peers::PassedOn;
+use crate::peers::{PassedOn, TunnelError};
 
 /// How long a site may take to say whether it holds a resource.
 const ASKING: Duration = Duration::from_secs(3);
@@ -54,6 +54,7 @@ pub(super) async fn seen_at(
     })?;
     match tokio::time::timeout(ANSWERING, api.peers.pass_on(site, request)).await {
         Ok(Ok(response)) => Ok(Seen::By(response)),
+        Ok(Err(error @ TunnelError::NoRoom(_))) => Err(error.into()),
         Ok(Err(error)) => Err(Refused::out_of_reach(&error)),
         Err(_late) => Err(Refused::too_late(site)),
     }

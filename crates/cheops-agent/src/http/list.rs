@@ -32,7 +32,7 @@ pub(super) async fn resources(
     State(api): State<Shared>,
     filter: Result<Query<wire::ResourceFilter>, QueryRejection>,
 ) -> Result<Json<wire::Page<wire::ResourceSummary>>, Refused> {
-    let Query(filter) = filter.map_err(|error| Refused::bad("bad filter", error.body_text()))?;
+    let Query(filter) = filter.map_err(|error| Refused::bad_query(&error))?;
     let mut after = filter.after.as_deref().map(resource_id).transpose()?;
     let site = filter.site.as_deref().map(SiteId::new).transpose();
     let site = site.map_err(|error| Refused::bad("bad filter", error.to_string()))?;
@@ -69,12 +69,12 @@ impl Wanted {
     fn is(&self, engine: &Engine, found: &ResourceSummary) -> bool {
         let filter = &self.filter;
         let there = self.site.as_ref().is_none_or(|site| found.sites.contains(site));
-        let in_state = filter.state.is_none_or(|state| state == on_wire::state(found));
+        let in_state = || filter.state.is_none_or(|state| state == on_wire::state(engine, found));
         let not_gone = !found.deleted
             || filter.deleted == Some(true)
             || filter.state == Some(wire::ResourceState::Deleted);
         let of_type = || filter.kind.as_ref().is_none_or(|kind| engine.has_type(&found.id, kind));
-        there && in_state && not_gone && of_type()
+        there && not_gone && in_state() && of_type()
     }
 }
 
@@ -96,7 +96,7 @@ fn look(engine: &Engine, after: Option<&ResourceId>, wanted: &Wanted, room: usiz
         }
         let Some(summary) = engine.summary(id) else { continue };
         if wanted.is(engine, &summary) {
-            items.push(on_wire::summary(&summary));
+            items.push(on_wire::summary(engine, &summary));
         }
     }
     let has_more = last.is_some_and(|last| engine.ids_after(Some(last)).next().is_some());

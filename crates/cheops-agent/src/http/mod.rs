@@ -49,7 +49,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::driver::Driver;
 use crate::exec::Executor;
-use crate::peers::Peers;
+use crate::peers::{Incoming, Peers};
 use refusal::Refused;
 
 pub(crate) use summary::Counted;
@@ -66,6 +66,7 @@ pub(crate) struct Api {
     pub(crate) peers: Peers,
     pub(crate) executor: Executor,
     pub(crate) blobs: Blobs,
+    pub(crate) incoming: Incoming,
     pub(crate) reader: Reader,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,

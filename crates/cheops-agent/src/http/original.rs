@@ -20,6 +20,9 @@ use super::{Shared, resource_id, show as showing};
 /// How long one line of another agent's answer may be.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
+/// What `/exec` takes beside files.
+const TEXTS: [&str; 4] = ["command", "sites", "type", "config"];
+
 type Sent = Result<Multipart, axum::extract::multipart::MultipartRejection>;
 
 fn form(sent: Sent) -> Result<Multipart, Refused> {
@@ -36,16 +39,16 @@ pub(super) async fn exec(
     sent: Sent,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
-    let mut form =
-        Form::read(form(sent)?, &api.blobs, &["command", "sites", "type", "config"]).await?;
-    let (command, sites) = (form.take("command")?, form.take("sites")?);
+    let mut form = Form::read(form(sent)?, &api.blobs, &TEXTS).await?;
+    let (command, sites, kind) = (form.take("command")?, form.take("sites")?, form.take("type")?);
     let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
+    form.end(&TEXTS)?;
     let at = submit::sites(&api, &sites)?;
     let missing = names(&at);
     let handed = Handed {
         sites: Some(at),
         submit: wire::Submit {
-            kind: form.take("type")?,
+            kind,
             sites: Some(sites),
             config: config.as_deref().map(wire_config),
             profile: None,
@@ -77,7 +80,7 @@ pub(super) async fn show(
     let command = form.take("command")?;
     let sites = submit::sites(&api, &form.take("sites")?)?;
     let show = wire::Show { command, sites: None, timeout_ms: wire::DEFAULT_TIMEOUT_MS };
-    let shown = showing::at_all(&api, &id, &show, sites).await;
+    let shown = showing::at_all(&api, &id, &show, sites).await?;
     let said = |(site, shown): (String, wire::Shown)| {
         (site, wire::SiteShow { status: shown.status, output: shown.output })
     };
@@ -223,6 +226,7 @@ mod tests {
             resource: "x".into(),
             sites: vec!["site1".into(), "site2".into()],
             site: "site1".into(),
+            config_replaced: false,
         };
         let accepted = serde_json::to_string(&accepted).unwrap() + "\n";
         let reply =

@@ -20,7 +20,7 @@ use super::{Api, Shared, resource_id};
 type Asked<T> = Result<Query<T>, QueryRejection>;
 
 fn query<T>(asked: Asked<T>) -> Result<T, Refused> {
-    let Query(query) = asked.map_err(|error| Refused::bad("bad query", error.body_text()))?;
+    let Query(query) = asked.map_err(|error| Refused::bad_query(&error))?;
     Ok(query)
 }
 
@@ -112,7 +112,7 @@ fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
         let entries = engine.behind(id, site)?;
         (entries > 0).then(|| (site.to_string(), entries))
     });
-    Some(on_wire::resource(&summary, &view, behind.collect()))
+    Some(on_wire::resource(engine, &summary, &view, behind.collect()))
 }
 
 pub(super) async fn operations(

@@ -1,17 +1,24 @@
 //! How errors look to those who ask: RFC 9457 problem details, with what to do about it.
 
+use std::error::Error;
+
+use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::config::{ConfigErrors, Problem as Fault};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
-use cheops_store::{BlobError, ReadError};
+use cheops_store::{BlobError, ReadError, Seq};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
 
 use super::wire as on_wire;
+use crate::causes::causes;
 use crate::driver::{NotDurable, Stopped};
-use crate::peers::TunnelError;
+use crate::peers::{FetchError, TunnelError};
+
+/// Titled so, nothing of a request was carried out.
+pub(super) const TOO_MUCH: &str = "too much is under way";
 
 /// Why a request gets no other answer.
 #[derive(Debug)]
@@ -35,7 +42,25 @@ impl Refused {
         let detail =
             format!("resource `{id}` is not known here, nor at any site that can be asked");
         Self::new(StatusCode::NOT_FOUND, "no such resource", detail)
-            .hint("a new resource needs its sites with its first operation")
+            .hint("`cheops resources` lists those there are")
+    }
+
+    /// What stands after the path's `?` makes no sense.
+    pub(super) fn bad_query(rejection: &QueryRejection) -> Self {
+        // What is wrong is said by the error at the bottom; those above it only say where.
+        let first: &dyn Error = rejection;
+        let chain = std::iter::successors(Some(first), |&error| error.source());
+        let why = chain.last().map(ToString::to_string).unwrap_or_default();
+        Self::bad("bad query", format!("the query cannot be understood: {why}"))
+            .hint("/openapi.json lists what can be asked for")
+    }
+
+    /// The feed never came to that place.
+    pub(super) fn not_yet(place: Seq, newest: Seq, oldest: Seq) -> Self {
+        let detail = format!("there is no change {} yet: the last one is {}", place.0, newest.0);
+        Self::new(StatusCode::GONE, "not there yet", detail)
+            .hint("was the number heard from another site, or before a disk was lost?")
+            .with("oldest", oldest.0)
     }
 
     pub(super) fn not_found(title: &str, detail: impl Into<String>) -> Self {
@@ -64,6 +89,14 @@ impl Refused {
             .hint("what was asked for may have happened there: look again when it is heard")
     }
 
+    /// All the room for reading commands is taken.
+    pub(super) fn crowded(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, TOO_MUCH, detail).hint(
+            "nothing was run: ask again when some are over; `jobs_at_once` in `[shell]` of the \
+             agent's config is how many may run",
+        )
+    }
+
     pub(super) fn demo_is_away(why: &str) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "the demo cannot be reached", why)
             .hint("does `cheops demo` still run in its terminal?")
@@ -74,8 +107,9 @@ impl Refused {
     }
 
     pub(super) fn broken_disk(error: &std::io::Error) -> Self {
-        tracing::error!(%error, "a file could not be written");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", error.to_string())
+        let why = causes(error);
+        tracing::error!(error = why, "a file could not be written");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", why)
     }
 
     /// With what to do about it.
@@ -116,7 +150,8 @@ impl From<Refusal> for Refused {
     fn from(refusal: Refusal) -> Self {
         let detail = refusal.to_string();
         match refusal {
-            Refusal::UnknownResource(id) => Self::no_such_resource(&id),
+            Refusal::UnknownResource(id) => Self::no_such_resource(&id)
+                .hint("a new resource needs its sites with its first operation"),
             Refusal::NotHeldHere { .. } => Self::unreachable(detail),
             Refusal::SitesDiffer { are, .. } => {
                 let are: Vec<_> = are.iter().map(ToString::to_string).collect();
@@ -147,13 +182,17 @@ impl From<TunnelError> for Refused {
     fn from(error: TunnelError) -> Self {
         match error {
             TunnelError::NoLink(_) => Self::unreachable(error.to_string()),
+            TunnelError::NoRoom(_) => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, TOO_MUCH, error.to_string())
+            }
             TunnelError::HeadTooLong(_) => Self::new(
                 StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                 "too long a head",
                 error.to_string(),
             ),
             TunnelError::Broke { .. } => {
-                Self::new(StatusCode::BAD_GATEWAY, "the answer was lost", error.to_string())
+                Self::new(StatusCode::BAD_GATEWAY, "the answer was lost", causes(&error))
                     .hint("look at the resource before you try again")
             }
         }
@@ -167,8 +206,25 @@ impl From<BlobError> for Refused {
         } else {
             StatusCode::INTERNAL_SERVER_ERROR
         };
-        tracing::error!(%error, "a file could not be stored");
-        Self::new(status, "a file could not be stored", error.to_string())
+        let why = causes(&error);
+        tracing::error!(error = why, "a file could not be stored");
+        Self::new(status, "a file could not be stored", why)
+    }
+}
+
+impl From<FetchError> for Refused {
+    fn from(error: FetchError) -> Self {
+        let (detail, lost) = (error.to_string(), "a file of it could not be had");
+        match error {
+            FetchError::Link(_) => Self::unreachable(detail),
+            FetchError::Blob(error) => error.into(),
+            FetchError::NoRoom { .. } => Self::new(StatusCode::INSUFFICIENT_STORAGE, lost, detail),
+            FetchError::Disk(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, lost, detail),
+            FetchError::Missing | FetchError::Damaged | FetchError::Size { .. } => {
+                Self::new(StatusCode::BAD_GATEWAY, lost, detail)
+            }
+            FetchError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail),
+        }
     }
 }
 
@@ -179,8 +235,9 @@ impl From<ReadError> for Refused {
                 .hint("read the resources anew, then follow from `oldest` on")
                 .with("oldest", oldest.0);
         }
-        tracing::error!(%error, "the log could not be read");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read", error.to_string())
+        let why = causes(&error);
+        tracing::error!(error = why, "the log could not be read");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read", why)
     }
 }
 

@@ -13,10 +13,11 @@ use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 
 use super::elsewhere;
-use super::refusal::Refused;
+use super::refusal::{Refused, TOO_MUCH};
 use super::submit::{json, sites};
 use super::wire::exit_code;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
+use crate::causes::causes;
 use crate::peers::PassedOn;
 
 /// How much another site may show: far more than any output limit allows.
@@ -52,31 +53,51 @@ pub(super) async fn show(
             return elsewhere::pass_on(&api, &id, request).await;
         }
     };
-    Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites).await }))
+    Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites).await? }))
 }
 
-/// Runs the command at each of these sites.
+/// Why a site showed nothing.
+enum Unshown {
+    /// It runs as many reading commands as it may.
+    Crowded(String),
+    Away(String),
+    Late,
+}
+
+/// Runs the command at each of these sites. Refused only where no site had room for it: what some
+/// of them show is worth having.
 pub(super) async fn at_all(
     api: &Api,
     id: &ResourceId,
     show: &wire::Show,
     sites: BTreeSet<SiteId>,
-) -> BTreeMap<String, wire::Shown> {
-    let shown = sites.iter().map(async |site| (site.to_string(), at(api, id, show, site).await));
-    join_all(shown).await.into_iter().collect()
+) -> Result<BTreeMap<String, wire::Shown>, Refused> {
+    let asking = sites.iter().map(async |site| (site.to_string(), at(api, id, show, site).await));
+    let answers = join_all(asking).await;
+    let crowded = answers.iter().map(|(_, answer)| match answer {
+        Err(Unshown::Crowded(why)) => Some(why.as_str()),
+        _ => None,
+    });
+    match crowded.collect::<Option<Vec<_>>>() {
+        Some(whys) if !whys.is_empty() => Err(Refused::crowded(whys.join("; "))),
+        _ => Ok(answers.into_iter().map(|(site, answer)| (site, told(answer))).collect()),
+    }
 }
 
-async fn at(api: &Api, id: &ResourceId, show: &wire::Show, site: &SiteId) -> wire::Shown {
+async fn at(
+    api: &Api,
+    id: &ResourceId,
+    show: &wire::Show,
+    site: &SiteId,
+) -> Result<wire::Shown, Unshown> {
     let limit = Duration::from_millis(show.timeout_ms).min(LONGEST_WAIT);
     if *site == api.site {
-        return shown(&api.executor.show(id, &show.command, limit).await);
+        let ran = api.executor.show(id, &show.command, limit).await;
+        let crowded = |why| Unshown::Crowded(format!("at site `{site}`, {why}"));
+        return ran.map(|outcome| shown(&outcome)).map_err(crowded);
     }
     let asking = tokio::time::timeout(limit + ON_THE_WAY, ask(api, id, show, site)).await;
-    match asking {
-        Ok(Ok(shown)) => shown,
-        Ok(Err(why)) => not_shown(wire::ShowStatus::Unreachable, why),
-        Err(_late) => not_shown(wire::ShowStatus::Timeout, "no answer in time".into()),
-    }
+    asking.unwrap_or(Err(Unshown::Late))
 }
 
 async fn ask(
@@ -84,20 +105,45 @@ async fn ask(
     id: &ResourceId,
     show: &wire::Show,
     site: &SiteId,
-) -> Result<wire::Shown, String> {
+) -> Result<wire::Shown, Unshown> {
     let there = wire::Show { sites: Some(site.to_string()), ..show.clone() };
-    let body = serde_json::to_vec(&there).map_err(|error| error.to_string())?;
+    let body = serde_json::to_vec(&there).map_err(|error| away(&error))?;
     let request = Request::post(paths::show(id.as_str()))
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body))
-        .map_err(|error| error.to_string())?;
-    let response = api.peers.pass_on(site, request).await.map_err(|error| error.to_string())?;
+        .map_err(|error| away(&error))?;
+    let response = api.peers.pass_on(site, request).await.map_err(|error| away(&error))?;
     let body = axum::body::to_bytes(response.into_body(), LARGEST_ANSWER)
         .await
-        .map_err(|error| error.to_string())?;
-    let mut answer: wire::ShowAnswer =
-        serde_json::from_slice(&body).map_err(|_| String::from_utf8_lossy(&body).into_owned())?;
-    answer.sites.remove(site.as_str()).ok_or_else(|| "it showed nothing".to_owned())
+        .map_err(|error| away(&error))?;
+    let Ok(mut answer) = serde_json::from_slice::<wire::ShowAnswer>(&body) else {
+        return Err(refused_there(&body));
+    };
+    let nothing = || Unshown::Away("it showed nothing".to_owned());
+    answer.sites.remove(site.as_str()).ok_or_else(nothing)
+}
+
+fn away(error: &dyn std::error::Error) -> Unshown {
+    Unshown::Away(causes(error))
+}
+
+/// What another site said instead of an answer.
+fn refused_there(body: &[u8]) -> Unshown {
+    match serde_json::from_slice::<wire::Problem>(body) {
+        Ok(problem) if problem.title == TOO_MUCH => Unshown::Crowded(problem.detail),
+        Ok(problem) => Unshown::Away(problem.detail),
+        Err(_) => Unshown::Away(String::from_utf8_lossy(body).into_owned()),
+    }
+}
+
+fn told(answer: Result<wire::Shown, Unshown>) -> wire::Shown {
+    let (status, output) = match answer {
+        Ok(shown) => return shown,
+        Err(Unshown::Crowded(why)) => (wire::ShowStatus::Timeout, why),
+        Err(Unshown::Late) => (wire::ShowStatus::Timeout, "no answer in time".to_owned()),
+        Err(Unshown::Away(why)) => (wire::ShowStatus::Unreachable, why),
+    };
+    wire::Shown { status, exit_code: None, output, truncated: false }
 }
 
 fn shown(outcome: &Outcome) -> wire::Shown {
@@ -112,8 +158,4 @@ fn shown(outcome: &Outcome) -> wire::Shown {
         output: outcome.text().to_owned(),
         truncated: outcome.is_truncated(),
     }
-}
-
-fn not_shown(status: wire::ShowStatus, why: String) -> wire::Shown {
-    wire::Shown { status, exit_code: None, output: why, truncated: false }
 }

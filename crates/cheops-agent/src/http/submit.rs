@@ -14,7 +14,7 @@ use cheops_core::model::{
     FileRef, Header, OperationId, OperationType, Payload, ResourceId, SiteId,
 };
 use cheops_core::plan;
-use cheops_scope::{Known, SiteName, Target, resolve_location};
+use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
 use cheops_store::Pin;
 use futures_util::stream;
 use http::StatusCode;
@@ -86,7 +86,7 @@ pub(super) async fn delete(
     let body = whole(request).await?;
     let delete: wire::Delete =
         if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
-    let command = delete.command.unwrap_or_else(|| ":".to_owned());
+    let command = delete.command.unwrap_or_else(|| on_wire::NO_COMMAND.to_owned());
     let submission = Submission {
         ticket: Ticket(0),
         resource: id,
@@ -120,7 +120,7 @@ pub(super) async fn decide(
     }
     let (wanted, named) = (resource.clone(), operation.clone());
     let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
-    let operation = awaits.map_err(|why| Refused::conflict("nothing to settle", why))?;
+    let operation = awaits?;
     let decision = match settle.decision {
         wire::Decision::Skip => plan::Decision::Skip,
         wire::Decision::Rerun => plan::Decision::Rerun,
@@ -146,18 +146,24 @@ fn awaited(
     engine: &engine::Engine,
     resource: &ResourceId,
     operation: &str,
-) -> Result<OperationId, String> {
+) -> Result<OperationId, Refused> {
+    let nothing = |why: String| Refused::conflict("nothing to settle", why);
     let view = engine
         .resource(resource)
-        .ok_or_else(|| format!("resource `{resource}` is not held at this site"))?;
-    match view.progress {
+        .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
+    let refused = match view.progress {
         engine::Progress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
-            Ok(awaited)
+            return Ok(awaited);
         }
         engine::Progress::AwaitsOperator(awaited) => {
-            Err(format!("`{awaited}` is in doubt at this site, not `{operation}`"))
+            nothing(format!("`{awaited}` is in doubt at this site, not `{operation}`"))
         }
-        _ => Err(format!("no operation of `{resource}` is in doubt at this site")),
+        _ => nothing(format!("no operation of `{resource}` is in doubt at this site")),
+    };
+    let meant = view.operations.iter().find(|known| known.id().to_string() == operation);
+    match meant.and_then(|meant| on_wire::doubting(meant).find(|site| **site != engine.me().site)) {
+        Some(site) => Err(refused.hint(format!("it is in doubt at {site}: `--site {site}`"))),
+        None => Err(refused),
     }
 }
 
@@ -173,6 +179,7 @@ async fn read(
         let form = form.map_err(|error| Refused::bad("bad form", error.body_text()))?;
         let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
+        form.end(&["operation"])?;
         return Handed::new(api, submit, form.files, form.pins);
     }
     let submit = parse(&whole(request).await?)?;
@@ -194,8 +201,7 @@ async fn fetch(
     files: &[u8],
 ) -> Result<(Vec<FileRef>, Vec<Pin>), Refused> {
     let files: Vec<FileRef> = parse(files)?;
-    let pins = api.peers.fetch(from, files.clone(), &api.blobs).await;
-    let pins = pins.map_err(|error| Refused::unreachable(error.to_string()))?;
+    let pins = api.peers.fetch(from, files.clone(), &api.incoming).await?;
     Ok((files, pins))
 }
 
@@ -352,22 +358,25 @@ pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, Refused> 
     let everyone = std::iter::once(&api.site).chain(api.peers.sites());
     let names = everyone.filter_map(|site| SiteName::new(site.as_str()).ok());
     let known = Known::new([], names);
-    let target = resolve_location(text, &known)
-        .map_err(|problems| Refused::bad("bad sites", problems.to_string()))?;
-    let parts = match target {
-        Target::Site(_) => vec![target],
-        Target::All(parts) => parts,
-        Target::Cross(_) | Target::FirstOf(_) => vec![],
-    };
-    let site = |part: &Target| match part {
-        Target::Site(name) => SiteId::new(name.as_str()).ok(),
-        _ => None,
-    };
-    let sites: Option<BTreeSet<_>> = parts.iter().map(site).collect();
-    sites.filter(|sites| !sites.is_empty()).ok_or_else(|| {
-        Refused::bad("bad sites", format!("`{text}` is not a set of sites"))
+    let bad = |detail: String| {
+        Refused::bad("bad sites", detail)
             .hint("an operation runs at each of its sites: `paris & lyon`")
-    })
+    };
+    resolve_location(text, &known).map_err(|problems| bad(problems.of_a_set().to_string()))?;
+    let location = parse_location(text).map_err(|problems| bad(problems.to_string()))?;
+    all_of(&location).ok_or_else(|| bad(format!("`{text}` is not a set of sites")))
+}
+
+/// The sites of a location that means all that it names.
+fn all_of(location: &Location) -> Option<BTreeSet<SiteId>> {
+    match &location.kind {
+        LocationKind::Site(name) => Some([SiteId::new(name.as_str()).ok()?].into()),
+        LocationKind::Both(parts) => {
+            let parts: Option<Vec<_>> = parts.iter().map(all_of).collect();
+            Some(parts?.into_iter().flatten().collect())
+        }
+        _ => None,
+    }
 }
 
 fn wait(wait: wire::Wait) -> engine::Wait {
@@ -382,6 +391,16 @@ fn capped(timeout_ms: u64) -> u64 {
     timeout_ms.min(u64::try_from(LONGEST_WAIT.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Whether the resource is known and has another config than the one that comes with this.
+async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, Refused> {
+    let Some(config) = submission.config.clone() else { return Ok(false) };
+    let id = submission.resource.clone();
+    Ok(api
+        .driver
+        .ask(move |engine| engine.config(&id).is_some_and(|known| known != config))
+        .await?)
+}
+
 /// Hands a submission to the engine and waits until it is accepted or refused.
 async fn submit(
     api: &Shared,
@@ -389,6 +408,7 @@ async fn submit(
     pins: Vec<Pin>,
 ) -> Result<Result<Events, Refusal>, Refused> {
     let resource = submission.resource.clone();
+    let config_replaced = replaces_config(api, &submission).await?;
     let mut said = api.driver.submit(submission, pins).await?;
     let (operation, sites) = loop {
         match said.recv().await {
@@ -405,6 +425,7 @@ async fn submit(
         resource: resource.to_string(),
         sites: on_wire::names(&sites),
         site: api.site.to_string(),
+        config_replaced,
     };
     // Room for everything that can be said, so that nobody is held up by a slow reader.
     let (events, hears) = mpsc::channel(sites.len() + 4);

@@ -9,6 +9,7 @@ use cheops_core::model::FileRef;
 use cheops_store::{BlobWriter, Blobs, Pin};
 
 use super::refusal::Refused;
+use crate::config::{meant, shortened};
 
 /// How long one text field may be.
 const LONGEST_FIELD: usize = 1024 * 1024;
@@ -94,6 +95,18 @@ impl Form {
             Refused::bad("bad form", format!("`{name}` is missing"))
                 .hint("send multipart/form-data, one part per field")
         })
+    }
+
+    /// Refuses texts that were not asked for: a name with a slip in it would be dropped, and with it
+    /// what it says.
+    pub(super) fn end(&self, texts: &[&str]) -> Result<(), Refused> {
+        match self.fields.keys().next() {
+            None => Ok(()),
+            Some(name) => {
+                let detail = format!("unknown part `{}`; {}", shortened(name), meant(name, texts));
+                Err(Refused::bad("bad form", detail))
+            }
+        }
     }
 
     /// A text that may be missing or empty.

@@ -5,12 +5,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cheops_api as wire;
 use cheops_core::config::{Config, Place};
-use cheops_core::engine::{OperationView, Progress, ResourceSummary, ResourceView};
+use cheops_core::engine::{Engine, OperationView, Progress, ResourceSummary, ResourceView};
 use cheops_core::model::{
     FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
 };
 use cheops_core::plan::Health;
 use cheops_core::resolve::LeftOut;
+
+/// What runs where nothing is to be run.
+pub(super) const NO_COMMAND: &str = ":";
 
 /// A time as people and programs write it.
 pub(super) fn time(wall_ms: u64) -> String {
@@ -129,6 +132,16 @@ fn left_out(out: &LeftOut) -> wire::LeftOut {
     wire::LeftOut { why: out.to_string(), by: out.by.as_ref().map(ToString::to_string) }
 }
 
+/// What an operation does, in a line.
+pub(super) fn summary_of(operation: &Operation) -> String {
+    let summary = operation.payload.summary();
+    // A deletion that nobody gave a command has the one that does nothing.
+    match operation.kind.is_deletion() && summary == NO_COMMAND {
+        true => "nothing is run".to_owned(),
+        false => summary,
+    }
+}
+
 pub(super) fn operation(view: &OperationView) -> wire::Operation {
     let Operation { id, stamp, parents, kind, .. } = &*view.operation;
     let replies = view.replies.iter().map(|said| (said.site().to_string(), reply(said)));
@@ -140,7 +153,7 @@ pub(super) fn operation(view: &OperationView) -> wire::Operation {
         stamp: stamp.to_string(),
         parents: ids(parents),
         replaces: replaces(view.operation.replaces),
-        summary: view.operation.payload.summary(),
+        summary: summary_of(&view.operation),
         payload: payload(&view.operation.payload),
         counts: view.left_out.is_none(),
         left_out: view.left_out.as_ref().map(left_out),
@@ -179,43 +192,60 @@ pub(super) fn finding(
     wire::ConfigFinding { path: place.path.clone(), line, column, message, remedy }
 }
 
-/// The one word for how a resource is: what needs someone's attention comes first.
-pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
+/// The one word for how a resource is: what needs someone's attention comes first, at whichever
+/// site it does.
+pub(super) fn state(engine: &Engine, resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
     match (&resource.progress, &resource.health) {
         _ if resource.deleted => State::Deleted,
         (Progress::AwaitsOperator(_), _) => State::InDoubt,
+        // What is in doubt counts as an error, so most resources need no closer look.
+        _ if resource.errors > 0 && is_in_doubt(engine, resource) => State::InDoubt,
         (_, Health::Diverged { .. }) => State::Diverged,
         (Progress::Running, _) => State::Running,
+        (_, Health::Undecided { .. }) => State::Waiting,
         _ if !resource.converged => State::Waiting,
         _ if resource.errors > 0 => State::Error,
         _ => State::Converged,
     }
 }
 
-pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
+fn is_in_doubt(engine: &Engine, resource: &ResourceSummary) -> bool {
+    let Some(view) = engine.resource(&resource.id) else { return false };
+    view.operations.iter().any(|operation| doubting(operation).next().is_some())
+}
+
+/// The sites that cannot tell whether an operation that counts has happened there.
+pub(super) fn doubting(operation: &OperationView) -> impl Iterator<Item = &SiteId> {
+    let counts = operation.left_out.is_none();
+    let in_doubt = move |said: &&Reply| counts && said.status == Status::InDoubt;
+    operation.replies.iter().filter(in_doubt).map(Reply::site)
+}
+
+pub(super) fn summary(engine: &Engine, resource: &ResourceSummary) -> wire::ResourceSummary {
     wire::ResourceSummary {
         id: resource.id.to_string(),
         sites: names(&resource.sites),
         operations: resource.operations as u64,
         listed: resource.listed as u64,
-        state: state(resource),
+        state: state(engine, resource),
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
     }
 }
 
 pub(super) fn resource(
+    engine: &Engine,
     resource: &ResourceSummary,
     view: &ResourceView,
     behind: BTreeMap<String, u64>,
 ) -> wire::Resource {
     wire::Resource {
-        summary: summary(resource),
+        summary: summary(engine, resource),
         list: ids(&view.list),
         config: config(&view.config),
         health: match &view.health {
-            Health::InStep => None,
+            Health::InStep | Health::Undecided { .. } => None,
             Health::Diverged { why } => Some(why.to_string()),
         },
         progress: match view.progress {

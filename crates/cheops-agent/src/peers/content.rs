@@ -4,23 +4,32 @@
 //! it, and pass it on. Until then the message that brings it waits; the engine's other messages
 //! do not. What was fetched before a cut is not fetched again after it.
 
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use cheops_core::engine::{Event, Message, Update};
-use cheops_core::model::{BlobId, Body, FileRef, Operation, SiteId};
+use cheops_core::model::{BlobId, Body, FileRef, Operation, OperationId, SiteId};
 use cheops_store::{BlobError, Blobs, PartialBlob, Pin};
 use tokio::sync::Semaphore;
 
-use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
 use super::link::{Link, Work};
-use crate::driver::Brought;
+use super::{Peers, lock};
+use crate::causes::causes;
+use crate::driver::{Brought, room_left};
 
 /// How many messages may wait for files, per link. More are dropped: the engine asks again.
 const WAITING: usize = 64;
+/// What went wrong for a reason that stays is not tried again before that.
+const BACK_OFF: Duration = Duration::from_secs(10);
 const CHUNK: usize = 256 * 1024;
+const SMALL: u64 = 1024 * 1024;
 const LONGEST_ANSWER: usize = 1024;
+/// How a stream ends whose file turned out to be damaged where it was.
+const DAMAGED: quinn::VarInt = quinn::VarInt::from_u32(1);
 
 /// Why a file did not arrive.
 #[derive(Debug, thiserror::Error)]
@@ -29,14 +38,30 @@ pub(crate) enum FetchError {
     #[error("{0}")]
     Link(String),
     /// It could not be stored, or is not what it should be.
-    #[error("{0}")]
+    #[error("{}", causes(.0))]
     Blob(#[from] BlobError),
     /// It could not be written.
-    #[error("{0}")]
-    Disk(#[from] std::io::Error),
+    #[error("it could not be written: {0}")]
+    Disk(std::io::Error),
+    /// There is less room than it takes, and than has to stay free.
+    #[error(
+        "it takes {needed} bytes more, and {left} are free on the disk of the data directory, of \
+         which {stay} have to stay so; make room, and it is fetched"
+    )]
+    NoRoom {
+        /// For the rest of it.
+        needed: u64,
+        /// Whatever for.
+        left: u64,
+        /// For what is under way.
+        stay: u64,
+    },
     /// The other site does not have it.
     #[error("the other site does not have it")]
     Missing,
+    /// The other site found out that it has something else under that name.
+    #[error("it is damaged at the other site, which names it in its log")]
+    Damaged,
     /// The other site has something else under that name.
     #[error("it is {found} bytes long there and should be {expected}")]
     Size {
@@ -50,9 +75,56 @@ pub(crate) enum FetchError {
     Stopping,
 }
 
+impl FetchError {
+    /// Whether it would be the same if it were tried again at once.
+    fn stays(&self) -> bool {
+        !matches!(self, Self::Link(_) | Self::Stopping)
+    }
+}
+
 impl From<LinkError> for FetchError {
     fn from(error: LinkError) -> Self {
         Self::Link(error.to_string())
+    }
+}
+
+/// Where files come in, from whichever site. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Incoming(Arc<Place>);
+
+struct Place {
+    blobs: Blobs,
+    dir: PathBuf,
+    stay_free: u64,
+    turns: Mutex<BTreeMap<BlobId, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl Incoming {
+    /// On the disk of that directory, of which so much is never taken.
+    pub(crate) fn new(blobs: Blobs, dir: PathBuf, stay_free: u64) -> Self {
+        Self(Arc::new(Place { blobs, dir, stay_free, turns: Mutex::default() }))
+    }
+
+    /// One at a time fetches a file; whoever comes second most likely finds it here.
+    fn turn(&self, id: BlobId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = lock(&self.0.turns);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(&id).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(id, Arc::downgrade(&turn));
+        turn
+    }
+
+    /// Whether there is room for so much more of a file. A small one is like an operation of
+    /// another site without any: it is taken in as long as it can be written.
+    fn has_room_for(&self, needed: u64, file: &FileRef) -> Result<(), FetchError> {
+        let (left, stay) = (room_left(&self.0.dir), self.0.stay_free);
+        match file.size <= SMALL || left >= needed.saturating_add(stay) {
+            true => Ok(()),
+            false => Err(FetchError::NoRoom { needed, left, stay }),
+        }
     }
 }
 
@@ -62,11 +134,41 @@ impl Peers {
         &self,
         from: &SiteId,
         files: Vec<FileRef>,
-        blobs: &Blobs,
+        incoming: &Incoming,
     ) -> Result<Vec<Pin>, FetchError> {
         let link = self.link(from).ok_or_else(|| FetchError::Link("no link".into()))?;
         let wanted = files.into_iter().map(|file| Wanted { file, may_be_gone: false });
-        fetch_all(&link, blobs, wanted.collect()).await
+        fetch_all(&link, incoming, wanted.collect()).await
+    }
+
+    /// Fetches files of an operation that were here and are not any more: a disk damaged them, or
+    /// the directory was put back without them. With an error it is better to wait.
+    pub(crate) async fn bring_back(
+        &self,
+        operation: &Operation,
+        incoming: &Incoming,
+    ) -> Result<(), String> {
+        let gone = operation.files().iter().filter(|file| !incoming.0.blobs.contains(&file.blob));
+        for file in gone {
+            let failed = |why: &str| format!("file `{}` is not here any more, {why}", file.name);
+            let mut had = false;
+            for site in self.nearest(self.sites()) {
+                match self.fetch(&site, vec![file.clone()], incoming).await {
+                    Ok(_needed_by_the_log) => had = true,
+                    Err(FetchError::Missing | FetchError::Damaged | FetchError::Size { .. }) => {}
+                    Err(error) => return Err(failed(&format!("and at {site}: {error}"))),
+                }
+                if had {
+                    break;
+                }
+            }
+            // What every site has made use of is let go of, and no site will have it.
+            let may_be_gone = operation.replica().is_some();
+            if !had && !may_be_gone && self.sites().any(|site| self.link(site).is_none()) {
+                return Err(failed("nor at the sites that can be reached"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -75,11 +177,28 @@ pub(super) struct Gate {
     link: Arc<Link>,
     work: Work,
     places: Arc<Semaphore>,
+    waiting: Arc<Mutex<BTreeSet<OperationId>>>,
+}
+
+/// Operations that wait for their files, until it is dropped.
+struct Waiting {
+    all: Arc<Mutex<BTreeSet<OperationId>>>,
+    these: Vec<OperationId>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut all = lock(&self.all);
+        for operation in &self.these {
+            all.remove(operation);
+        }
+    }
 }
 
 impl Gate {
     pub(super) fn new(link: Arc<Link>, work: Work) -> Self {
-        Self { link, work, places: Arc::new(Semaphore::new(WAITING)) }
+        let places = Arc::new(Semaphore::new(WAITING));
+        Self { link, work, places, waiting: Arc::default() }
     }
 
     /// The message, if nothing it brings needs a file that is not here.
@@ -88,6 +207,7 @@ impl Gate {
         if files.is_empty() {
             return Some(message);
         }
+        let waiting = self.wait(&message)?;
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             metrics::counter!("cheops_messages_dropped_total").increment(1);
             return None;
@@ -95,7 +215,7 @@ impl Gate {
         let (link, work) = (self.link.clone(), self.work.clone());
         tokio::spawn(async move {
             let from = link.peer().clone();
-            match fetch_all(&link, &work.blobs, files).await {
+            match fetch_all(&link, &work.incoming, files).await {
                 Ok(pins) => {
                     let files = brought(&message, pins);
                     let heard = Event::Heard { from, message };
@@ -103,11 +223,25 @@ impl Gate {
                 }
                 Err(error) => {
                     tracing::warn!(site = %from, %error, "a file could not be fetched");
+                    drop((message, link, place));
+                    if error.stays() {
+                        tokio::time::sleep(BACK_OFF).await;
+                    }
                 }
             }
-            drop(place);
+            drop(waiting);
         });
         None
+    }
+
+    /// Has its operations wait. Nothing if all of them do: a site goes on asking for what it has
+    /// not taken in yet.
+    fn wait(&self, message: &Message) -> Option<Waiting> {
+        let mut all = lock(&self.waiting);
+        let with_files = operations_of(message).filter(|operation| !operation.files().is_empty());
+        let these = with_files.map(|operation| operation.id.clone());
+        let these: Vec<_> = these.filter(|operation| all.insert(operation.clone())).collect();
+        (!these.is_empty()).then(|| Waiting { all: self.waiting.clone(), these })
     }
 }
 
@@ -121,6 +255,14 @@ fn brought(message: &Message, pins: Vec<Pin>) -> Option<Brought> {
     };
     let operations = operations_in(update).map(of_operation).collect();
     Some(Brought { resource: update.resource.clone(), operations })
+}
+
+fn operations_of(message: &Message) -> impl Iterator<Item = &Operation> {
+    let update = match message {
+        Message::Update(update) => Some(update),
+        _ => None,
+    };
+    update.into_iter().flat_map(|update| operations_in(update))
 }
 
 fn operations_in(update: &Update) -> impl Iterator<Item = &Operation> {
@@ -138,23 +280,29 @@ struct Wanted {
 }
 
 fn files_of(message: &Message) -> Vec<Wanted> {
-    let Message::Update(update) = message else { return Vec::new() };
     let wanted = |operation: &'_ Operation| {
         let may_be_gone = operation.replica().is_some();
         let files = operation.files().iter().cloned();
         files.map(move |file| Wanted { file, may_be_gone }).collect::<Vec<_>>()
     };
-    operations_in(update).flat_map(wanted).collect()
+    operations_of(message).flat_map(wanted).collect()
 }
 
 /// Fetches what is not here. There is a pin for each file, in order; while it is held, nothing is
 /// thrown away.
-async fn fetch_all(link: &Link, blobs: &Blobs, files: Vec<Wanted>) -> Result<Vec<Pin>, FetchError> {
+async fn fetch_all(
+    link: &Link,
+    incoming: &Incoming,
+    files: Vec<Wanted>,
+) -> Result<Vec<Pin>, FetchError> {
     let mut pins = Vec::with_capacity(files.len());
     for Wanted { file, may_be_gone } in files {
+        let blobs = &incoming.0.blobs;
         let pin = blobs.pin(file.blob);
+        let turn = incoming.turn(file.blob);
+        let _mine = turn.lock().await;
         if !blobs.contains(&file.blob) {
-            match fetch(link, blobs, &file).await {
+            match fetch(link, incoming, &file).await {
                 // The operation says more without it than not at all.
                 Err(FetchError::Missing) if may_be_gone => {
                     tracing::warn!(blob = %file.blob, "a file is no longer kept where it was");
@@ -167,36 +315,71 @@ async fn fetch_all(link: &Link, blobs: &Blobs, files: Vec<Wanted>) -> Result<Vec
     Ok(pins)
 }
 
-async fn fetch(link: &Link, blobs: &Blobs, file: &FileRef) -> Result<(), FetchError> {
+/// Goes on with the file where it was left. What does not fit is not kept either, so that it does
+/// not take the room of what does.
+async fn fetch(link: &Link, incoming: &Incoming, file: &FileRef) -> Result<(), FetchError> {
     let (id, size) = (file.blob, file.size);
     let mut partial = blocking({
-        let blobs = blobs.clone();
+        let blobs = incoming.0.blobs.clone();
         move || blobs.partial(id, size)
     })
     .await??;
-    let ask = Ask::Blob { blob: id, offset: partial.offset() };
-    let mut bytes = Vec::new();
-    frame::encode(&ask, &mut bytes)?;
-    let (mut send, mut receive) = link.connection().open_bi().await.map_err(LinkError::from)?;
-    send.write_all(&bytes).await.map_err(LinkError::from)?;
-    let _gone = send.finish();
-    match frame::read(&mut receive, &mut bytes, LONGEST_ANSWER).await? {
-        Told::Blob { size: found } if found == size => {}
-        Told::Blob { size: found } => return Err(FetchError::Size { found, expected: size }),
-        Told::NoSuchBlob | Told::Http { .. } => return Err(FetchError::Missing),
-    }
-    loop {
-        let chunk = receive.read_chunk(CHUNK, true).await;
-        let Some(chunk) = chunk.map_err(|_broken| LinkError::Broken)? else { break };
-        partial = blocking(move || write(partial, &chunk.bytes)).await??;
+    if !partial.is_whole() {
+        if let Err(error) = incoming.has_room_for(size - partial.offset(), file) {
+            blocking(|| partial.discard()).await??;
+            return Err(error);
+        }
+        let mut receive = ask(link, file, partial.offset()).await?;
+        loop {
+            let chunk = match receive.read_chunk(CHUNK, true).await {
+                Ok(Some(chunk)) => chunk.bytes,
+                Ok(None) => break,
+                Err(quinn::ReadError::Reset(DAMAGED)) => {
+                    blocking(|| partial.discard()).await??;
+                    return Err(FetchError::Damaged);
+                }
+                Err(_) => return Err(LinkError::Broken.into()),
+            };
+            let (incoming, file) = (incoming.clone(), file.clone());
+            partial = blocking(move || take(partial, &chunk, &file, &incoming)).await??;
+        }
     }
     blocking(move || partial.finish()).await??;
     Ok(())
 }
 
-fn write(mut partial: PartialBlob, bytes: &[u8]) -> std::io::Result<PartialBlob> {
-    partial.write_all(bytes)?;
-    Ok(partial)
+/// What the other site sends of the file, from there on.
+async fn ask(link: &Link, file: &FileRef, offset: u64) -> Result<quinn::RecvStream, FetchError> {
+    let mut bytes = Vec::new();
+    frame::encode(&Ask::Blob { blob: file.blob, offset }, &mut bytes)?;
+    let (mut send, mut receive) = link.open().await?;
+    send.write_all(&bytes).await.map_err(LinkError::from)?;
+    let _gone = send.finish();
+    match frame::read(&mut receive, &mut bytes, LONGEST_ANSWER).await? {
+        Told::Blob { size } if size == file.size => Ok(receive),
+        Told::Blob { size } => Err(FetchError::Size { found: size, expected: file.size }),
+        Told::NoSuchBlob | Told::Http { .. } => Err(FetchError::Missing),
+    }
+}
+
+fn take(
+    mut partial: PartialBlob,
+    bytes: &[u8],
+    file: &FileRef,
+    incoming: &Incoming,
+) -> Result<PartialBlob, FetchError> {
+    let written = match partial.write_all(bytes).map_err(FetchError::Disk) {
+        // Others write too.
+        Ok(()) => incoming.has_room_for(0, file),
+        error => error,
+    };
+    match written {
+        Ok(()) => Ok(partial),
+        Err(error) => {
+            partial.discard()?;
+            Err(error)
+        }
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -205,40 +388,34 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_stopping| FetchError::Stopping)
 }
 
-/// Sends the content of a file from there on. Who receives it checks it against its name.
+/// Sends the content of a file from there on.
 pub(super) async fn serve(
-    blobs: &Blobs,
-    id: &BlobId,
+    incoming: &Incoming,
+    id: BlobId,
     offset: u64,
     mut send: quinn::SendStream,
 ) -> Result<(), LinkError> {
-    let (blobs, id) = (blobs.clone(), *id);
-    let opened = tokio::task::spawn_blocking(move || {
-        let mut file = blobs.open_unverified(&id).ok().flatten()?;
-        let size = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(offset)).ok()?;
-        Some((file, size))
-    });
-    let opened = opened.await.map_err(|_stopping| LinkError::Broken)?;
+    let blobs = incoming.0.blobs.clone();
+    let opened = tokio::task::spawn_blocking(move || blobs.open_checked(id, offset)).await;
+    let opened = opened.map_err(|_stopping| LinkError::Broken)?;
+    let opened = opened.inspect_err(unsendable).ok().flatten();
     let mut head = Vec::new();
-    let Some((mut file, size)) = opened else {
+    let Some(mut blob) = opened else {
         frame::encode(&Told::NoSuchBlob, &mut head)?;
         send.write_all(&head).await?;
         let _gone = send.finish();
         return Ok(());
     };
-    frame::encode(&Told::Blob { size }, &mut head)?;
+    frame::encode(&Told::Blob { size: blob.size() }, &mut head)?;
     send.write_all(&head).await?;
     loop {
-        let read = tokio::task::spawn_blocking(move || {
-            let mut chunk = vec![0; CHUNK];
-            let read = file.read(&mut chunk)?;
-            chunk.truncate(read);
-            Ok::<_, std::io::Error>((file, chunk))
-        });
-        let read = read.await.map_err(|_stopping| LinkError::Broken)?;
-        let (back, chunk) = read.map_err(|_unreadable| LinkError::Broken)?;
-        file = back;
+        let read = tokio::task::spawn_blocking(move || (blob.next(CHUNK), blob)).await;
+        let (read, back) = read.map_err(|_stopping| LinkError::Broken)?;
+        blob = back;
+        let Ok(chunk) = read.inspect_err(unsendable) else {
+            let _gone = send.reset(DAMAGED);
+            return Ok(());
+        };
         if chunk.is_empty() {
             break;
         }
@@ -246,4 +423,10 @@ pub(super) async fn serve(
     }
     let _gone = send.finish();
     Ok(())
+}
+
+/// Another site cannot do anything about it; whoever reads this log can.
+fn unsendable(error: &BlobError) {
+    let hint = error.hint();
+    tracing::error!(error = causes(error), hint, "a file cannot be sent to another site");
 }

@@ -4,6 +4,7 @@
 //! and nothing that arrives can make this panic.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 use cheops_core::model::{BlobId, Incarnation, SiteId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -28,7 +29,11 @@ pub(super) enum LinkError {
     #[error("the link broke")]
     Broken,
     #[error("{0}")]
-    Quic(#[from] quinn::ConnectionError),
+    Quic(quinn::ConnectionError),
+    #[error("its certificate is of another mesh; issue it anew with this mesh's authority")]
+    OfAnotherMesh,
+    #[error("to it, this site's certificate is of another mesh; issue it anew with its authority")]
+    WeOfAnotherMesh,
     #[error("the other side did not greet in time")]
     NoGreeting,
     #[error("the other side does not speak Cheops' protocol")]
@@ -49,8 +54,16 @@ pub(super) enum LinkError {
     Nameless,
     #[error("no answer")]
     NoAnswer,
+    #[error("too much is under way on the link")]
+    NoRoom,
     #[error("`{0}` cannot be found: {1}")]
     NoAddress(String, String),
+    #[error(
+        "`{there}` cannot be called from `{from}`: `listen = \"[::]:{port}\"` in `[mesh]` is for IPv4 \
+         and IPv6",
+        port = from.port()
+    )]
+    OtherFamily { there: SocketAddr, from: SocketAddr },
     #[error("it cannot be called: {0}")]
     Call(#[from] quinn::ConnectError),
 }
@@ -61,6 +74,22 @@ impl LinkError {
         let spare = quinn::VarInt::from_u32(CLOSED_AS_SPARE);
         matches!(self, Self::Quic(quinn::ConnectionError::ApplicationClosed(closed))
             if closed.error_code == spare)
+    }
+}
+
+impl From<quinn::ConnectionError> for LinkError {
+    fn from(error: quinn::ConnectionError) -> Self {
+        // How TLS says that it does not know who issued a certificate (RFC 8446, 6.2).
+        let unknown_ca = quinn::TransportErrorCode::crypto(48);
+        match error {
+            quinn::ConnectionError::TransportError(found) if found.code == unknown_ca => {
+                Self::OfAnotherMesh
+            }
+            quinn::ConnectionError::ConnectionClosed(told) if told.error_code == unknown_ca => {
+                Self::WeOfAnotherMesh
+            }
+            error => Self::Quic(error),
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use cheops_core::engine::{Event, Message};
 use cheops_core::model::SiteId;
-use cheops_store::Blobs;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::content::{self, Incoming};
 use super::frame::{self, Hello, LinkError};
 use super::supervise::Called;
 use super::tunnel::Door;
-use super::{Peers, content, lock, tls, tunnel};
+use super::{Peers, lock, tls, tunnel};
+use crate::causes::causes;
 use crate::driver::Driver;
 
 /// How many messages may wait to be sent. More are dropped: the engine asks again.
@@ -21,6 +22,17 @@ const MESSAGES_WAITING: usize = 4_096;
 const MESSAGES_AT_ONCE: usize = 256;
 /// Messages go before anything big on the same link.
 const MESSAGES_FIRST: i32 = 10;
+/// How many requests to the other site's services may be under way at once. Some are for hours
+/// (watches, WebSockets), so there is room for thousands: one that waits takes some tens of KiB. They
+/// take nothing of what is for calls and files, without which sites do not keep in step.
+pub(super) const REQUESTS: u32 = 4_096;
+/// How many calls of the other agent's API.
+pub(super) const CALLS: u32 = 256;
+/// How many files: one for each message that waits for some, and one for each call of the other
+/// side that brings some.
+pub(super) const FILES: u32 = 512;
+/// How long to wait for room for one more of these.
+const OPENING_LASTS: Duration = Duration::from_secs(5);
 /// How long the other side may take to say what it opened a stream for.
 const ASKING_LASTS: Duration = Duration::from_secs(10);
 const GREETING_LASTS: Duration = Duration::from_secs(3);
@@ -37,7 +49,7 @@ pub(super) const CLOSED_AS_SPARE: u32 = 2;
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) driver: Driver,
-    pub(super) blobs: Blobs,
+    pub(super) incoming: Incoming,
     pub(super) door: Door,
 }
 
@@ -78,7 +90,7 @@ impl Candidate {
             Ok((send, receive, hello)) => Ok(Self { connection, send, receive, hello, called }),
             Err(error) => {
                 // If the other side closed it, its reason says more than ours.
-                let error = connection.close_reason().map_or(error, LinkError::Quic);
+                let error = connection.close_reason().map_or(error, LinkError::from);
                 connection.close(CLOSED_AS_REFUSED.into(), error.to_string().as_bytes());
                 Err(error)
             }
@@ -120,6 +132,8 @@ impl Candidate {
             called: self.called,
             outgoing,
             heard: Mutex::new((0, Instant::now())),
+            requests: Room::of(REQUESTS),
+            calls: Room::of(CALLS),
         });
         tokio::spawn(write(self.send, messages));
         let reader = Reader { from, link: link.clone(), work: work.clone() };
@@ -138,6 +152,30 @@ pub(super) struct Link {
     outgoing: mpsc::Sender<Outgoing>,
     /// How many datagrams had arrived when this was last looked at, and when that number changed.
     heard: Mutex<(u64, Instant)>,
+    /// For requests to the other site's services.
+    pub(super) requests: Room,
+    /// For calls of the other agent's API.
+    pub(super) calls: Room,
+}
+
+/// How many streams may be open at once for one kind of use.
+pub(super) struct Room(Arc<Semaphore>);
+
+/// The place of one of them, which whoever uses it holds.
+pub(super) type Place = Arc<OwnedSemaphorePermit>;
+
+impl Room {
+    fn of(streams: u32) -> Self {
+        Self(Arc::new(Semaphore::new(streams as usize)))
+    }
+
+    /// A place, as soon as there is one.
+    pub(super) async fn place(&self) -> Result<Place, LinkError> {
+        match tokio::time::timeout(OPENING_LASTS, self.0.clone().acquire_owned()).await {
+            Ok(Ok(place)) => Ok(Arc::new(place)),
+            _ => Err(LinkError::NoRoom),
+        }
+    }
 }
 
 enum Outgoing {
@@ -159,8 +197,10 @@ impl Link {
         }
     }
 
-    pub(super) fn connection(&self) -> &quinn::Connection {
-        &self.connection
+    /// Opens a stream of its own. Whoever has a place, or fetches a file, finds room for it.
+    pub(super) async fn open(&self) -> Result<(quinn::SendStream, quinn::RecvStream), LinkError> {
+        let opening = tokio::time::timeout(OPENING_LASTS, self.connection.open_bi());
+        Ok(opening.await.map_err(|_late| LinkError::NoRoom)??)
     }
 
     pub(super) fn peer(&self) -> &SiteId {
@@ -215,7 +255,7 @@ async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoin
                 Outgoing::Flushed(done) => flushed.push(done),
                 Outgoing::Message(message) => {
                     if let Err(error) = frame::encode(&message, &mut bytes) {
-                        tracing::error!(%error, "a message could not be sent");
+                        tracing::error!(error = causes(&error), "a message could not be sent");
                     }
                 }
             }
@@ -248,8 +288,8 @@ impl Reader {
                     Ok(message) => message,
                     Err(LinkError::Broken) => return,
                     Err(error) => {
-                        tracing::warn!(site = %self.from, %error, "the link is closed");
-                        let reason = error.to_string();
+                        let reason = causes(&error);
+                        tracing::warn!(site = %self.from, error = reason, "the link is closed");
                         self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
                         return;
                     }
@@ -275,7 +315,7 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
             let asked = tokio::time::timeout(ASKING_LASTS, reading).await;
             let served = match asked.unwrap_or(Err(LinkError::NoAnswer)) {
                 Ok(frame::Ask::Blob { blob, offset }) => {
-                    content::serve(&work.blobs, &blob, offset, send).await
+                    content::serve(&work.incoming, blob, offset, send).await
                 }
                 Ok(frame::Ask::Http { method, path, headers }) => {
                     let head = (method, path, headers);
@@ -298,7 +338,8 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                 Err(error) => Err(error),
             };
             if let Err(error) = served {
-                tracing::debug!(site = %from, %error, "a request of another site was cut short");
+                let error = causes(&error);
+                tracing::debug!(site = %from, error, "a request of another site was cut short");
             }
         });
     }

@@ -4,13 +4,17 @@
 //! (the content of files, requests passed on) on streams of its own, so that neither waits for
 //! the other. What is told to a site that cannot be reached is dropped: the engine asks again.
 //!
-//! `supervise` keeps a link to one site, `link` is one connection at work, `frame` what goes over
-//! it, `content` fetches and serves files, `tunnel` passes on requests, `tls` says who is who.
+//! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is; `link` is
+//! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
+//! passes on requests, `tls` says who is who, `refused` which calls came to nothing.
 
+mod addresses;
 mod content;
 mod frame;
 mod link;
+mod lookup;
 mod pieces;
+mod refused;
 mod supervise;
 mod tls;
 mod tunnel;
@@ -22,9 +26,9 @@ use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
 use cheops_core::model::{Author, SiteId};
-use cheops_store::Blobs;
 use tokio::sync::mpsc;
 
+pub(crate) use self::content::{FetchError, Incoming};
 use self::frame::Hello;
 use self::link::Link;
 pub(crate) use self::tunnel::{Door, PassedOn, ToService, TunnelError};
@@ -56,6 +60,7 @@ struct Inner {
     /// None for a site that has no mesh: it has no peers either.
     port: Option<Port>,
     peers: BTreeMap<SiteId, Peer>,
+    refused: refused::Refused,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
@@ -106,7 +111,8 @@ impl Peers {
             boot,
             software: env!("CARGO_PKG_VERSION").into(),
         };
-        Ok(Self(Arc::new(Inner { hello, port, peers, tasks: Mutex::default() })))
+        let (refused, tasks) = (refused::Refused::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { hello, port, peers, refused, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -115,8 +121,9 @@ impl Peers {
     }
 
     /// Begins to look for the other sites, and to be found.
-    pub(crate) fn start(&self, driver: &Driver, blobs: &Blobs, door: &Door) {
-        let work = link::Work { driver: driver.clone(), blobs: blobs.clone(), door: door.clone() };
+    pub(crate) fn start(&self, driver: &Driver, incoming: &Incoming, door: &Door) {
+        let (driver, incoming, door) = (driver.clone(), incoming.clone(), door.clone());
+        let work = link::Work { driver, incoming, door };
         let mut tasks = lock(&self.0.tasks);
         for (site, peer) in &self.0.peers {
             if let Some(accepted) = lock(&peer.accepted_in).take() {

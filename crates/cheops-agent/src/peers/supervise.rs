@@ -8,6 +8,9 @@
 //! who is called never has to guess which is meant, and a link that works is not given up for
 //! another one of the same kind.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,9 +19,12 @@ use cheops_core::model::SiteId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::addresses::Addresses;
 use super::frame::LinkError;
 use super::link::{self, Candidate, Link, Work};
+use super::lookup::Lookup;
 use super::{Peers, lock};
+use crate::causes::causes;
 
 const CALL_EVERY: Duration = Duration::from_millis(500);
 /// How long the site with the greater name waits for the other one's call.
@@ -26,6 +32,8 @@ const WAIT_FOR_CALL: Duration = Duration::from_millis(1_500);
 const CALL_LASTS: Duration = Duration::from_secs(4);
 const CALLS_AT_ONCE: usize = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How many different problems are logged before one is logged again.
+const PROBLEMS_KNOWN: usize = 16;
 
 /// Takes the calls of other sites.
 pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
@@ -44,7 +52,7 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
                     }
                 }
                 Ok(Err(error)) if error.is_spare() => tracing::debug!(%from, "another was chosen"),
-                Ok(Err(error)) => tracing::warn!(%from, %error, "a call was refused"),
+                Ok(Err(error)) => peers.0.refused.note(from, &error),
                 Err(_late) => tracing::debug!(%from, "a call came to nothing"),
             }
         });
@@ -62,6 +70,10 @@ pub(super) struct Supervisor {
     peers: Peers,
     site: SiteId,
     work: Work,
+    addresses: Addresses,
+    lookup: Lookup,
+    /// What was logged since there was a link: addresses take turns, and so do their problems.
+    logged: BTreeSet<String>,
     calls: JoinSet<Result<quinn::Connection, LinkError>>,
     call_at: Instant,
     /// The call that was chosen; never more than one.
@@ -70,10 +82,18 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     pub(super) fn new(peers: Peers, site: SiteId, work: Work) -> Self {
+        // Supervisors are made for the sites in this very map.
+        let name = peers.0.peers[&site].address.clone();
+        // Who has no port calls nobody.
+        let from = peers.local_address().unwrap_or_else(|| (Ipv6Addr::UNSPECIFIED, 0).into());
+        let addresses = Addresses::new(name, from);
         let mut supervisor = Self {
             peers,
             site,
             work,
+            addresses,
+            lookup: Lookup::default(),
+            logged: BTreeSet::new(),
             calls: JoinSet::new(),
             call_at: Instant::now(),
             greeting: JoinSet::new(),
@@ -102,14 +122,15 @@ impl Supervisor {
                 },
                 Some(called) = self.calls.join_next() => match called {
                     Ok(Ok(connection)) => self.choose(connection),
-                    Ok(Err(error)) => self.note_problem(&error),
+                    Ok(Err(error)) => self.note_problem(Some(&error)),
                     Err(_ended) => {}
                 },
                 Some(greeted) = self.greeting.join_next() => match greeted {
                     Ok(Ok(candidate)) => self.consider(candidate).await,
-                    Ok(Err(error)) => self.note_problem(&error),
+                    Ok(Err(error)) => self.note_problem(Some(&error)),
                     Err(_ended) => {}
                 },
+                found = self.lookup.ended() => self.found(found),
                 _ = look.tick() => self.look(),
             }
         }
@@ -127,12 +148,33 @@ impl Supervisor {
         }
         if Instant::now() >= self.call_at && self.calls.len() < CALLS_AT_ONCE {
             self.call_at = Instant::now() + CALL_EVERY;
-            self.calls.spawn(call(self.peers.clone(), self.site.clone()));
+            if let Some(name) = self.addresses.look_up() {
+                let name = name.to_owned();
+                self.lookup.begin(move || Ok(name.to_socket_addrs()?.collect()));
+            }
+            self.call();
+        }
+    }
+
+    /// What the lookup came to that a call began.
+    fn found(&mut self, found: io::Result<Vec<SocketAddr>>) {
+        let was_lost = self.addresses.is_lost();
+        self.addresses.found(found.map_err(|error| causes(&error)));
+        if was_lost && !self.works() {
+            self.call();
+        }
+    }
+
+    fn call(&mut self) {
+        match self.addresses.call() {
+            Some(address) => {
+                self.calls.spawn(call(self.peers.clone(), self.site.clone(), address));
+            }
+            None => self.note_problem(None),
         }
     }
 
     fn slot(&self) -> &super::Peer {
-        // Supervisors are made for the sites in this very map.
         &self.peers.0.peers[&self.site]
     }
 
@@ -155,12 +197,20 @@ impl Supervisor {
         self.greeting.spawn(greet(self.peers.clone(), self.site.clone(), connection));
     }
 
-    fn note_problem(&self, error: &LinkError) {
-        let text = error.to_string();
-        let mut problem = lock(&self.slot().problem);
-        if problem.as_ref() != Some(&text) {
+    /// What came of a call, if there was one, and what is known of the site's addresses.
+    fn note_problem(&mut self, called: Option<&LinkError>) {
+        let problems = called.into_iter().chain(self.addresses.problem());
+        let text = problems.map(|problem| causes(problem)).collect::<Vec<_>>().join("; ");
+        if text.is_empty() {
+            return;
+        }
+        *lock(&self.slot().problem) = Some(text.clone());
+        if !self.logged.contains(&text) {
             tracing::info!(site = %self.site, error = %text, "cannot be reached");
-            *problem = Some(text);
+            if self.logged.len() == PROBLEMS_KNOWN {
+                self.logged.clear();
+            }
+            self.logged.insert(text);
         }
     }
 
@@ -183,28 +233,28 @@ impl Supervisor {
             return;
         }
         tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
+        if candidate.called() == Called::ByUs {
+            self.addresses.answered(candidate.address());
+        }
         let link = candidate.begin(&self.work);
         let before = lock(&self.slot().link).replace(link);
         if let Some(before) = before {
             before.replaced();
         }
         *lock(&self.slot().problem) = None;
+        self.logged.clear();
         self.calls.abort_all();
         let _stopping = self.work.driver.happened(Event::Reached(self.site.clone())).await;
     }
 }
 
-async fn call(peers: Peers, site: SiteId) -> Result<quinn::Connection, LinkError> {
-    let (Some(peer), Some(port)) = (peers.0.peers.get(&site), &peers.0.port) else {
-        return Err(LinkError::NotAPeer(site));
-    };
-    let address = peer.address.clone();
+async fn call(
+    peers: Peers,
+    site: SiteId,
+    address: SocketAddr,
+) -> Result<quinn::Connection, LinkError> {
+    let Some(port) = &peers.0.port else { return Err(LinkError::NotAPeer(site)) };
     let calling = async {
-        let mut addresses = tokio::net::lookup_host(&address)
-            .await
-            .map_err(|error| LinkError::NoAddress(address.clone(), error.to_string()))?;
-        let nothing = || LinkError::NoAddress(address.clone(), "the name has no address".into());
-        let address = addresses.next().ok_or_else(nothing)?;
         let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
         Ok(connecting.await?)
     };

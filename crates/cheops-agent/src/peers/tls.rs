@@ -10,6 +10,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::WebPkiClientVerifier;
 
 use super::frame::LinkError;
+use super::link;
+use crate::causes::causes;
 use crate::mesh::{Identity, site_of};
 
 const ALPN: &[u8] = b"cheops";
@@ -20,42 +22,47 @@ const KEEP_ALIVE: Duration = Duration::from_millis(400);
 pub(super) fn configs(
     identity: &Identity,
 ) -> Result<(quinn::ServerConfig, quinn::ClientConfig), String> {
-    let text = |error: &dyn std::error::Error| error.to_string();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let transport = Arc::new(transport());
     let (roots, chain) = (&identity.roots, &identity.chain);
 
     let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
         .build()
-        .map_err(|error| text(&error))?;
+        .map_err(|error| causes(&error))?;
     let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| text(&error))?
+        .map_err(|error| causes(&error))?
         .with_client_cert_verifier(verifier)
         .with_single_cert(chain.clone(), identity.key.clone_key())
-        .map_err(|error| text(&error))?;
+        .map_err(|error| causes(&error))?;
     server.alpn_protocols = vec![ALPN.to_vec()];
-    let server = QuicServerConfig::try_from(server).map_err(|error| text(&error))?;
+    let server = QuicServerConfig::try_from(server).map_err(|error| causes(&error))?;
     let mut server = quinn::ServerConfig::with_crypto(Arc::new(server));
     server.transport_config(transport.clone());
 
     let mut client = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| text(&error))?
+        .map_err(|error| causes(&error))?
         .with_root_certificates(roots.clone())
         .with_client_auth_cert(chain.clone(), identity.key.clone_key())
-        .map_err(|error| text(&error))?;
+        .map_err(|error| causes(&error))?;
     client.alpn_protocols = vec![ALPN.to_vec()];
-    let client = QuicClientConfig::try_from(client).map_err(|error| text(&error))?;
+    let client = QuicClientConfig::try_from(client).map_err(|error| causes(&error))?;
     let mut client = quinn::ClientConfig::new(Arc::new(client));
     client.transport_config(transport);
     Ok((server, client))
 }
 
-/// How many requests and files may be under way at once.
-const STREAMS: u32 = 256;
-/// What may arrive of one before somebody reads it.
+/// How many streams the other side may have open at once: all that it asks for by each kind of
+/// use, and an eighth more, for so many are over before quinn says that there is room again.
+const STREAMS: u32 = (link::REQUESTS + link::CALLS + link::FILES) / 7 * 8;
+/// What may arrive of one before somebody reads it: a site a tenth of a second away still sends
+/// 10 MB/s by it.
 const STREAM_WINDOW: u32 = 1024 * 1024;
+/// How many may be full and unread before nothing at all arrives any more, messages neither. What
+/// is unread is held in memory, 1 GiB at the most. Thousands of streams are thousands of clients
+/// that wait for something, and hardly ever as many that do not read what they asked for.
+const UNREAD: u32 = 1024;
 
 fn transport() -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
@@ -67,9 +74,7 @@ fn transport() -> quinn::TransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
         .max_concurrent_uni_streams(VarInt::from_u32(2))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
-        // Room for all of them at once and more: whoever does not read what it asked for must not
-        // keep messages from arriving.
-        .receive_window(VarInt::from_u32((STREAMS + 16) * STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(UNREAD * STREAM_WINDOW))
         .send_window(16 * 1024 * 1024)
         .datagram_receive_buffer_size(None);
     transport

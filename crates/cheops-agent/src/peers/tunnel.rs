@@ -2,25 +2,27 @@
 //! body on a stream of its own, streamed both ways.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body;
 use cheops_core::model::SiteId;
+use futures_util::future::{Either, select};
 use http::header::{HOST, TE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body as _;
+use tokio::io::{AsyncRead, ReadBuf};
 use tower::ServiceExt;
 
 use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
-use super::link::Link;
+use super::link::{Link, Place, Room};
 use super::pieces::{self, Incoming, NotSent};
 use crate::proxy::Proxies;
 
-/// How long to wait for room for one more request.
-const OPENING_LASTS: Duration = Duration::from_secs(5);
 /// No answer has more headers.
 const MOST_HEADERS: usize = 512;
 
@@ -37,6 +39,9 @@ pub(crate) enum TunnelError {
     /// There is no link.
     #[error("site `{0}` cannot be reached")]
     NoLink(SiteId),
+    /// The request was not sent: others take all the room.
+    #[error("too many requests to site `{0}` are under way")]
+    NoRoom(SiteId),
     /// The request was not sent: its path and headers are too long.
     #[error(
         "its path and headers take {0} bytes on the way to another site, where {most} are taken",
@@ -55,32 +60,27 @@ pub(crate) enum TunnelError {
     },
 }
 
-/// Where requests of other agents go, once it is there: this agent's own API, and the services of
-/// its site.
-#[derive(Clone, Default)]
-pub(crate) struct Door(Arc<OnceLock<(Router, Proxies)>>);
+/// Where requests of other agents go: this agent's own API, and the services of its site.
+#[derive(Clone)]
+pub(crate) struct Door {
+    router: Router,
+    proxies: Proxies,
+}
 
 impl Door {
-    /// Opens it.
-    pub(crate) fn open(&self, router: Router, proxies: Proxies) {
-        let _twice = self.0.set((router, proxies));
+    /// There is none before both are there, so that nobody is told of an agent that starts.
+    pub(crate) fn new(router: Router, proxies: Proxies) -> Self {
+        Self { router, proxies }
     }
 
     async fn answer(&self, to: &To, request: Request<Body>) -> Response<Body> {
-        match (self.0.get(), to) {
-            (Some((_, proxies)), To::Service { service, upgrade, among, .. }) => {
+        match to {
+            To::Service { service, upgrade, among, .. } => {
                 let upgrade = upgrade.as_ref().and_then(|to| HeaderValue::from_bytes(to).ok());
-                proxies.answer_peer(service, request, upgrade, among.clone()).await
+                self.proxies.answer_peer(service, request, upgrade, among.clone()).await
             }
-            (Some((router, _)), To::Api) => {
-                let Ok(response) = router.clone().oneshot(request).await;
-                response
-            }
-            (None, _) => {
-                let mut response = status(503);
-                // Nobody has seen it.
-                let unreachable = HeaderValue::from_static("unreachable");
-                response.headers_mut().insert("x-cheops-error", unreachable);
+            To::Api => {
+                let Ok(response) = self.router.clone().oneshot(request).await;
                 response
             }
         }
@@ -88,11 +88,11 @@ impl Door {
 
     /// What is answered in the place of an answer whose headers are too long.
     fn instead(&self, to: &To, length: usize) -> Response<Body> {
-        match (self.0.get(), to) {
-            (Some((_, proxies)), To::Service { service, .. }) => {
-                proxies.too_long_to_return(service, length, frame::LONGEST_HEAD)
+        match to {
+            To::Service { service, .. } => {
+                self.proxies.too_long_to_return(service, length, frame::LONGEST_HEAD)
             }
-            _ => status(502),
+            To::Api => status(502),
         }
     }
 }
@@ -205,7 +205,7 @@ impl Peers {
             path,
             headers: listed(headers.iter().filter(|(name, _)| *name != HOST)),
         };
-        self.ask(to, request, ask).await
+        self.ask(to, |link| &link.calls, request, ask).await
     }
 
     /// Passes a request on to a service of that site.
@@ -225,12 +225,13 @@ impl Peers {
             path,
             headers: listed(headers.iter()),
         };
-        self.ask(to, request, ask).await
+        self.ask(to, |link| &link.requests, request, ask).await
     }
 
     async fn ask(
         &self,
         to: &SiteId,
+        room: fn(&Link) -> &Room,
         request: Request<Body>,
         ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
     ) -> Result<Response<Body>, TunnelError> {
@@ -248,20 +249,23 @@ impl Peers {
             error => broke(error),
         })?;
         let repeats = head.method.is_safe() && body.is_end_stream();
-        let mut said = say(&link, &bytes, body).await;
+        let mut said = say(&link, room(&link), &bytes, body).await;
         if let Err(unsaid) = said {
             // After a short cut that nobody noticed, a link gives way to a newer one, and what was
             // said by it is lost.
             said = match (unsaid, heard().filter(|newer| !Arc::ptr_eq(newer, &link))) {
-                (Unsaid::Nothing(body), Some(newer)) => say(&newer, &bytes, body).await,
+                (Unsaid::Nothing(body, _), Some(newer)) => {
+                    say(&newer, room(&newer), &bytes, body).await
+                }
                 (Unsaid::Unknown(_), Some(newer)) if repeats => {
-                    say(&newer, &bytes, Body::empty()).await
+                    say(&newer, room(&newer), &bytes, Body::empty()).await
                 }
                 (unsaid, _) => Err(unsaid),
             };
         }
         let (told, receive) = said.map_err(|unsaid| match unsaid {
-            Unsaid::Nothing(_) => TunnelError::NoLink(to.clone()),
+            Unsaid::Nothing(_, LinkError::NoRoom) => TunnelError::NoRoom(to.clone()),
+            Unsaid::Nothing(..) => TunnelError::NoLink(to.clone()),
             Unsaid::Unknown(source) => broke(source),
         })?;
         let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
@@ -282,22 +286,75 @@ impl Peers {
 /// How much of a request the other site may have heard that gave no answer.
 enum Unsaid {
     /// Too much was under way, or the link was closed. The body is still there.
-    Nothing(Body),
+    Nothing(Body, LinkError),
     Unknown(LinkError),
 }
 
-/// Says a request by this link, and hears the head of its answer.
-async fn say(link: &Link, head: &[u8], body: Body) -> Result<(Told, quinn::RecvStream), Unsaid> {
-    let opening = tokio::time::timeout(OPENING_LASTS, link.connection().open_bi()).await;
-    let Ok(Ok((mut send, mut receive))) = opening else { return Err(Unsaid::Nothing(body)) };
+/// Says a request by this link, and hears the head of its answer. Whoever no longer waits for it
+/// lets go of all there is of it, also of a body that comes no further.
+async fn say(
+    link: &Link,
+    room: &Room,
+    head: &[u8],
+    body: Body,
+) -> Result<(Told, Receiving), Unsaid> {
+    let opening = async {
+        let place = room.place().await?;
+        Ok((link.open().await?, place))
+    };
+    let ((mut send, stream), place) = match opening.await {
+        Ok(opened) => opened,
+        Err(why) => return Err(Unsaid::Nothing(body, why)),
+    };
     send.write_all(head).await.map_err(|error| Unsaid::Unknown(error.into()))?;
-    tokio::spawn(send_body(body, send));
-    let told = frame::read(&mut receive, &mut Vec::new(), frame::LONGEST_HEAD).await;
+    let mut receive = Receiving { stream, _place: place.clone() };
+    let told = hear(&mut receive.stream, send_body(body, send, place)).await;
     Ok((told.map_err(Unsaid::Unknown)?, receive))
 }
 
-async fn send_body(body: Body, mut send: quinn::SendStream) {
-    if let Err(NotSent::Body) = pieces::send(body, &mut send).await {
-        let _gone = send.reset(0u32.into());
+/// Hears the head of an answer while the request's body is sent. A service may answer before it has
+/// read all of that, and go on reading.
+async fn hear(
+    from: &mut quinn::RecvStream,
+    sending: impl Future<Output = ()> + Send + 'static,
+) -> Result<Told, LinkError> {
+    let mut buffer = Vec::new();
+    let reading = pin!(frame::read(from, &mut buffer, frame::LONGEST_HEAD));
+    match select(reading, Box::pin(sending)).await {
+        Either::Left((told, rest)) => {
+            let told = told?;
+            tokio::spawn(rest);
+            Ok(told)
+        }
+        Either::Right(((), reading)) => reading.await,
+    }
+}
+
+/// Sends a body as long as the other side listens: a client may stop in the middle of it, and stay.
+async fn send_body(body: Body, mut send: quinn::SendStream, _place: Place) {
+    let stopped = send.stopped();
+    tokio::select! {
+        sent = pieces::send(body, &mut send) => {
+            if let Err(NotSent::Body) = sent {
+                let _gone = send.reset(0u32.into());
+            }
+        }
+        _ = stopped => {}
+    }
+}
+
+/// What comes back, which holds the place of its request until it is over.
+struct Receiving {
+    stream: quinn::RecvStream,
+    _place: Place,
+}
+
+impl AsyncRead for Receiving {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        AsyncRead::poll_read(Pin::new(&mut self.get_mut().stream), context, into)
     }
 }

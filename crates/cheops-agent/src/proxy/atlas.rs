@@ -2,7 +2,7 @@
 //! few are sent again and again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cheops_core::model::SiteId;
@@ -11,6 +11,7 @@ use cheops_scope::{
 };
 
 use super::distances::Distances;
+use super::memory::KnownScope;
 use super::scope::Written;
 use crate::peers::Peers;
 
@@ -30,6 +31,8 @@ pub(super) struct Atlas {
 /// A scope and what it comes to.
 pub(super) struct Resolved {
     pub(super) scope: Arc<str>,
+    /// The same in the memory of ids, as soon as a request runs under it.
+    pub(super) known: OnceLock<Arc<KnownScope>>,
     pub(super) written: Written,
     pub(super) placement: Placement,
 }
@@ -86,7 +89,8 @@ impl Atlas {
         }
         let placement = resolve(scope, &drawn.known)?;
         let (scope, written) = (Arc::<str>::from(scope), Written::new(scope));
-        let resolved = Arc::new(Resolved { scope: scope.clone(), written, placement });
+        let known = OnceLock::new();
+        let resolved = Arc::new(Resolved { scope: scope.clone(), known, written, placement });
         if drawn.resolved.len() < MOST_SCOPES {
             drawn.resolved.insert(scope, resolved.clone());
         }

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -99,8 +99,10 @@ impl Body for Sent {
             From::Whole(body) => Pin::new(body).poll_frame(context).map_err(|error| match error {}),
             From::Lent(lent) => lent.poll_frame(context),
         };
-        if polled.is_ready() {
-            this.moves.moved();
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Err(error))) => this.moves.broke(error.to_string()),
+            Poll::Ready(_) => this.moves.moved(),
         }
         polled
     }
@@ -127,24 +129,40 @@ impl Body for Sent {
 #[derive(Clone)]
 pub(super) struct Moves {
     began: Instant,
-    /// Milliseconds since then.
-    last: Arc<AtomicU64>,
+    moved: Arc<Moved>,
+}
+
+#[derive(Default)]
+struct Moved {
+    /// Milliseconds since it began.
+    last: AtomicU64,
+    /// Why it did not come to its end.
+    broken: OnceLock<String>,
 }
 
 impl Default for Moves {
     fn default() -> Self {
-        Self { began: Instant::now(), last: Arc::default() }
+        Self { began: Instant::now(), moved: Arc::default() }
     }
 }
 
 impl Moves {
     fn moved(&self) {
         let since = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last.store(since, Ordering::Relaxed);
+        self.moved.last.store(since, Ordering::Relaxed);
+    }
+
+    fn broke(&self, why: String) {
+        let _once = self.moved.broken.set(why);
+    }
+
+    /// Why the body did not come to its end, if it broke off.
+    pub(super) fn broken(&self) -> Option<&str> {
+        self.moved.broken.get().map(String::as_str)
     }
 
     fn last(&self) -> Instant {
-        self.began + Duration::from_millis(self.last.load(Ordering::Relaxed))
+        self.began + Duration::from_millis(self.moved.last.load(Ordering::Relaxed))
     }
 
     /// Waits for an answer, at most so long after the body moved on for the last time.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::header::{
-    CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -16,18 +16,17 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 /// Which site answered: on every response that came through here.
 pub(super) const SITE: HeaderName = HeaderName::from_static("x-cheops-site");
 /// What kept a request from being answered by a service: on every response made here.
-pub(super) const ERROR: HeaderName = HeaderName::from_static("x-cheops-error");
+pub(crate) const ERROR: HeaderName = HeaderName::from_static("x-cheops-error");
 /// Which sites' parts are not in an answer that was joined.
 pub(super) const INCOMPLETE: HeaderName = HeaderName::from_static("x-cheops-incomplete");
 
 /// What speaks of one connection only.
-static OF_A_CONNECTION: [HeaderName; 10] = [
+static OF_A_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
     KEEP_ALIVE,
     UPGRADE,
     TRANSFER_ENCODING,
     TE,
-    TRAILER,
     // Answered by whoever reads the body, when it does.
     EXPECT,
     PROXY_CONNECTION,
@@ -43,25 +42,26 @@ pub(super) fn offers_upgrade(headers: &HeaderMap) -> bool {
     headers.get_all(UPGRADE).iter().any(|protocol| protocol != NOT_GONE_OVER_TO)
 }
 
-/// Takes away what speaks of one connection only, and what a `Connection` header names. What the
-/// sender wants to go over to is given back: both sides have to agree on that.
+/// Takes away what speaks of one connection only, and what a `Connection` header names. Trailers go
+/// on, and so does that they are wanted. What the sender wants to go over to is given back: both
+/// sides have to agree on that.
 pub(crate) fn strip(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let is_of_it = |name: &&HeaderName| OF_A_CONNECTION.contains(name);
     let found: Vec<HeaderName> = headers.keys().filter(is_of_it).cloned().collect();
     if found.is_empty() {
         return None;
     }
+    let takes_trailers = takes_trailers(headers);
     let named = named_by_connection(headers);
     let upgrade = headers.remove(UPGRADE).filter(|_| named.contains(&UPGRADE));
     // Not what says where a message goes: nobody may hide that from the next one.
     for name in named.iter().filter(|name| **name != HOST) {
         headers.remove(name);
     }
-    let trailers = takes_trailers(headers);
-    for name in found.iter().filter(|name| !trailers || **name != TRAILER) {
+    for name in &found {
         headers.remove(name);
     }
-    if trailers {
+    if takes_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
     upgrade
@@ -79,9 +79,6 @@ fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
 }
 
 fn takes_trailers(headers: &HeaderMap) -> bool {
-    if headers.contains_key(TRAILER) {
-        return true;
-    }
     let te = headers.get_all(TE).iter().filter_map(|value| value.to_str().ok());
     te.flat_map(|value| value.split(','))
         .any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
@@ -181,6 +178,16 @@ pub(super) mod tests {
         ]);
         assert_eq!(strip(&mut sent), None);
         assert_eq!(listed(&sent), ["accept: a", "host: image:9292", "te: trailers"]);
+    }
+
+    #[test]
+    fn trailers_are_spoken_of_further_on_and_wanted_only_by_who_said_so() {
+        let mut asked = headers(&[("connection", "TE"), ("te", "trailers")]);
+        strip(&mut asked);
+        assert_eq!(listed(&asked), ["te: trailers"]);
+        let mut answer = headers(&[("trailer", "x-sum"), ("transfer-encoding", "chunked")]);
+        strip(&mut answer);
+        assert_eq!(listed(&answer), ["trailer: x-sum"]);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The service of this site: a kept connection, the request as it came, the answer as it comes.
 
+use std::sync::{Arc, Once};
+
 use cheops_core::model::SiteId;
 use cheops_scope::ServiceName;
-use http::header::{COOKIE, HOST};
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
 use super::attempts::Fate;
@@ -15,6 +18,7 @@ use super::patience::Patience;
 use super::pool::{Answered, Pool, Unanswered};
 use super::refusal::Refused;
 use super::{Asked, Failed, upgrade};
+use crate::causes::causes;
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
 use crate::exec::ClientError;
 use crate::exec::web::{self, Connector, Roots};
@@ -37,6 +41,7 @@ pub(super) struct Service {
     pub(super) naming: Naming,
     pub(super) client_chosen_id: Option<Pointer>,
     pub(super) collections: Vec<PathPattern>,
+    warned_of_ids_below: Arc<Once>,
     pub(super) cross: CrossConfig,
     site: SiteId,
     site_header: HeaderValue,
@@ -52,6 +57,19 @@ pub(super) struct Service {
 }
 
 impl Service {
+    /// Says that something was made below a replica, at each site by its own service. Nobody knows
+    /// that another site calls it otherwise, unless the config says that it may.
+    pub(super) fn made_below(&self, path: &str) {
+        self.warned_of_ids_below.call_once(|| {
+            tracing::warn!(
+                service = %self.config_name,
+                path,
+                "something was made below a replicated resource; if the service draws its id, name \
+                 the path in `collections`, or changes by that id reach something else at other sites"
+            );
+        });
+    }
+
     pub(super) fn new(site: &SiteId, config: &ServiceConfig, connector: Connector) -> Self {
         let site_header = HeaderValue::try_from(site.as_str());
         let upstream = &config.upstream;
@@ -62,6 +80,7 @@ impl Service {
             naming: Naming::new(&config.id),
             client_chosen_id: config.replication.client_chosen_id.clone(),
             collections: config.replication.collections.clone(),
+            warned_of_ids_below: Arc::new(Once::new()),
             cross: config.cross.clone(),
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
@@ -112,15 +131,24 @@ impl Service {
         Asked { mut head, upgrade, .. }: Asked,
         body: Sent,
     ) -> Result<(Request<Sent>, Option<OnUpgrade>), Failed> {
-        self.address(&mut head.uri)?;
-        head.version = Version::HTTP_11;
-        head.headers.entry(HOST).or_insert_with(|| self.host.clone());
-        self.pseudonym.sign(&mut head.headers);
+        self.lead_to(&mut head)?;
+        if !body.is_end_stream() {
+            say_that_it_has_a_body(&mut head, &body);
+        }
         let client_side = upgrade.map(|(protocol, on_upgrade)| {
             headers::upgrade_to(&mut head.headers, protocol);
             on_upgrade
         });
         Ok((Request::from_parts(head, body), client_side))
+    }
+
+    /// Leads a request from this proxy to the service.
+    pub(super) fn lead_to(&self, head: &mut Parts) -> Result<(), Failed> {
+        self.address(&mut head.uri)?;
+        head.version = Version::HTTP_11;
+        head.headers.entry(HOST).or_insert_with(|| self.host.clone());
+        self.pseudonym.sign(&mut head.headers);
+        Ok(())
     }
 
     /// The answer as the service gave it, but for what belongs to its connection.
@@ -155,7 +183,7 @@ impl Service {
     }
 
     /// Makes what was asked for the path at the service.
-    pub(super) fn address(&self, asked: &mut Uri) -> Result<(), Failed> {
+    fn address(&self, asked: &mut Uri) -> Result<(), Failed> {
         if self.prefix.is_empty() && asked.authority().is_none() {
             return Ok(());
         }
@@ -169,7 +197,7 @@ impl Service {
     }
 
     pub(super) fn failed(&self, error: &Unanswered) -> Failed {
-        let why = web::causes(error);
+        let why = causes(error);
         match error {
             Unanswered::NoConnection(_) => Failed {
                 fate: Fate::NeverArrived,
@@ -188,9 +216,26 @@ fn host_of(authority: &Authority) -> &str {
     authority.as_str().rsplit('@').next().unwrap_or_default()
 }
 
+/// Bodies of unknown length are rare with these methods, and left out if nobody says so.
+fn say_that_it_has_a_body(head: &mut Parts, body: &Sent) {
+    let is_rare = matches!(head.method, Method::GET | Method::HEAD);
+    let is_unknown = || body.size_hint().exact().is_none();
+    if is_rare && is_unknown() && !head.headers.contains_key(CONTENT_LENGTH) {
+        head.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+}
+
+/// Who sent a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    Client,
+    /// Another site's agent, which passes on what its client may have said by an older HTTP.
+    Agent,
+}
+
 /// Brings what the versions of HTTP say in different ways into one form, and refuses what is not
 /// meant for a service.
-pub(super) fn normalise(head: &mut Parts) -> Result<(), Refused> {
+pub(super) fn normalise(head: &mut Parts, sender: Sender) -> Result<(), Refused> {
     if head.method == Method::CONNECT {
         return Err(Refused::bad_target("`CONNECT` asks for a tunnel; this is a service's proxy"));
     }
@@ -202,8 +247,12 @@ pub(super) fn normalise(head: &mut Parts) -> Result<(), Refused> {
     if second.is_some() {
         return Err(Refused::bad_target("it has two `Host` headers"));
     }
-    if head.version == Version::HTTP_11 && host.is_none() {
+    if head.version == Version::HTTP_11 && host.is_none() && sender == Sender::Client {
         return Err(Refused::bad_target("it has no `Host` header"));
+    }
+    // HTTP/1.1 is looked at as it comes in; of HTTP/2 nobody but us would notice.
+    if head.headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
+        return Err(Refused::bad_target("it has two `Content-Length` headers"));
     }
     // HTTP/2 has it in the target; and a target with a host counts more than the header.
     if let Some(authority) = head.uri.authority() {

@@ -6,15 +6,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Version};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use super::Proxies;
-use super::framing::Guarded;
+use super::framing::{Guarded, Verdict};
 use super::headers::Client;
 use super::here::Service;
 use super::threads::Threads;
@@ -102,15 +104,28 @@ async fn serve(
     watcher: Watcher,
 ) {
     let _best_effort = stream.set_nodelay(true);
-    // Who connects and says nothing holds a place for nothing, too.
-    if !matches!(tokio::time::timeout(HEAD_LIMIT, stream.readable()).await, Ok(Ok(()))) {
-        return;
-    }
+    let verdict = Verdict::default();
+    let mut stream = Guarded::new(stream, verdict.clone());
+    // Who connects and says nothing, or not enough, holds a place for nothing, too.
+    let first_head = tokio::time::timeout(HEAD_LIMIT, stream.version());
+    let Ok(Ok(version)) = first_head.await else { return };
+    // Only by HTTP/2 can a client say enough and still ask for nothing.
+    let asked = (version == Version::HTTP_2).then(|| Arc::new(Notify::new()));
+    let asks = asked.clone();
     let seen = Client::new(client.ip());
     let heads = service.heads.clone();
-    let answer = service_fn(move |request| {
+    let answer = service_fn(move |request: Request<Incoming>| {
         let (proxies, service, client) = (proxies.clone(), service.clone(), seen.clone());
-        async move { Ok::<_, Infallible>(proxies.answer(&service, request, &client).await) }
+        let refused = verdict.on(request.method());
+        if let Some(asks) = &asks {
+            asks.notify_one();
+        }
+        async move {
+            Ok::<_, Infallible>(match refused {
+                None => proxies.answer(&service, request, &client).await,
+                Some(why) => proxies.cannot_be_read(why),
+            })
+        }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(heads).header_read_timeout(HEAD_LIMIT);
@@ -119,9 +134,50 @@ async fn serve(
         .timer(TokioTimer::new())
         .max_concurrent_streams(MOST_STREAMS)
         .keep_alive_interval(HEAD_LIMIT);
-    let io = Together(TokioIo::new(Guarded::new(stream)));
+    let io = Together(TokioIo::new(stream));
     let serving = builder.serve_connection_with_upgrades(io, answer).into_owned();
-    if let Err(error) = watcher.watch(serving).await {
+    let serving = watcher.watch(serving);
+    let served = match asked {
+        None => serving.await,
+        Some(asked) => if_asked(serving, &asked, HEAD_LIMIT).await.unwrap_or(Ok(())),
+    };
+    if let Err(error) = served {
         tracing::debug!(%client, %error, "a client's connection ended early");
+    }
+}
+
+/// Serves to the end, unless nobody asks for anything within the limit.
+async fn if_asked<T>(
+    serving: impl Future<Output = T>,
+    asked: &Notify,
+    limit: Duration,
+) -> Option<T> {
+    let silent = async {
+        if tokio::time::timeout(limit, asked.notified()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        served = serving => Some(served),
+        () = silent => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(10);
+
+    #[tokio::test]
+    async fn a_connection_on_which_nobody_asks_for_anything_is_not_kept() {
+        let asked = Notify::new();
+        assert_eq!(if_asked(std::future::pending::<()>(), &asked, LIMIT).await, None);
+        let serving = async {
+            asked.notify_one();
+            tokio::time::sleep(LIMIT * 3).await;
+        };
+        assert_eq!(if_asked(serving, &asked, LIMIT).await, Some(()));
     }
 }

@@ -9,7 +9,7 @@
 //! | --- | --- |
 //! | `listen`, `threads` | connections of clients, and where they are served |
 //! | `framing` | where their messages begin and end |
-//! | `route`, `scope`, `memory` | under which scope a request runs |
+//! | `route`, `scope`, `memory`, `ids` | under which scope a request runs |
 //! | `atlas`, `distances`, `run`, `attempts` | where that is, and when to try elsewhere |
 //! | `here`, `pool` | the service of this site, and connections to it |
 //! | `cross` | requests that run at several sites, and come to one answer |
@@ -26,6 +26,7 @@ mod distances;
 mod framing;
 mod headers;
 mod here;
+mod ids;
 mod listen;
 mod memory;
 mod patience;
@@ -55,8 +56,9 @@ use self::atlas::Atlas;
 use self::attempts::Fate;
 use self::headers::SITE;
 use self::here::Service;
-use self::memory::{Memory, Name};
+use self::memory::Memory;
 use self::refusal::Refused;
+use self::scope::Marks;
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
 use crate::exec::ClientError;
@@ -64,8 +66,9 @@ use crate::peers::Peers;
 use crate::replicas::Replicas;
 
 pub(crate) use self::cross::parts_of;
-pub(crate) use self::headers::strip;
+pub(crate) use self::headers::{ERROR, strip};
 pub(crate) use self::listen::Listening;
+pub(crate) use self::refusal::BROKEN_OFF;
 pub(crate) use self::threads::Threads;
 
 /// The proxies of a site.
@@ -95,23 +98,25 @@ pub(crate) struct Means {
 
 /// The scopes of requests that were seen at this site, for the calls that are made for them.
 #[derive(Clone)]
-pub(crate) struct Remembered(Arc<Memory>);
+pub(crate) struct Remembered {
+    scopes: Arc<Memory>,
+    marks: Arc<Marks>,
+}
 
 impl Remembered {
-    pub(crate) fn new(lasts: Duration) -> Self {
-        Self(Arc::new(Memory::new(lasts)))
+    pub(crate) fn new(config: &ProxyConfig) -> Self {
+        let marks = Marks::new(&config.correlation_headers);
+        Self { scopes: Arc::new(Memory::new(config.remember)), marks: Arc::new(marks) }
     }
 
     /// Remembers the scope that a request carries, which the agent itself sends to a service.
     pub(crate) fn see(&self, headers: &http::HeaderMap) {
         let scope = scope::carried(headers).ok().flatten();
         if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
-            self.keep(&scope::correlations(headers), &scope.trim().into());
+            let now = Instant::now();
+            let known = self.scopes.scope(scope.trim(), now);
+            self.scopes.keep(&self.marks.names(headers), &known, now);
         }
-    }
-
-    fn keep(&self, names: &[Name], scope: &Arc<str>) {
-        self.0.keep(names, scope, Instant::now());
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Refused {
 
 /// The code of an answer which says that no service has seen the request.
 pub(super) const UNREACHABLE: &str = "unreachable";
+/// The code of a request that may or may not have been carried out.
+pub(crate) const BROKEN_OFF: &str = "broken-off";
 
 /// The code of an answer to what is no request to a service.
 const BAD_REQUEST: &str = "bad-request";
@@ -166,6 +168,12 @@ impl Refused {
             .hint("`cheops sites` shows which sites are heard; `a ; b` in a scope falls back to b")
     }
 
+    pub(super) fn too_many_under_way(why: &str) -> Self {
+        let (status, code) = (StatusCode::SERVICE_UNAVAILABLE, "too-many-under-way");
+        Self::new(status, code, "nothing was run", why)
+            .hint("wait until some are over; `a ; b` in a scope falls back to b")
+    }
+
     pub(super) fn unreachable_service(service: &str, site: &SiteId, why: &str) -> Self {
         let detail = format!("service `{service}` of site `{site}` cannot be reached: {why}");
         Self::new(StatusCode::BAD_GATEWAY, UNREACHABLE, "a service cannot be reached", detail)
@@ -177,7 +185,7 @@ impl Refused {
             "service `{service}` of site `{site}` broke off before it answered: {why}; the \
              request may or may not have been carried out"
         );
-        Self::new(StatusCode::BAD_GATEWAY, "broken-off", "no answer", detail)
+        Self::new(StatusCode::BAD_GATEWAY, BROKEN_OFF, "no answer", detail)
     }
 
     pub(super) fn too_late(service: &str, site: &SiteId, seconds: u64) -> Self {

@@ -17,11 +17,10 @@ use hyper::upgrade::OnUpgrade;
 use super::attempts::{self, Aim};
 use super::body::{Arriving, Returned, Sent};
 use super::headers::{self, Client};
-use super::here::{self, Service};
+use super::here::{self, Sender, Service};
 use super::memory::Recalled;
 use super::refusal::Refused;
-use super::replicate::passing;
-use super::{Asked, Proxies, cross, scope};
+use super::{Asked, Proxies, Remembered, cross, scope};
 use crate::replicas::Names;
 
 impl Proxies {
@@ -45,6 +44,12 @@ impl Proxies {
         response
     }
 
+    /// Answers a client whose request can be read in two ways.
+    pub(super) fn cannot_be_read(&self, why: &str) -> Response<Returned> {
+        let detail = format!("the request can be read in two ways: {why}");
+        self.refuse(Refused::bad_target(&detail)).map(Either::Right)
+    }
+
     async fn route(
         &self,
         service: &Service,
@@ -53,7 +58,7 @@ impl Proxies {
         on_upgrade: OnUpgrade,
         client: &Client,
     ) -> Result<Response<Returned>, Refused> {
-        here::normalise(&mut head)?;
+        here::normalise(&mut head, Sender::Client)?;
         if service.pseudonym.is_in(&head.headers) {
             return Err(Refused::in_a_circle(service.name()));
         }
@@ -71,8 +76,11 @@ impl Proxies {
         let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
         client.say_in(&mut head.headers);
         if let Some(resolved) = &resolved {
-            let names = scope::mark(&mut head.headers, &resolved.written);
-            self.0.memory.keep(&names, &resolved.scope);
+            let (Remembered { scopes, marks }, now) = (&self.0.memory, Instant::now());
+            let known = resolved.known.get_or_init(|| scopes.scope(&resolved.scope, now));
+            let name = scopes.draw(known, now);
+            let others = marks.set(&mut head.headers, &resolved.written, name);
+            scopes.keep(&others, known, now);
         }
         let mut asked = Asked { head, upgrade, among: None };
         // An id of a whole says itself where its parts are, whatever the scope.
@@ -118,12 +126,13 @@ impl Proxies {
         if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
             return Ok(Some(scope));
         }
-        if self.0.memory.0.is_empty() {
+        let Remembered { scopes, marks } = &self.0.memory;
+        if scopes.is_unused() {
             return Ok(None);
         }
-        match self.0.memory.0.recall(&scope::correlations(headers), Instant::now()) {
+        match scopes.recall(&marks.names(headers), Instant::now()) {
             None => Ok(None),
-            Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.to_string()))),
+            Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.text().to_owned()))),
             Some(Recalled::Several) => Err(Refused::several_scopes()),
         }
     }
@@ -142,6 +151,7 @@ impl Proxies {
             Aim::All(sites) if !sites.contains(&self.0.me) => {
                 let order = self.nearest_first(&sites);
                 asked.among = Some(sites);
+                asked.upgrade = None;
                 order
             }
             Aim::All(sites) => return self.replicate(service, asked, body, sites).await,
@@ -164,8 +174,8 @@ impl Proxies {
         let Some(service) = self.0.services.get(service) else {
             return self.refuse(Refused::no_such_service(service, &self.0.me));
         };
-        let (mut head, body) = request.into_parts();
-        if let Err(refused) = here::normalise(&mut head) {
+        let (mut head, mut body) = request.into_parts();
+        if let Err(refused) = here::normalise(&mut head, Sender::Agent) {
             return self.refuse(refused);
         }
         if service.pseudonym.is_in(&head.headers) {
@@ -174,17 +184,32 @@ impl Proxies {
         headers::strip(&mut head.headers);
         self.0.memory.see(&head.headers);
         if let Some(protocol) = upgrade {
-            passing::rename_path(&self.0.replicas, service, &mut head);
-            return match service.go_over(head, protocol, body).await {
-                Ok(response) => response,
-                Err(failed) => self.refuse(failed.refused),
-            };
+            if !self.changes_replicas(service, &head, among.as_ref()) {
+                return match self.go_over(service, head, protocol, body).await {
+                    Ok(response) => response.map(Body::new),
+                    Err(failed) => self.refuse(failed.refused),
+                };
+            }
+            // What would be said in the other protocol is no body.
+            body = Body::empty();
         }
         let asked = Asked { head, upgrade: None, among };
         match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
             Ok(response) => response.map(Body::new),
             Err(refused) => self.refuse(refused),
         }
+    }
+
+    /// Whether a request changes what several sites keep: that is for them all, and so in no
+    /// protocol that one of them would go over to.
+    fn changes_replicas(
+        &self,
+        service: &Service,
+        head: &Parts,
+        among: Option<&BTreeSet<SiteId>>,
+    ) -> bool {
+        let is_kept = || self.replica(service, head.uri.path(), Names::All).is_some();
+        !head.method.is_safe() && (among.is_some() || is_kept())
     }
 
     /// In the place of an answer to another site whose headers are too long to go there.

@@ -6,10 +6,11 @@ use std::pin::pin;
 use axum::body::Body;
 use cheops_core::model::SiteId;
 use http::{Request, Response};
+use http_body::Body as _;
 use http_body_util::Either;
 
 use super::attempts::Fate;
-use super::body::{Arriving, Returned, Sent, Supply};
+use super::body::{Arriving, BodyError, Moves, Returned, Sent, Supply};
 use super::headers::ERROR;
 use super::here::Service;
 use super::refusal::{Refused, UNREACHABLE};
@@ -41,48 +42,33 @@ impl Proxies {
         body: Arriving,
         sites: &[SiteId],
     ) -> Result<Response<Returned>, Refused> {
-        if asked.upgrade.is_some() {
-            return match sites.iter().find(|site| self.is_reached(site)).or(sites.first()) {
-                Some(site) if *site != self.0.me => self.upgrade_at(service, site, asked).await,
-                Some(_) => {
-                    let here = self.here(service, asked, Sent::once(body)).await;
-                    here.map_err(|failed| failed.refused)
-                }
-                None => Err(Refused::nobody_near(service.name())),
-            };
+        if let [site] = sites {
+            let attempt = self.attempt(service, site, asked, Sent::once(body)).await;
+            return attempt.map_err(|failed| failed.refused);
         }
-        let (last, earlier) = match sites.split_last() {
-            Some((last, [])) => {
-                let attempt = self.attempt(service, last, asked, Sent::once(body)).await;
-                return attempt.map_err(|failed| failed.refused);
-            }
-            Some(split) => split,
-            // `around` came to nothing.
-            None => return Err(Refused::nobody_near(service.name())),
-        };
         let method = asked.head.method.clone();
         let supply = tokio::time::timeout(self.0.answer_limit, Supply::of(body)).await;
         let supply = supply.map_err(|_late| Refused::broken_request("it did not come in time"))?;
         let supply = supply.map_err(|error| Refused::broken_request(&error.to_string()))?;
-        let mut untried = None;
-        for site in earlier {
+        // `around` may have come to nothing.
+        let mut answer = Err(Refused::nobody_near(service.name()));
+        let mut is_seen = false;
+        for site in sites {
+            // The body may be gone.
             let Some(body) = supply.next() else { break };
             let attempt = self.attempt(service, site, again(&asked), body).await;
-            match attempt {
-                Ok(response) if !fate_of(&response).allows_another(&method) => return Ok(response),
-                Err(failed) if !failed.fate.allows_another(&method) => return Err(failed.refused),
-                failed => untried = Some(failed),
+            let fate = attempt.as_ref().map_or_else(|failed| failed.fate, fate_of);
+            let attempt = attempt.map_err(|failed| failed.refused);
+            if !fate.allows_another(&method) {
+                return attempt;
             }
-        }
-        match (supply.next(), untried) {
-            (Some(body), _) => {
-                let attempt = self.attempt(service, last, asked, body).await;
-                attempt.map_err(|failed| failed.refused)
+            // That nobody has seen it is not said once somebody may have.
+            if fate != Fate::NeverArrived || !is_seen {
+                answer = attempt;
             }
-            // The body is gone: what the last attempt came to is the answer.
-            (None, Some(attempt)) => attempt.map_err(|failed| failed.refused),
-            (None, None) => Err(Refused::nobody_near(service.name())),
+            is_seen |= fate != Fate::NeverArrived;
         }
+        answer
     }
 
     pub(super) async fn attempt(
@@ -95,15 +81,20 @@ impl Proxies {
         if *site == self.0.me {
             return self.here(service, asked, body).await;
         }
-        let mut head = asked.head;
+        let Asked { mut head, upgrade, among } = asked;
         service.pseudonym.sign(&mut head.headers);
+        // What is said after a request with a body could not be told from the body there. Whoever
+        // is asked to go over to another protocol may stay with this one.
+        if let Some(upgrade) = upgrade.filter(|_| body.is_end_stream()) {
+            return self.upgrade_at(service, site, head, upgrade).await;
+        }
         let moves = body.moves();
         let request = Request::from_parts(head, Body::new(body));
-        let to = ToService { name: service.name(), upgrade: None, among: asked.among.as_ref() };
+        let to = ToService { name: service.name(), upgrade: None, among: among.as_ref() };
         let passing = pin!(self.0.peers.ask_service(site, to, request));
         match moves.answered_within(self.0.answer_limit, &service.patience, passing).await {
             Some(Ok(response)) => Ok(response.map(Either::Right)),
-            Some(Err(error)) => Err(not_passed_on(service, site, &error)),
+            Some(Err(error)) => Err(or_broken(&moves, not_passed_on(service, site, &error))),
             None => Err(self.too_late(service, site)),
         }
     }
@@ -128,22 +119,25 @@ impl Proxies {
         body: Sent,
     ) -> Result<Response<Returned>, Failed> {
         let replicas = &self.0.replicas;
-        if asked.upgrade.is_some() {
-            passing::rename_path(replicas, service, &mut asked.head);
-            return self.ask(service, asked, body).await;
-        }
         let (method, path) = (asked.head.method.clone(), asked.head.uri.path().to_owned());
-        let body = passing::towards_service(replicas, service, &mut asked.head, body).await;
+        let moves = body.moves();
+        let reading = passing::towards_service(replicas, service, &mut asked.head, body);
+        let (limit, patience) = (self.0.answer_limit, &service.patience);
+        let body = moves.answered_within(limit, patience, pin!(reading)).await;
+        let body = body.unwrap_or_else(|| Err("it did not come in time".into()));
         let body = body.map_err(|error| Failed {
             fate: Fate::NeverArrived,
             refused: Refused::broken_request(&error.to_string()),
         })?;
         let response = self.ask(service, asked, body).await?;
         let response = passing::towards_user(replicas, service, (&method, &path), response).await;
-        response.map_err(|error| Failed {
-            fate: Fate::Unknown,
-            refused: Refused::broken_off(service.name(), &self.0.me, &error.to_string()),
-        })
+        response.map_err(|error| self.broken_off(service, &error))
+    }
+
+    /// The service of this site did not come to the end of its answer.
+    pub(super) fn broken_off(&self, service: &Service, error: &BodyError) -> Failed {
+        let refused = Refused::broken_off(service.name(), &self.0.me, &error.to_string());
+        Failed { fate: Fate::Unknown, refused }
     }
 
     async fn ask(
@@ -157,7 +151,9 @@ impl Proxies {
         let asking = pin!(service.pool.ask(request));
         match moves.answered_within(self.0.answer_limit, &service.patience, asking).await {
             Some(answered) => {
-                service.answer(answered, client_side).map(|response| response.map(Either::Left))
+                let answered = service.answer(answered, client_side);
+                let answered = answered.map_err(|failed| or_broken(&moves, failed));
+                answered.map(|response| response.map(Either::Left))
             }
             None => Err(self.too_late(service, &self.0.me)),
         }
@@ -174,6 +170,7 @@ pub(super) fn not_passed_on(service: &Service, site: &SiteId, error: &TunnelErro
     let why = error.to_string();
     let (fate, refused) = match error {
         TunnelError::NoLink(_) => (Fate::NeverArrived, Refused::unreachable_site(site, &why)),
+        TunnelError::NoRoom(_) => (Fate::NeverArrived, Refused::too_many_under_way(&why)),
         TunnelError::HeadTooLong(_) => (Fate::NeverArrived, Refused::head_too_long(&why)),
         TunnelError::Broke { .. } => {
             (Fate::Unknown, Refused::broken_off(service.name(), site, &why))
@@ -182,13 +179,21 @@ pub(super) fn not_passed_on(service: &Service, site: &SiteId, error: &TunnelErro
     Failed { fate, refused }
 }
 
+/// What came of an attempt, if it did not fail for want of the rest of the request.
+fn or_broken(moves: &Moves, failed: Failed) -> Failed {
+    match moves.broken() {
+        Some(why) => Failed { refused: Refused::broken_request(why), ..failed },
+        None => failed,
+    }
+}
+
 /// The same request for another attempt.
 pub(super) fn again(asked: &Asked) -> Asked {
     let mut head = Request::new(()).into_parts().0;
     head.method = asked.head.method.clone();
     head.uri = asked.head.uri.clone();
     head.headers = asked.head.headers.clone();
-    Asked { head, upgrade: None, among: asked.among.clone() }
+    Asked { head, upgrade: asked.upgrade.clone(), among: asked.among.clone() }
 }
 
 /// What became of a request, as the agent that ran it says.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use super::memory::Name;
+use super::ids::Name;
 
 /// The scope, spelt out.
 const SCOPE: HeaderName = HeaderName::from_static("x-scope");
@@ -58,33 +58,80 @@ fn in_baggage(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Names under which a service may speak of the request it works on.
-pub(super) fn correlations(headers: &HeaderMap) -> Vec<Name> {
-    let one = |name: &HeaderName, kind: &str| {
-        let mut values = headers.get_all(name).iter();
-        let (value, more) = (values.next()?, values.next());
-        // Two of them name nobody.
-        let value = value.to_str().ok().filter(|value| more.is_none() && is_name(value))?;
-        Some(name_of(kind, value))
-    };
-    let trace = |id: Option<&str>| id.filter(|id| is_trace(id)).map(|id| name_of("trace", id));
-    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let parent = text(&TRACEPARENT).and_then(|value| value.split('-').nth(1));
-    let b3 = text(&B3).and_then(|value| value.split('-').next());
-    let named = [
-        one(&OPENSTACK, "openstack"),
-        trace(parent),
-        one(&REQUEST_ID, "request"),
-        trace(b3),
-        trace(text(&B3_TRACE)),
-    ];
-    let mut names: Vec<Name> = Vec::with_capacity(named.len());
-    for name in named.into_iter().flatten() {
-        if !names.contains(&name) {
-            names.push(name);
-        }
+/// The headers in which services name the request they work on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Marks {
+    /// Those of this application, beside the usual ones.
+    own: Vec<HeaderName>,
+}
+
+impl Marks {
+    pub(super) fn new(own: &[HeaderName]) -> Self {
+        let mut own = own.to_vec();
+        own.retain(|name| ![OPENSTACK, REQUEST_ID, TRACEPARENT, B3, B3_TRACE].contains(name));
+        Self { own }
     }
-    names
+
+    /// The names that these headers give a request.
+    pub(super) fn names(&self, headers: &HeaderMap) -> Vec<Name> {
+        let one = |name: &HeaderName, kind: &str| {
+            let mut values = headers.get_all(name).iter();
+            let (value, more) = (values.next()?, values.next());
+            // Two of them name nobody.
+            let value = value.to_str().ok().filter(|value| more.is_none() && is_name(value))?;
+            Some(name_of(kind, value))
+        };
+        let trace = |id: Option<&str>| id.filter(|id| is_trace(id)).map(|id| name_of("trace", id));
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let parent = text(&TRACEPARENT).and_then(|value| value.split('-').nth(1));
+        let b3 = text(&B3).and_then(|value| value.split('-').next());
+        let usual = [
+            one(&OPENSTACK, "openstack"),
+            trace(parent),
+            one(&REQUEST_ID, "request"),
+            trace(b3),
+            trace(text(&B3_TRACE)),
+        ];
+        let own = self.own.iter().map(|name| one(name, name.as_str()));
+        let mut names = Vec::new();
+        for name in usual.into_iter().chain(own).flatten() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Gives a scoped request every mark by which a service may speak of it, and the scope itself:
+    /// the name that was drawn for it, where it has none. The other names that it has then.
+    pub(super) fn set(&self, headers: &mut HeaderMap, written: &Written, name: Name) -> Vec<Name> {
+        let drawn = Drawn::new(name);
+        // Nova takes an id of exactly this form, and only if it is alone.
+        let mut openstack = headers.get_all(OPENSTACK).iter();
+        let (first, more) = (openstack.next(), openstack.next());
+        let is_named = more.is_none() && first.is_some_and(|one| is_openstack(one.as_bytes()));
+        if !is_named {
+            drawn.set(headers, OPENSTACK, Drawn::OPENSTACK);
+        }
+        let mut has_others = is_named || headers.contains_key(B3_TRACE);
+        for plain in std::iter::once(&REQUEST_ID).chain(&self.own) {
+            match headers.contains_key(plain) {
+                true => has_others = true,
+                false => drawn.set(headers, plain.clone(), Drawn::REQUEST_ID),
+            }
+        }
+        match headers.contains_key(TRACEPARENT) || headers.contains_key(B3) {
+            true => has_others = true,
+            false => drawn.set(headers, TRACEPARENT, Drawn::TRACEPARENT),
+        }
+        written.set(headers);
+        if !has_others {
+            return Vec::new();
+        }
+        let mut names = self.names(headers);
+        names.retain(|one| *one != name);
+        names
+    }
 }
 
 /// An id that nobody else draws is the same name in every header. What a client made up is one
@@ -126,12 +173,25 @@ impl Written {
             baggage: HeaderValue::try_from(member).ok(),
         }
     }
+
+    /// Makes it the only scope there.
+    fn set(&self, headers: &mut HeaderMap) {
+        headers.remove(CHEOPS_SCOPE);
+        if let Some(scope) = &self.scope {
+            headers.insert(SCOPE, scope.clone());
+        }
+        if in_baggage(headers).is_some() {
+            remove_from_baggage(headers);
+        }
+        if let Some(member) = &self.baggage {
+            headers.append(BAGGAGE, member.clone());
+        }
+    }
 }
 
 /// An id that was drawn for a request, in every form in which a service may speak of it. They are
 /// parts of one text.
 struct Drawn {
-    id: uuid::Uuid,
     text: Bytes,
 }
 
@@ -140,8 +200,8 @@ impl Drawn {
     const REQUEST_ID: Range<usize> = 4..40;
     const TRACEPARENT: Range<usize> = 40..95;
 
-    fn new() -> Self {
-        let id = uuid::Uuid::new_v4();
+    fn new(name: Name) -> Self {
+        let id = uuid::Uuid::from_u128(name);
         let mut text = Vec::with_capacity(Self::TRACEPARENT.end);
         text.extend_from_slice(b"req-");
         text.extend_from_slice(id.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
@@ -150,7 +210,7 @@ impl Drawn {
         for part in [b"00-", &trace[..], b"-", &trace[16..], b"-01"] {
             text.extend_from_slice(part);
         }
-        Self { id, text: text.into() }
+        Self { text: text.into() }
     }
 
     fn set(&self, headers: &mut HeaderMap, name: HeaderName, part: Range<usize>) {
@@ -158,41 +218,6 @@ impl Drawn {
             headers.insert(name, value);
         }
     }
-}
-
-/// Gives a scoped request every mark by which a service may speak of it, and the scope itself.
-/// The names by which it is known from now on.
-pub(super) fn mark(headers: &mut HeaderMap, written: &Written) -> Vec<Name> {
-    let drawn = Drawn::new();
-    // Nova takes an id of exactly this form, and only if it is alone.
-    let mut openstack = headers.get_all(OPENSTACK).iter();
-    let (first, more) = (openstack.next(), openstack.next());
-    let is_named = more.is_none() && first.is_some_and(|one| is_openstack(one.as_bytes()));
-    if !is_named {
-        drawn.set(headers, OPENSTACK, Drawn::OPENSTACK);
-    }
-    let has_id = headers.contains_key(REQUEST_ID);
-    if !has_id {
-        drawn.set(headers, REQUEST_ID, Drawn::REQUEST_ID);
-    }
-    let is_traced = headers.contains_key(TRACEPARENT) || headers.contains_key(B3);
-    if !is_traced {
-        drawn.set(headers, TRACEPARENT, Drawn::TRACEPARENT);
-    }
-    headers.remove(CHEOPS_SCOPE);
-    if let Some(scope) = &written.scope {
-        headers.insert(SCOPE, scope.clone());
-    }
-    if in_baggage(headers).is_some() {
-        remove_from_baggage(headers);
-    }
-    if let Some(member) = &written.baggage {
-        headers.append(BAGGAGE, member.clone());
-    }
-    if is_named || has_id || is_traced || headers.contains_key(B3_TRACE) {
-        return correlations(headers);
-    }
-    vec![drawn.id.as_u128()]
 }
 
 /// A scope that came with it may be another than the one that counts.
@@ -229,6 +254,8 @@ mod tests {
     use super::super::headers::tests::headers;
     use super::*;
 
+    const DRAWN: Name = 0x0a1b_2c3d_4e5f_4607_8819_2a3b_4c5d_6e7f;
+
     #[test]
     fn a_scope_is_found_where_it_is_spelt_out_then_in_the_baggage() {
         type Lines = [(&'static str, &'static str)];
@@ -254,12 +281,14 @@ mod tests {
     #[test]
     fn a_scoped_request_can_be_spoken_of_in_every_way() {
         let mut sent = HeaderMap::new();
-        let names = mark(&mut sent, &Written::new("{compute: paris, image: lyon}"));
-        assert_eq!(names.len(), 1, "all of them are one: {names:?}");
-        assert_eq!(correlations(&sent), names);
+        let had =
+            Marks::default().set(&mut sent, &Written::new("{compute: paris, image: lyon}"), DRAWN);
+        assert_eq!(had, []);
+        let names = [DRAWN];
+        assert_eq!(Marks::default().names(&sent), names, "all of them are one");
         for one in [&OPENSTACK, &REQUEST_ID, &TRACEPARENT] {
             let alone = headers(&[(one.as_str(), sent[one].to_str().unwrap())]);
-            assert_eq!(correlations(&alone), names, "{one}");
+            assert_eq!(Marks::default().names(&alone), names, "{one}");
         }
         let openstack = sent[&OPENSTACK].to_str().unwrap();
         assert!(is_openstack(openstack.as_bytes()), "{openstack}");
@@ -271,15 +300,18 @@ mod tests {
     fn ids_that_a_client_chose_are_kept_and_one_that_nova_would_not_take_is_replaced() {
         let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
         let mut sent = headers(&[("x-openstack-request-id", own), ("x-request-id", "mine-mine")]);
-        let names = mark(&mut sent, &Written::new("image: lyon"));
-        assert_eq!(names, correlations(&sent), "of the client's ids, too");
+        let names = Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
+        let mut all = Marks::default().names(&sent);
+        all.retain(|name| *name != DRAWN);
+        assert_eq!(names, all, "the client's");
+        assert_eq!(names.len(), 2);
         assert_eq!(sent[&OPENSTACK], own);
         assert_eq!(sent[&REQUEST_ID], "mine-mine");
         let upper = own.to_uppercase().replace("REQ", "req");
         for bad in [vec![upper.as_str()], vec![own, own], vec!["mine"]] {
             let lines: Vec<_> = bad.iter().map(|id| ("x-openstack-request-id", *id)).collect();
             let mut sent = headers(&lines);
-            mark(&mut sent, &Written::new("image: lyon"));
+            Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
             assert_eq!(sent.get_all(&OPENSTACK).iter().count(), 1);
             assert!(is_openstack(sent[&OPENSTACK].as_bytes()), "{bad:?}");
             assert_ne!(sent[&OPENSTACK], own);
@@ -289,7 +321,7 @@ mod tests {
     #[test]
     fn the_scope_that_counts_is_the_only_one_that_travels_on() {
         let mut sent = headers(&[("baggage", "a=b,cheops-scope=image:paris"), ("baggage", "c=d")]);
-        mark(&mut sent, &Written::new("image: lyon"));
+        Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
         sent.remove(SCOPE);
         assert_eq!(carried(&sent).unwrap().unwrap(), "image: lyon");
         let members: Vec<_> = sent.get_all(BAGGAGE).iter().collect();
@@ -300,7 +332,7 @@ mod tests {
     fn a_name_is_of_its_kind_and_alone() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let parent = format!("00-{trace}-00f067aa0ba902b7-01");
-        let of = |lines: &[(&str, &str)]| correlations(&headers(lines));
+        let of = |lines: &[(&str, &str)]| Marks::default().names(&headers(lines));
         assert_eq!(of(&[("traceparent", &parent)]), of(&[("b3", &format!("{trace}-1-1"))]));
         let made_up = [("x-request-id", "made-up-id")];
         assert_eq!(of(&made_up).len(), 1);
@@ -312,7 +344,23 @@ mod tests {
             &[("x-request-id", "1")],
         ];
         for lines in nothing {
-            assert!(correlations(&headers(lines)).is_empty(), "{lines:?}");
+            assert!(Marks::default().names(&headers(lines)).is_empty(), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn an_application_may_have_headers_of_its_own_for_ids() {
+        let own = Marks::new(&["x-correlation-id", "x-request-id"].map(HeaderName::from_static));
+        let mut sent = HeaderMap::new();
+        assert_eq!(own.set(&mut sent, &Written::new("image: lyon"), DRAWN), []);
+        let passed_on = [("x-correlation-id", sent["x-correlation-id"].to_str().unwrap())];
+        assert_eq!(own.names(&headers(&passed_on)), [DRAWN]);
+        assert_eq!(Marks::default().names(&headers(&passed_on)), []);
+
+        let chosen = [("x-correlation-id", "order-4711")];
+        let mut sent = headers(&chosen);
+        let names = own.set(&mut sent, &Written::new("image: lyon"), DRAWN);
+        assert_eq!(names, own.names(&headers(&chosen)));
+        assert_eq!(sent["x-correlation-id"], "order-4711");
     }
 }

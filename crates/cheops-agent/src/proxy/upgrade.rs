@@ -7,20 +7,21 @@ use axum::body::Body;
 use bytes::Bytes;
 use cheops_core::model::SiteId;
 use futures_util::stream;
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Either};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
-use super::body::{Returned, Sent};
+use super::body::{BodyError, Returned, Sent};
 use super::headers;
 use super::here::Service;
-use super::refusal::Refused;
+use super::replicate::passing;
 use super::run::not_passed_on;
-use super::{Asked, Failed, Proxies};
+use super::{Failed, Proxies};
 use crate::peers::ToService;
 
 const CHUNK: usize = 16 * 1024;
@@ -41,20 +42,17 @@ impl Proxies {
         &self,
         service: &Service,
         site: &SiteId,
-        asked: Asked,
-    ) -> Result<Response<Returned>, Refused> {
-        let Asked { mut head, upgrade: Some((protocol, client)), .. } = asked else {
-            return Err(Refused::bad_target("it asks for no other protocol"));
-        };
-        service.pseudonym.sign(&mut head.headers);
+        head: Parts,
+        (protocol, client): (HeaderValue, OnUpgrade),
+    ) -> Result<Response<Returned>, Failed> {
         let (says, said) = mpsc::channel(CHUNKS);
         let request = Request::from_parts(head, spoken(said));
         let to = ToService { name: service.name(), upgrade: Some(&protocol), among: None };
         let asking = self.0.peers.ask_service(site, to, request);
         let response = match tokio::time::timeout(self.0.answer_limit, asking).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(not_passed_on(service, site, &error).refused),
-            Err(_late) => return Err(self.too_late(service, site).refused),
+            Ok(Err(error)) => return Err(not_passed_on(service, site, &error)),
+            Err(_late) => return Err(self.too_late(service, site)),
         };
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(response.map(Either::Right));
@@ -63,25 +61,47 @@ impl Proxies {
         headers::upgrade_to(&mut head.headers, protocol);
         tokio::spawn(async move {
             if let Ok(client) = client.await {
-                pump(client, says, heard).await;
+                let _left = pump(client, says, heard).await;
             }
         });
         Ok(Response::from_parts(head, Either::Right(Body::empty())))
+    }
+
+    /// Goes over to another protocol on behalf of another site, which calls some resources by
+    /// other ids than the service does.
+    pub(super) async fn go_over(
+        &self,
+        service: &Service,
+        mut head: Parts,
+        protocol: HeaderValue,
+        heard: Body,
+    ) -> Result<Response<Returned>, Failed> {
+        let replicas = &self.0.replicas;
+        let method = head.method.clone();
+        let path = passing::rename_path(replicas, service, &mut head);
+        let response = service.go_over(head, protocol, heard).await?.map(Either::Right);
+        let is_over = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if is_over || !replicas.renames(service.name()) {
+            return Ok(response);
+        }
+        let renamed = passing::towards_user(replicas, service, (&method, &path), response).await;
+        renamed.map_err(|error| self.broken_off(service, &error))
     }
 }
 
 impl Service {
     /// Goes over to another protocol on behalf of another site. What it says is the body of the
-    /// answer, what it is told that of the request.
-    pub(super) async fn go_over(
+    /// answer, what it is told that of the request: so the request itself has none.
+    async fn go_over(
         &self,
         mut head: Parts,
         protocol: HeaderValue,
         heard: Body,
     ) -> Result<Response<Body>, Failed> {
-        self.address(&mut head.uri)?;
-        head.version = Version::HTTP_11;
-        self.pseudonym.sign(&mut head.headers);
+        self.lead_to(&mut head)?;
+        if let Some(length) = head.headers.get_mut(CONTENT_LENGTH) {
+            *length = HeaderValue::from_static("0");
+        }
         headers::upgrade_to(&mut head.headers, protocol);
         let request = Request::from_parts(head, Sent::whole(Bytes::new()));
         let sent = self.pool.ask(request).await;
@@ -95,7 +115,7 @@ impl Service {
         let (says, said) = mpsc::channel(CHUNKS);
         tokio::spawn(async move {
             if let Ok(service) = service.await {
-                pump(service, says, heard).await;
+                let _left = pump(service, says, heard).await;
             }
         });
         Ok(response.map(|_none| spoken(said)))
@@ -110,30 +130,29 @@ fn spoken(said: mpsc::Receiver<Bytes>) -> Body {
     Body::from_stream(stream::unfold(said, next))
 }
 
-/// Carries over what is said and heard, until either side leaves.
-async fn pump(upgraded: Upgraded, says: mpsc::Sender<Bytes>, heard: Body) {
+/// Carries over what is said and heard. Who has said all may go on to listen; it ends when both
+/// have, or when either is gone.
+async fn pump(upgraded: Upgraded, says: mpsc::Sender<Bytes>, heard: Body) -> Result<(), BodyError> {
     let (reading, writing) = tokio::io::split(TokioIo::new(upgraded));
-    tokio::select! {
-        () = listen(reading, says) => {}
-        () = tell(writing, heard) => {}
-    }
+    tokio::try_join!(listen(reading, says), tell(writing, heard)).map(|_both| ())
 }
 
-async fn listen(mut from: ReadHalf<TokioIo<Upgraded>>, says: mpsc::Sender<Bytes>) {
+async fn listen(
+    mut from: ReadHalf<TokioIo<Upgraded>>,
+    says: mpsc::Sender<Bytes>,
+) -> Result<(), BodyError> {
     let mut chunk = vec![0; CHUNK];
-    while let Ok(read @ 1..) = from.read(&mut chunk).await {
-        if says.send(Bytes::copy_from_slice(&chunk[..read])).await.is_err() {
-            return;
-        }
+    while let read @ 1.. = from.read(&mut chunk).await? {
+        says.send(Bytes::copy_from_slice(&chunk[..read])).await?;
     }
+    Ok(())
 }
 
-async fn tell(mut to: WriteHalf<TokioIo<Upgraded>>, mut heard: Body) {
-    while let Some(Ok(frame)) = heard.frame().await {
-        let Ok(data) = frame.into_data() else { continue };
-        if to.write_all(&data).await.is_err() || to.flush().await.is_err() {
-            return;
-        }
+async fn tell(mut to: WriteHalf<TokioIo<Upgraded>>, mut heard: Body) -> Result<(), BodyError> {
+    while let Some(frame) = heard.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        to.write_all(&data).await?;
+        to.flush().await?;
     }
-    let _gone = to.shutdown().await;
+    Ok(to.shutdown().await?)
 }

@@ -148,13 +148,13 @@ impl Directory {
         self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }
 
+    /// What names become that way.
+    pub(super) fn names(&self, way: Towards) -> impl Fn(&str, Option<&str>) -> Option<String> {
+        move |name, place| self.new_name(name, place, way).map(str::to_owned)
+    }
+
     /// What a name at that place becomes on its way; `None` if it stays.
-    pub(super) fn new_name(
-        &self,
-        name: &str,
-        place: Option<&str>,
-        towards: Towards,
-    ) -> Option<&str> {
+    fn new_name(&self, name: &str, place: Option<&str>, towards: Towards) -> Option<&str> {
         let known = self.named(name, place).filter(|known| known.is_renamed())?;
         let (from, to) = match towards {
             Towards::Service => (known.meta_id(), known.here.as_deref()?),

@@ -19,8 +19,9 @@ use cheops_core::model::{Replicant, ResourceId, SiteId};
 
 use self::directory::Directory;
 pub(crate) use self::directory::{Below, Known, Mentioned, Names};
-pub(crate) use self::naming::{Naming, Renaming, encoded};
-pub(crate) use self::rename::{Towards, is_json};
+pub(crate) use self::naming::{Naming, Renaming, encoded, id_text};
+use self::rename::in_link;
+pub(crate) use self::rename::{LONG, Towards, is_json};
 
 /// All of them. The driver writes into it, before it tells anyone or runs anything that may
 /// speak of it; proxies and executors read.
@@ -78,7 +79,15 @@ impl Replicas {
 
     /// The replica that a path speaks of.
     pub(crate) fn find(&self, service: &str, path: &str, by: Names) -> Option<Mentioned> {
-        self.with(service, |directory| directory.find(path, by)).flatten()
+        let find = |directory: &Directory| {
+            // What is below a replica is known by what users call that.
+            let known = match by {
+                Names::All if directory.renames() => in_link(&directory.names(Towards::User), path),
+                _ => None,
+            };
+            directory.find(known.as_deref().unwrap_or(path), by)
+        };
+        self.with(service, find).flatten()
     }
 
     /// Whether the service beside this agent calls any of its replicas by another name than users

@@ -89,7 +89,7 @@ fn only_member(body: &Value) -> Option<(&String, &Value)> {
 }
 
 /// An id as it stands in paths; some services count theirs.
-pub(super) fn id_text(value: &Value) -> Option<Cow<'_, str>> {
+pub(crate) fn id_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Number(number) if !number.is_f64() => Some(Cow::Owned(number.to_string())),
@@ -162,44 +162,39 @@ impl Renaming<'_> {
 }
 
 /// Puts other ids into a link: `None` if none of it was an id. What is asked for each segment is
-/// the path before it, and the segment; for the values of its query, which have no place, the
-/// value alone.
-pub(crate) fn rename_link<'n>(
+/// the path before it, with its other ids, and the segment; for the values of its query, which have
+/// no place, the value alone.
+pub(crate) fn rename_link<N: AsRef<str>>(
     link: &str,
-    new_name: impl Fn(Option<&str>, &str) -> Option<&'n str>,
+    new_name: impl Fn(Option<&str>, &str) -> Option<N>,
 ) -> Option<String> {
     let (before, path, query, fragment) = parts_of(link)?;
     let mut renamed = String::with_capacity(link.len() + 32);
     renamed.push_str(before);
     let mut found = false;
-    let mut add = |renamed: &mut String, place: Option<&str>, text: &str| {
+    let mut name = |place: Option<&str>, text: &str| {
         let decoded = match text.contains('%') {
             true => percent_decode_str(text).decode_utf8().unwrap_or(Cow::Borrowed(text)),
             false => Cow::Borrowed(text),
         };
-        match new_name(place, &decoded) {
-            Some(name) => {
-                found = true;
-                renamed.extend(utf8_percent_encode(name, ENCODED));
-            }
-            None => renamed.push_str(text),
-        }
+        let name = new_name(place, &decoded)?;
+        found = true;
+        Some(encoded(name.as_ref()))
     };
-    let mut place = 0;
     for (n, segment) in path.split('/').enumerate() {
+        let name = name(renamed.get(before.len()..), segment);
         if n > 0 {
             renamed.push('/');
         }
-        add(&mut renamed, path.get(..place.max(1) - 1), segment);
-        place += segment.len() + 1;
+        renamed.push_str(name.as_deref().unwrap_or(segment));
     }
     for (n, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
         renamed.push(if n == 0 { '?' } else { '&' });
         match pair.split_once('=') {
-            Some((name, value)) => {
-                renamed.push_str(name);
+            Some((key, value)) => {
+                renamed.push_str(key);
                 renamed.push('=');
-                add(&mut renamed, None, value);
+                renamed.push_str(name(None, value).as_deref().unwrap_or(value));
             }
             None => renamed.push_str(pair),
         }

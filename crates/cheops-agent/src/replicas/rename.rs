@@ -1,12 +1,11 @@
 //! Ids put in the place of others in whole messages: meta-ids in what goes to users, local ids in
 //! what goes to the service. Only JSON is looked into.
 
-use http::header::{CONTENT_LOCATION, CONTENT_TYPE, LOCATION};
+use http::header::{CONTENT_LOCATION, CONTENT_TYPE, LINK, LOCATION};
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
 use super::Replicas;
-use super::directory::Directory;
 use super::naming::{Naming, id_text, is_link, rename_link};
 
 /// Which way a message goes.
@@ -18,10 +17,17 @@ pub(crate) enum Towards {
     User,
 }
 
+/// A longer body takes so long that nobody should have to wait for it: neither whoever else is
+/// served by this thread, nor whoever has something to publish.
+pub(crate) const LONG: usize = 256 * 1024;
+
+/// What a name becomes at a place; `None` if it stays.
+type NewName<'n> = dyn Fn(&str, Option<&str>) -> Option<String> + 'n;
+
 impl Replicas {
     /// A path with its query as the other side knows it; `None` if it is the same.
     pub(crate) fn rename_path(&self, service: &str, path: &str, way: Towards) -> Option<String> {
-        self.with(service, |directory| in_link(directory, path, way)).flatten()
+        self.with(service, |directory| in_link(&directory.names(way), path)).flatten()
     }
 
     /// The headers that say where a resource is.
@@ -31,6 +37,16 @@ impl Replicas {
             let renamed = link.and_then(|link| self.rename_path(service, link, way));
             if let Some(value) = renamed.and_then(|link| HeaderValue::try_from(link).ok()) {
                 headers.insert(name, value);
+            }
+        }
+        let links = headers.iter_mut().filter(|(name, _)| **name == LINK);
+        for (_, value) in links {
+            let renamed = value
+                .to_str()
+                .ok()
+                .and_then(|links| rename_each(links, |link| self.rename_path(service, link, way)));
+            if let Some(renamed) = renamed.and_then(|links| HeaderValue::try_from(links).ok()) {
+                *value = renamed;
             }
         }
     }
@@ -45,8 +61,17 @@ impl Replicas {
         way: Towards,
     ) -> Option<Vec<u8>> {
         let mut value: Value = serde_json::from_slice(body).ok()?;
-        let renamed = |directory: &Directory| in_body(directory, naming, path, &mut value, way);
-        if !self.with(service, renamed)? {
+        let is_renamed = if body.len() > LONG {
+            let one = |name: &str, place: Option<&str>| {
+                self.with(service, |directory| directory.names(way)(name, place)).flatten()
+            };
+            in_body(&one, naming, path, &mut value)
+        } else {
+            self.with(service, |directory| {
+                in_body(&directory.names(way), naming, path, &mut value)
+            })?
+        };
+        if !is_renamed {
             return None;
         }
         let mut renamed = serde_json::to_vec(&value).ok()?;
@@ -68,24 +93,38 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         && !headers.contains_key(http::header::CONTENT_ENCODING)
 }
 
-fn in_link(directory: &Directory, link: &str, way: Towards) -> Option<String> {
-    rename_link(link, |place, name| directory.new_name(name, place, way))
+/// What stands between `<` and `>` in a `Link` header; `None` if it is the same.
+fn rename_each(links: &str, rename: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut renamed = String::with_capacity(links.len() + 32);
+    let (mut rest, mut found) = (links, false);
+    while let Some((before, link, after)) = rest
+        .split_once('<')
+        .and_then(|(before, rest)| rest.split_once('>').map(|(link, after)| (before, link, after)))
+    {
+        let other = rename(link);
+        found |= other.is_some();
+        renamed.push_str(&format!("{before}<{}>", other.as_deref().unwrap_or(link)));
+        rest = after;
+    }
+    renamed.push_str(rest);
+    found.then_some(renamed)
+}
+
+pub(super) fn in_link(new_name: &NewName<'_>, link: &str) -> Option<String> {
+    rename_link(link, |place, name| new_name(name, place))
 }
 
 /// Whether anything was renamed.
-fn in_body(
-    directory: &Directory,
-    naming: &Naming,
-    path: &str,
-    body: &mut Value,
-    way: Towards,
-) -> bool {
+fn in_body(new_name: &NewName<'_>, naming: &Naming, path: &str, body: &mut Value) -> bool {
     let path = path.split('?').next().unwrap_or_default();
+    // What is below a replica is known by what users call that.
+    let known = in_link(new_name, path);
+    let path = known.as_deref().unwrap_or(path);
     let mut found = false;
     let mut rename = |resource: &mut Value| {
         for place in naming.places(resource) {
             let Some(id) = resource.pointer_mut(&place) else { continue };
-            let name = id_text(id).and_then(|name| id_name(directory, &name, path, way));
+            let name = id_text(id).and_then(|name| id_name(new_name, &name, path));
             if let Some(name) = name {
                 *id = name.into();
                 found = true;
@@ -94,16 +133,16 @@ fn in_body(
     };
     rename(body);
     items(body).into_iter().for_each(rename);
-    found | in_texts(directory, body, way)
+    found | in_texts(new_name, body)
 }
 
 /// The new name of an id in a message about a path: the resource is in the collection of that
 /// path, or is what the path speaks of.
-fn id_name(directory: &Directory, name: &str, path: &str, way: Towards) -> Option<String> {
+fn id_name(new_name: &NewName<'_>, name: &str, path: &str) -> Option<String> {
     let mut place = path.trim_end_matches('/');
     loop {
-        if let Some(renamed) = directory.new_name(name, Some(place), way) {
-            return Some(renamed.to_owned());
+        if let Some(renamed) = new_name(name, Some(place)) {
+            return Some(renamed);
         }
         place = place.rsplit_once('/')?.0;
     }
@@ -120,22 +159,19 @@ fn items(body: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-fn in_texts(directory: &Directory, value: &mut Value, way: Towards) -> bool {
+fn in_texts(new_name: &NewName<'_>, value: &mut Value) -> bool {
     match value {
         Value::String(text) => {
-            let renamed = if is_link(text) {
-                in_link(directory, text, way)
-            } else {
-                directory.new_name(text, None, way).map(str::to_owned)
-            };
+            let renamed =
+                if is_link(text) { in_link(new_name, text) } else { new_name(text, None) };
             renamed.map(|renamed| *text = renamed).is_some()
         }
         Value::Array(items) => {
-            items.iter_mut().fold(false, |found, item| found | in_texts(directory, item, way))
+            items.iter_mut().fold(false, |found, item| found | in_texts(new_name, item))
         }
-        Value::Object(members) => members
-            .values_mut()
-            .fold(false, |found, member| found | in_texts(directory, member, way)),
+        Value::Object(members) => {
+            members.values_mut().fold(false, |found, member| found | in_texts(new_name, member))
+        }
         _ => false,
     }
 }
@@ -147,15 +183,17 @@ mod tests {
     use cheops_core::model::SiteId;
     use serde_json::json;
 
+    use super::super::Names;
     use super::super::directory::tests::{META, known};
     use super::*;
 
-    const LONG: &str = "5a3f0000-aaaa-4bbb-8ccc-0000000000ee";
+    const LONG_ID: &str = "5a3f0000-aaaa-4bbb-8ccc-0000000000ee";
+    const PHOTO: &str = "5a3f0000-aaaa-4bbb-8ccc-0000000000dd";
     const OTHER: &str = "0f8e1a52-7c51-4bbb-8ccc-0000000000ff";
 
     fn replicas() -> Replicas {
         let replicas = Replicas::new(SiteId::new("paris").unwrap());
-        for (meta, local) in [(META, "7"), (LONG, OTHER)] {
+        for (meta, local) in [(META, "7"), (LONG_ID, OTHER)] {
             let known = known("/v1/images", meta, Some(local));
             replicas.publish(&known.resource, Some(Arc::clone(&known.replicant)));
         }
@@ -180,16 +218,54 @@ mod tests {
             (
                 "/v1/images",
                 json!({"images": [{"id": "7", "of": OTHER}, {"id": "8"}], "next": "/v1/tags/7"}),
-                json!({"images": [{"id": META, "of": LONG}, {"id": "8"}], "next": "/v1/tags/7"}),
+                json!({"images": [{"id": META, "of": LONG_ID}, {"id": "8"}], "next": "/v1/tags/7"}),
             ),
             ("/v1/images/7", json!({"id": 7, "tags": ["7"]}), json!({"id": META, "tags": ["7"]})),
             ("/v1/images", json!([{"id": 7}, 7]), json!([{"id": META}, 7])),
             ("/v1/tags", json!([{"id": 7}]), json!([{"id": 7}])),
             ("/v1/images", json!({"image": {"id": 7}}), json!({"image": {"id": META}})),
-            ("/any", json!({"image": OTHER}), json!({"image": LONG})),
+            ("/any", json!({"image": OTHER}), json!({"image": LONG_ID})),
         ];
         for (path, body, expected) in cases {
             assert_eq!(renamed(path, &body, Towards::User), expected, "{path} {body}");
+        }
+    }
+
+    /// A replica of its own, below another.
+    fn with_a_photo() -> Replicas {
+        let replicas = replicas();
+        let photo = known(&format!("/v1/images/{META}/photos"), PHOTO, Some("3"));
+        replicas.publish(&photo.resource, Some(Arc::clone(&photo.replicant)));
+        replicas
+    }
+
+    #[test]
+    fn below_a_replica_another_is_known_by_what_the_service_calls_both() {
+        let replicas = with_a_photo();
+        let (theirs, ours) = ("/v1/images/7/photos", format!("/v1/images/{META}/photos"));
+        for path in [theirs, ours.as_str()] {
+            let found = replicas.find("image", &format!("{path}/3"), Names::All).unwrap();
+            assert_eq!((found.known.meta_id(), found.depth), (PHOTO, 4), "{path}");
+            let body = json!({"photos": [{"id": 3, "self": format!("{theirs}/3")}]}).to_string();
+            let way = Towards::User;
+            let renamed =
+                replicas.rename_body("image", &Naming::default(), path, body.as_bytes(), way);
+            let renamed: Value = serde_json::from_slice(&renamed.unwrap()).unwrap();
+            let expected = json!({"photos": [{"id": PHOTO, "self": format!("{ours}/{PHOTO}")}]});
+            assert_eq!(renamed, expected, "{path}");
+        }
+        let there = replicas.rename_path("image", &format!("{ours}/{PHOTO}"), Towards::Service);
+        assert_eq!(there.as_deref(), Some("/v1/images/7/photos/3"));
+    }
+
+    #[test]
+    fn a_long_body_is_renamed_like_a_short_one() {
+        let many = |n: usize| vec![json!({"id": 7, "of": OTHER, "self": "/v1/images/7"}); n];
+        let renamed_one = json!({"id": META, "of": LONG_ID, "self": format!("/v1/images/{META}")});
+        for n in [1, 10_000] {
+            let (body, expected) = (json!({"images": many(n)}), vec![renamed_one.clone(); n]);
+            assert_eq!(body.to_string().len() > LONG, n > 1);
+            assert_eq!(renamed("/v1/images", &body, Towards::User)["images"], json!(expected));
         }
     }
 
@@ -208,15 +284,31 @@ mod tests {
 
     #[test]
     fn the_service_sees_its_own_ids() {
-        let body = json!({"id": META, "like": [LONG], "name": "n"});
+        let body = json!({"id": META, "like": [LONG_ID], "name": "n"});
         let expected = json!({"id": "7", "like": [OTHER], "name": "n"});
         assert_eq!(renamed(&format!("/v1/images/{META}"), &body, Towards::Service), expected);
-        let path = format!("/v1/images/{META}/file?like={LONG}");
+        let path = format!("/v1/images/{META}/file?like={LONG_ID}");
         let there = replicas().rename_path("image", &path, Towards::Service).unwrap();
         assert_eq!(there, format!("/v1/images/7/file?like={OTHER}"));
         let back = replicas().rename_path("image", &there, Towards::User);
         assert_eq!(back.as_deref(), Some(path.as_str()));
         assert_eq!(replicas().rename_path("compute", &path, Towards::Service), None);
+    }
+
+    #[test]
+    fn users_see_meta_ids_in_the_headers_that_say_where_something_is() {
+        let mut headers = HeaderMap::new();
+        headers.insert(LOCATION, HeaderValue::from_static("/v1/images/7"));
+        let links = "</v1/images/7>; rel=\"self\", <http://h/v1/images/7/file>, </v1/images/8>";
+        headers.append(LINK, HeaderValue::from_static("</v1/tags/7>; rel=\"up\", <"));
+        headers.append(LINK, HeaderValue::from_static(links));
+        replicas().rename_headers("image", &mut headers, Towards::User);
+        assert_eq!(headers[LOCATION], format!("/v1/images/{META}"));
+        let links: Vec<_> = headers.get_all(LINK).iter().collect();
+        let renamed = format!(
+            "</v1/images/{META}>; rel=\"self\", <http://h/v1/images/{META}/file>, </v1/images/8>"
+        );
+        assert_eq!(links, ["</v1/tags/7>; rel=\"up\", <", renamed.as_str()]);
     }
 
     #[test]

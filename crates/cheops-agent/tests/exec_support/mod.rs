@@ -86,6 +86,14 @@ impl Site {
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut ExecSettings)) -> Self {
+        Self::over(change, |folder| folder)
+    }
+
+    /// The same, with a store made of that folder.
+    pub(crate) fn over<C: Content>(
+        change: impl FnOnce(&mut ExecSettings),
+        store: impl FnOnce(Folder) -> C,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder(dir.path().join("store"));
         fs::create_dir(&folder.0).unwrap();
@@ -95,7 +103,7 @@ impl Site {
         settings.time_limit = Duration::from_secs(30);
         settings.grace = Duration::from_millis(200);
         change(&mut settings);
-        let exec = Executor::new(settings, folder.clone()).unwrap();
+        let exec = Executor::new(settings, store(folder.clone())).unwrap();
         Self { dir, folder, exec }
     }
 

@@ -1,5 +1,8 @@
 //! A few agents on this machine, each with its own data directory.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
+
+mod network;
+mod said;
 
 use std::fmt::Write;
 use std::net::{SocketAddr, UdpSocket};
@@ -13,6 +16,9 @@ use cheops_api::{Action, Client, ShellAction, Submit, SubmitEvent, Upload, Wait}
 use cheops_core::model::SiteId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+
+pub(crate) use network::{Network, Way};
+pub(crate) use said::Said;
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::error::{Cause, ClientError};
 use super::lines::LineCutter;
 use super::sse::{Event, EventReader};
-use crate::types::{Change, NumberedChange};
+use crate::types::{Change, NumberedChange, TimedChange};
 
 /// A line can hold the output of a command, escaped.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -128,7 +128,7 @@ impl Changes {
             .parse()
             .map_err(|error: std::num::ParseIntError| self.arriving.broken(error))?;
         let change = serde_json::from_str(&event.data);
-        let change = change.map_err(|error| self.arriving.broken(error))?;
-        Ok(NumberedChange { id, change })
+        let TimedChange { at, change } = change.map_err(|error| self.arriving.broken(error))?;
+        Ok(NumberedChange { id, at, change })
     }
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::Reply;
 
-/// One thing that changed. In the feed, the event's name is that of the variant, its data this.
+/// One thing that changed. In the feed, the event's name is that of the variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Change {
@@ -167,11 +167,23 @@ impl Change {
     }
 }
 
+/// A change and when it was: the data of an event of the feed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimedChange {
+    /// When this site noted it, by its clock (RFC 3339).
+    pub at: String,
+    /// What changed.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
 /// A change with its place in the feed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NumberedChange {
     /// The event's id: to go on from here, hand it in as `Last-Event-ID` or `after`.
     pub id: u64,
+    /// When this site noted it, by its clock (RFC 3339).
+    pub at: String,
     /// What changed.
     #[serde(flatten)]
     pub change: Change,

@@ -17,7 +17,7 @@ mod site;
 mod submit;
 mod summary;
 
-pub use change::{Change, NumberedChange};
+pub use change::{Change, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// What `POST /exec/{id}` takes, as `multipart/form-data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecForm {
-    /// The command line, with `{name}` standing for the path of the file part of that name.
+    /// The command line, with `{name}` standing for the path of the file of that name.
     pub command: String,
     /// The sites that hold the resource, separated by `&`.
     pub sites: String,

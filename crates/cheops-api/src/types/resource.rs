@@ -35,7 +35,7 @@ pub enum ResourceState {
     Waiting,
     /// Something runs here, or waits for a place.
     Running,
-    /// An operation may or may not have happened here: the operator is asked.
+    /// An operation may or may not have happened at a site: the operator is asked.
     InDoubt,
     /// This site's application does not follow the list and cannot be repaired from here.
     Diverged,

@@ -103,7 +103,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShellAction {
-    /// The command line, with `{name}` standing for the path of the file part of that name.
+    /// The command line, with `{name}` standing for the path of the file of that name.
     pub command: String,
 }
 
@@ -131,7 +131,7 @@ pub struct HttpAction {
 pub enum Body {
     /// This text.
     Text(String),
-    /// The content of the file part of that name.
+    /// The content of the file of that name.
     Part(String),
 }
 
@@ -149,7 +149,7 @@ pub enum Wait {
 }
 
 /// What `POST /api/v1/resources/{id}/operations` takes as `multipart/form-data`: this part first,
-/// then one part per file, named like its placeholder.
+/// then one part per file, with its placeholder as file name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmitForm {
     /// The operation.
@@ -170,6 +170,9 @@ pub enum SubmitEvent {
         sites: Vec<String>,
         /// The receiving site.
         site: String,
+        /// Whether the config that came with it takes the place of another one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        config_replaced: bool,
     },
     /// A site replied.
     Reply(SiteReply),

@@ -24,9 +24,12 @@ impl Resource {
                 // What was tried in vain however often takes no more room than once.
                 let log = Box::new(self.runs.log.clone());
                 turn.record(Record::Ran(self.id.clone(), log));
-                if let Some(at_ms) = self.runs.retry_ms() {
-                    turn.context.timers.set(at_ms, Timer::Retry(self.id.clone()));
-                }
+                self.set_retry(turn);
+            }
+            (Step::Check(item), _) if let Some(why) = no_verdict(&outcome) => {
+                let reason = format!("the check whether `{}` happened {why}", item.id);
+                self.runs.checked_in_vain(reason, turn.now.mono_ms);
+                self.set_retry(turn);
             }
             (Step::Run(item), Phase::Whole) => {
                 self.runs.reached();
@@ -54,12 +57,21 @@ impl Resource {
                 }
             }
             (step, _) => {
+                if matches!(step, Step::Check(_)) {
+                    self.runs.reached();
+                }
                 let ended = ended_otherwise(step, &outcome);
                 self.finish(step.clone(), ended, turn);
                 if let (Step::Check(item), Ended::ItHappened) = (step, ended) {
                     self.reply_it_happened(&item.id, turn);
                 }
             }
+        }
+    }
+
+    fn set_retry(&self, turn: &mut Turn<'_>) {
+        if let Some(at_ms) = self.runs.retry_ms() {
+            turn.context.timers.set(at_ms, Timer::Retry(self.id.clone()));
         }
     }
 
@@ -137,6 +149,17 @@ fn steps_of(outcome: &Outcome) -> VecDeque<String> {
     // A list that is cut off, or endless, is no list: its last step might be half a command.
     let most = if lines().count() > MOST_STEPS { 0 } else { MOST_STEPS };
     lines().take(most).map(str::to_owned).collect()
+}
+
+/// Why a check told nothing, if it did not. To take that for a no would be to run something twice.
+fn no_verdict(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Exited { .. } | Outcome::Answered { .. } => None,
+        Outcome::TimedOut { limit_ms } => Some(format!("did not end within {limit_ms} ms")),
+        Outcome::NotYet { reason, .. } | Outcome::NotStarted { reason } => {
+            Some(format!("could not be begun: {reason}"))
+        }
+    }
 }
 
 fn ended_otherwise(step: &Step, outcome: &Outcome) -> Ended {

@@ -9,14 +9,15 @@
 //! `context` (what all resources share while an event is handled), `resource` (one resource as
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
-//! `jobs` (running the list), `files` (letting go of large ones), `replicant` (what sites call a
-//! service's resource), `links` (who is heard), `submit` (taking in operations), `waiting` (users
-//! who wait), `timers` (what is due when), `recover` (from the log back to an engine), `view`
-//! (what readers see), `settings` (what the operator says).
+//! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
+//! ones), `replicant` (what sites call a service's resource), `links` (who is heard), `submit`
+//! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
+//! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
 mod context;
 mod durable;
 mod files;
+mod health;
 mod jobs;
 mod links;
 mod peer;

@@ -85,6 +85,12 @@ impl Replies {
         }
     }
 
+    /// Whether it may yet turn out to have failed at each of these sites: it did wherever it ran,
+    /// and at some it has not run.
+    pub(super) fn may_fail_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
+        !self.succeeded_somewhere() && !self.failed_everywhere(sites)
+    }
+
     pub(super) fn failed_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
         let ran = self.words.iter().filter(|(_, words)| words.first_verdict.is_some());
         let ran: BTreeSet<_> = ran.map(|(author, _)| &author.site).collect();

@@ -8,7 +8,7 @@ use super::durable::Record;
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
-use crate::model::{Author, Operation, OperationId, Outcome, Status, Vector};
+use crate::model::{Operation, OperationId, Outcome, Status, Vector};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
 use crate::resolve::Change;
 
@@ -197,6 +197,17 @@ impl Runs {
         } else {
             self.progress = Progress::Unknown;
         }
+        self.try_again(reason, now_ms);
+    }
+
+    /// A check came to no verdict, so that what is in doubt still is. It is made again a while
+    /// later, as it would be after a crash.
+    pub(super) fn checked_in_vain(&mut self, reason: String, now_ms: u64) {
+        self.progress = Progress::Unknown;
+        self.try_again(reason, now_ms);
+    }
+
+    fn try_again(&mut self, reason: String, now_ms: u64) {
         let times = self.retry.as_ref().map_or(0, |retry| retry.times);
         let wait_ms = FIRST_RETRY_MS.saturating_mul(1 << times.min(10)).min(LAST_RETRY_MS);
         let at_ms = now_ms.saturating_add(wait_ms);
@@ -288,13 +299,16 @@ impl Resource {
     /// Starts the next step, if there is one and none is under way.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
         let waits = self.runs.retry_ms().is_some_and(|at_ms| at_ms > turn.now.mono_ms);
-        if self.runs.current.is_some() || self.runs.still_awaits || waits {
+        // What another site says may end that.
+        let undecided = matches!(self.runs.health, Health::Undecided { .. });
+        let awaits_operator = self.runs.still_awaits && !undecided;
+        if self.runs.current.is_some() || awaits_operator || waits {
             return;
         }
-        let plan = self.next_plan();
+        let mut plan = self.next_plan();
+        plan.health = self.judge_health(plan.health, turn);
         let plan = self.within_bounds(plan);
-        let health = self.admit_unknown_past(plan.health, turn);
-        self.report_health(health, turn);
+        self.report_health(plan.health, turn);
         if let Next::AwaitOperator(operation) = plan.next {
             return self.report_in_doubt(operation, turn);
         }
@@ -341,32 +355,6 @@ impl Resource {
         let operations = self.resolution.operations();
         let listed = self.resolution.list().filter_map(|id| operations.operation(id));
         listed.map(|operation| item(operation)).collect()
-    }
-
-    /// What was pruned is not among the operations that an earlier life may have run, and may be
-    /// in the application all the same.
-    fn admit_unknown_past(&self, health: Health, turn: &Turn<'_>) -> Health {
-        let settings = &turn.context.settings;
-        let earlier_life =
-            |(author, _): (&Author, u64)| author.site == settings.me.site && *author != settings.me;
-        if self.base.is_empty()
-            || health != Health::InStep
-            || settings.application == Application::Empty
-            || !self.knows.iter().any(earlier_life)
-        {
-            return health;
-        }
-        let config = self.config();
-        let overwrote = |item: &Item| {
-            (item.replaces.past() || config.overwrites(&item.kind))
-                && self.runs.log.outcome(&item.id) == Some(plan::Effect::Took)
-        };
-        let listed = self.items();
-        let to_come = listed.iter().any(|item| !self.runs.log.has_run(&item.id));
-        if to_come || listed.iter().any(overwrote) {
-            return health;
-        }
-        Health::Diverged { why: Divergence::UnknownPast }
     }
 
     fn report_health(&mut self, health: Health, turn: &mut Turn<'_>) {

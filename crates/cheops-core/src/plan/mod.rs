@@ -105,6 +105,13 @@ pub enum Next {
 pub enum Health {
     /// Following the steps leads to the state of a fresh run; with nothing left to do, this is it.
     InStep,
+    /// The state differs from a fresh run, and will not if an operation that failed here turns out
+    /// to have failed at every site: it is void then. [`plan`] knows of no other site and never
+    /// says this; see [`crate::engine`].
+    Undecided {
+        /// The last such operation.
+        on: OperationId,
+    },
     /// The state differs, or may differ, from a fresh run, and nothing this site can do repairs it.
     Diverged {
         /// What stands in the way.

@@ -155,6 +155,22 @@ impl Resolution {
         Change::Rearranged
     }
 
+    /// The list there would be if these had failed at every one of their sites, too.
+    pub fn list_without<'a>(
+        &self,
+        void: impl IntoIterator<Item = &'a OperationId>,
+    ) -> Vec<Arc<Operation>> {
+        let mut operations = self.operations.clone();
+        for id in void {
+            operations.set_void(id);
+        }
+        let base = self.bases.iter().rev().find(|base| !operations.is_void(base));
+        let below = base.and_then(|base| operations.past(base)).cloned().unwrap_or_default();
+        let counting = court::judge(&operations, &self.rules, &below).counting;
+        let list = order::arrange(&operations, &self.rules, &counting);
+        list.into_iter().map(|(_, node)| Arc::clone(&node.operation)).collect()
+    }
+
     /// The same operations resolved from scratch by other rules, where these are void.
     pub fn anew<'a>(
         &self,

@@ -156,6 +156,7 @@ impl Site {
         match (plan.next, plan.health) {
             (Next::AwaitOperator(id), _) => Rest::InDoubt(id),
             (_, Health::InStep) => Rest::InStep,
+            (_, Health::Undecided { .. }) => panic!("no plan knows of other sites"),
             (_, Health::Diverged { why }) => Rest::Diverged(why.to_string()),
         }
     }

@@ -175,6 +175,30 @@ proptest! {
     }
 
     #[test]
+    fn what_is_only_supposed_to_be_void_gives_the_list_that_comes_about_if_it_is(
+        script in script(STEPS), void in vec(any::<Index>(), 0..4), supposed in 0..4usize
+    ) {
+        let made = script.play();
+        let mut resolution = Resolution::new(script.config.clone());
+        for operation in &made {
+            resolution.insert(operation.clone());
+        }
+        let void: Vec<_> = void.iter().filter(|_| !made.is_empty())
+            .map(|which| which.get(&made).id.clone())
+            .collect();
+        let (supposed, known) = void.split_at(supposed.min(void.len()));
+        for id in known {
+            resolution.mark_void(id);
+        }
+        let would_be = resolution.list_without(supposed);
+        for id in supposed {
+            resolution.mark_void(id);
+        }
+        let would_be: Vec<_> = would_be.iter().map(|operation| operation.id.clone()).collect();
+        prop_assert_eq!(would_be, list(&resolution));
+    }
+
+    #[test]
     fn every_order_of_arrival_gives_the_same(
         script in script(STEPS),
         orders in vec(vec(any::<Index>(), CHOICES), 2..5),

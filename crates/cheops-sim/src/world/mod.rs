@@ -27,7 +27,7 @@ use crate::checks::{Checks, Violation};
 use crate::disk::Disk;
 use crate::network::{CITIES, Network};
 use crate::rng::Rng;
-use crate::site::{Running, Site};
+use crate::site::Site;
 use crate::sometimes::Sometimes;
 use crate::trace::Trace;
 
@@ -287,12 +287,18 @@ impl World {
         if self.sites[site].life != life || self.sites[site].engine.is_none() {
             return;
         }
-        let is_run = |running: &Running| matches!(running.job.task, Task::Run(_));
+        let Some(running) = self.sites[site].running.get_mut(&job) else { return };
+        let (is_run, is_check) = (
+            matches!(running.job.task, Task::Run(_)),
+            matches!(running.job.task, Task::Check { .. }),
+        );
         let chance = self.setup.not_yet;
-        if chance > 0
-            && self.sites[site].running.get(&job).is_some_and(is_run)
-            && self.rng.below(100) < chance
-        {
+        if (is_run || is_check) && chance > 0 && self.rng.below(100) < chance {
+            if is_check {
+                self.sometimes.saw("run: checked in vain");
+                running.outcome = Some(Outcome::TimedOut { limit_ms: 1 });
+                return;
+            }
             self.sometimes.saw("run: not yet");
             // Nobody saw it; or nobody knows whether it was done, and it was not, or it was. The
             // latter only where twice is as good as once: else whoever runs it says that it failed.

@@ -79,6 +79,13 @@ impl Stage {
         self.world.submit(site, submission).unwrap()
     }
 
+    /// Cuts a site off from all others.
+    pub(crate) fn isolates(&mut self, site: usize) {
+        for other in (0..self.world.sites.len()).filter(|other| *other != site) {
+            self.world.cut_both_ways(site, other);
+        }
+    }
+
     pub(crate) fn passes(&mut self, ms: u64) {
         self.world.run_for(ms).unwrap();
     }

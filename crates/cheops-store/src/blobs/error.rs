@@ -69,7 +69,9 @@ impl BlobError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Corrupt { .. } => Some("remove the file: it is fetched from another site again"),
+            Self::Corrupt { .. } => {
+                Some("it was put aside; another site that has it sends it again where it is needed")
+            }
             Self::Io { .. } if self.is_full() => {
                 Some("make room on the file system of the data directory")
             }

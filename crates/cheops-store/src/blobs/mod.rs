@@ -10,7 +10,11 @@
 //!   removes: what has no reference when it decides gets none before the file is gone.
 //!
 //! So: pin, hand in the operation, and let go of the pin once its batch is committed.
+//!
+//! What has arrived of a content is kept apart, by age: whether its link breaks, or the agent
+//! stops, the rest is fetched when the sites hear each other again.
 
+mod checked;
 mod error;
 mod partial;
 mod pins;
@@ -21,17 +25,23 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cheops_core::model::BlobId;
 
 use crate::files;
 use crate::log::Shared;
+pub use checked::CheckedBlob;
 pub use error::BlobError;
 use error::failed;
 pub use partial::PartialBlob;
 pub use pins::Pin;
-use pins::Pins;
+use pins::{Origin, Pins};
 pub use writer::{BlobWriter, Stored};
+
+/// How long what was fetched of a content waits for the rest. Sites may be cut off for days, and
+/// what they were about to send may be large.
+const PARTIALS_STAY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The contents kept at this site. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,6 +58,7 @@ struct Places {
     dir: PathBuf,
     drafts: PathBuf,
     partials: PathBuf,
+    damaged: PathBuf,
 }
 
 impl Places {
@@ -74,6 +85,7 @@ impl Blobs {
             dir: dir.to_path_buf(),
             drafts: dir.join("tmp"),
             partials: dir.join("partial"),
+            damaged: dir.join("damaged"),
         };
         for dir in [&places.dir, &places.drafts, &places.partials] {
             files::make_dir(dir).map_err(failed("make", dir))?;
@@ -85,6 +97,7 @@ impl Blobs {
                 files::remove_if_there(&path).map_err(failed("remove", &path))?;
             }
         }
+        blobs.remove_abandoned()?;
         Ok(blobs)
     }
 
@@ -110,19 +123,23 @@ impl Blobs {
         self.places.of(id).is_file()
     }
 
-    /// The content, as it is on disk: whoever reads it checks it. `None` if it is not here.
-    pub fn open_unverified(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
+    /// The content from there on, to be sent piece by piece. `None` if it is not here.
+    pub fn open_checked(&self, id: BlobId, from: u64) -> Result<Option<CheckedBlob>, BlobError> {
+        CheckedBlob::open(self.clone(), id, from)
+    }
+
+    fn file(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
         let path = self.places.of(id);
         files::open_if_there(&path).map_err(failed("open", &path))
     }
 
     /// The content, read once to see that it is what it was. `None` if it is not here.
     pub fn open_verified(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
-        let Some(mut file) = self.open_unverified(id)? else { return Ok(None) };
+        let Some(mut file) = self.file(id)? else { return Ok(None) };
         let path = self.places.of(id);
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut file).map_err(failed("read", &path))?;
-        self.compare(id, &hasher)?;
+        self.compare(id, &file, &hasher)?;
         file.rewind().map_err(failed("read", &path))?;
         Ok(Some(file))
     }
@@ -130,12 +147,12 @@ impl Blobs {
     /// Copies the content to a new file, and checks what was copied: with an error there is no
     /// copy. Returns its size.
     pub fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError> {
-        let mut from = self.open_unverified(id)?.ok_or(BlobError::Missing { id: *id })?;
+        let mut from = self.file(id)?.ok_or(BlobError::Missing { id: *id })?;
         let mut to = files::create_new(path).map_err(failed("make", path))?;
         let mut hasher = blake3::Hasher::new();
         let copied = copy_hashed(&mut from, &mut to, &mut hasher)
             .map_err(failed("copy to", path))
-            .and_then(|size| self.compare(id, &hasher).map(|()| size));
+            .and_then(|size| self.compare(id, &from, &hasher).map(|()| size));
         if copied.is_err() {
             // The error says more than that this failed, too.
             let _left = fs::remove_file(path);
@@ -148,21 +165,66 @@ impl Blobs {
         files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))
     }
 
-    fn compare(&self, id: &BlobId, hasher: &blake3::Hasher) -> Result<(), BlobError> {
+    /// A content that is not what its name says is of use to nobody: it is put aside, where it can
+    /// be looked at, and does not keep the right one from being fetched.
+    fn compare(&self, id: &BlobId, read: &File, hasher: &blake3::Hasher) -> Result<(), BlobError> {
         if hasher.finalize().as_bytes() == &id.0 {
-            Ok(())
-        } else {
-            Err(BlobError::Corrupt { id: *id, path: self.places.of(id) })
+            return Ok(());
         }
+        let (from, to) = (self.places.of(id), self.places.damaged.join(id.to_string()));
+        let aside = self.pins.alone(|| {
+            // Somebody else may have seen it too, and fetched the right one.
+            if !files::is_at(read, &from)? {
+                return Ok(());
+            }
+            files::make_dir(&self.places.damaged)?;
+            fs::rename(&from, &to)
+        });
+        aside.map_err(failed("put aside", &from))?;
+        Err(BlobError::Corrupt { id: *id, path: to })
     }
 
-    /// Removes the content, and what there is of it while it is fetched, unless it is pinned. A
-    /// file that cannot be removed is one more to remove when the directory is opened next.
+    /// Removes the content, unless it is pinned. A file that cannot be removed is one more to
+    /// remove when the directory is opened next.
     pub(crate) fn remove_unpinned(&self, id: &BlobId) {
-        self.pins.unless_pinned(id, || {
+        self.pins.unless_pinned(id, |_| {
             let _at_next_open = files::remove_if_there(&self.places.of(id));
-            let _at_next_open = files::remove_if_there(&self.places.partial(id));
         });
+    }
+
+    /// The same for a content that no entry refers to. If it came from another site, its operation
+    /// may come yet, with others of which the files were cut off: then it counts as fetched.
+    pub(crate) fn set_aside_unpinned(&self, id: &BlobId) {
+        self.pins.unless_pinned(id, |origin| {
+            let path = self.places.of(id);
+            let _at_next_open = match origin {
+                Origin::AnotherSite => fs::rename(path, self.places.partial(id)).is_ok(),
+                Origin::Unimportant => files::remove_if_there(&path).is_ok(),
+            };
+        });
+    }
+
+    /// An entry refers to it, so it is kept for its own sake from now on.
+    pub(crate) fn found_needed(&self, id: &BlobId) {
+        self.pins.found_needed(id);
+    }
+
+    /// Removes what was fetched of contents that nobody went on with for long. No entry tells which
+    /// are still wanted: an operation is taken in only when its files are here.
+    pub(crate) fn remove_abandoned(&self) -> Result<(), BlobError> {
+        let dir = &self.places.partials;
+        for path in files::list(dir).map_err(failed("read", dir))? {
+            let Some(id) = files::name(&path).and_then(named) else { continue };
+            let age = fs::metadata(&path).and_then(|file| file.modified());
+            // A time that is still to come tells of a clock, not of an age.
+            let is_old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > PARTIALS_STAY));
+            if is_old {
+                self.pins
+                    .unless_fetched(&id, || files::remove_if_there(&path))
+                    .map_err(failed("remove", &path))?;
+            }
+        }
+        Ok(())
     }
 
     /// What lost its last pin since this was asked before: it may have no reference either.
@@ -177,28 +239,32 @@ impl Blobs {
         let dir = path.parent().unwrap_or(&self.places.dir);
         files::make_dir(dir).map_err(failed("make", dir))?;
         put(&path).map_err(failed("put in place", &path))?;
+        let partial = self.places.partial(&pin.id());
+        let removed = self.pins.unless_fetched(&pin.id(), || files::remove_if_there(&partial));
+        removed.map_err(failed("remove", &partial))?;
         files::sync_dir(dir).map_err(failed("sync", dir))
     }
 
-    /// Every content here, whole or not. Files that are none of ours are left alone.
+    /// Every content that is whole. Files that are none of ours are left alone.
     fn all(&self) -> Result<Vec<(BlobId, PathBuf)>, BlobError> {
         let mut all = Vec::new();
         let list = |dir: &Path| files::list(dir).map_err(failed("read", dir));
         for dir in list(&self.places.dir)? {
-            let first = match files::name(&dir) {
-                Some("partial") => "",
-                Some(first) if first.len() == 2 => first,
-                _ => continue,
-            };
+            let Some(first) = files::name(&dir).filter(|name| name.len() == 2) else { continue };
             for path in list(&dir)? {
                 let name = format!("{first}{}", files::name(&path).unwrap_or_default());
-                if let Ok(hash) = blake3::Hash::from_hex(name) {
-                    all.push((BlobId(*hash.as_bytes()), path));
+                if let Some(id) = named(&name) {
+                    all.push((id, path));
                 }
             }
         }
         Ok(all)
     }
+}
+
+/// Which content has that name, if any may have it.
+fn named(name: &str) -> Option<BlobId> {
+    blake3::Hash::from_hex(name).ok().map(|hash| BlobId(*hash.as_bytes()))
 }
 
 fn copy_hashed(

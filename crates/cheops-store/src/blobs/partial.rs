@@ -12,7 +12,7 @@ use super::{Blobs, Stored};
 use crate::files;
 
 /// Takes a content piece by piece, from where it was left. Dropped before it is finished, what is
-/// here stays, also over a restart, until no operation needs the content any more.
+/// here stays, also over a restart, until nobody went on with it for long.
 #[derive(Debug)]
 pub struct PartialBlob {
     fetching: Fetching,
@@ -38,8 +38,8 @@ impl Drop for Fetching {
 impl PartialBlob {
     pub(super) fn open(blobs: Blobs, id: BlobId, size: u64) -> Result<Self, BlobError> {
         let path = blobs.places.partial(&id);
-        // Before the file is looked at, so that nobody removes it in between.
         let pin = blobs.pin(id);
+        // Before the file is looked at, so that nobody removes it in between.
         if !blobs.pins.start_fetching(id) {
             return Err(BlobError::BeingFetched { id });
         }
@@ -53,7 +53,10 @@ impl PartialBlob {
             .map_err(failed("open", &path))?;
         let found = file.metadata().map_err(failed("read", &path))?.len();
         let offset = if found > size { 0 } else { found };
-        file.set_len(offset).map_err(failed("cut", &path))?;
+        if offset < found {
+            // Otherwise it keeps its age, however often somebody comes to see how much is here.
+            file.set_len(offset).map_err(failed("cut", &path))?;
+        }
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut file).map_err(failed("read", &path))?;
         Ok(Self { fetching, file, hasher, offset, size })
@@ -62,6 +65,17 @@ impl PartialBlob {
     /// How much is here: where the other site has to go on from.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Whether nothing is missing, as far as its size tells.
+    pub fn is_whole(&self) -> bool {
+        self.offset == self.size
+    }
+
+    /// Throws away what is here, because the rest will not come, or has no room.
+    pub fn discard(self) -> Result<(), BlobError> {
+        let path = self.fetching.blobs.places.partial(&self.fetching.pin.id());
+        files::remove_if_there(&path).map(|_| ()).map_err(failed("remove", &path))
     }
 
     /// Makes the content durable, if it is what was asked for. Otherwise it is thrown away, except
@@ -80,6 +94,7 @@ impl PartialBlob {
         }
         file.sync_all().map_err(failed("sync", &from))?;
         blobs.place(pin, |path| fs::rename(&from, path))?;
+        blobs.pins.arrived(id);
         Ok(Stored { id, size, pin: pin.clone() })
     }
 }

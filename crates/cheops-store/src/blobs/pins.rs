@@ -1,6 +1,7 @@
 //! Who holds on to a content that no entry refers to yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cheops_core::model::BlobId;
@@ -39,6 +40,15 @@ impl Drop for Pin {
     }
 }
 
+/// Where a content that nobody holds any more came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// From another site, for an operation that is not here yet.
+    AnotherSite,
+    /// Whoever brought it was told that it was not taken, or nobody needs it any more.
+    Unimportant,
+}
+
 /// All pins of an open data directory.
 #[derive(Debug, Default)]
 pub(super) struct Pins(Mutex<Held>);
@@ -49,6 +59,8 @@ struct Held {
     /// Emptied with every batch, so it holds no more than what was let go of in between.
     unpinned: BTreeSet<BlobId>,
     fetched: BTreeSet<BlobId>,
+    /// What came from another site, and was not seen to be needed yet.
+    arrived: BTreeSet<BlobId>,
 }
 
 impl Pins {
@@ -58,11 +70,27 @@ impl Pins {
     }
 
     /// Does that if nobody holds the content, and lets nobody take hold of it meanwhile.
-    pub(super) fn unless_pinned(&self, id: &BlobId, remove: impl FnOnce()) {
-        let held = self.held();
+    pub(super) fn unless_pinned(&self, id: &BlobId, remove: impl FnOnce(Origin)) {
+        let mut held = self.held();
         if !held.pins.contains_key(id) {
-            remove();
+            let arrived = held.arrived.remove(id) && !held.fetched.contains(id);
+            remove(if arrived { Origin::AnotherSite } else { Origin::Unimportant });
         }
+    }
+
+    /// Remembers that the content came from another site.
+    pub(super) fn arrived(&self, id: BlobId) {
+        self.held().arrived.insert(id);
+    }
+
+    pub(super) fn found_needed(&self, id: &BlobId) {
+        self.held().arrived.remove(id);
+    }
+
+    /// Does that while nobody may take hold of anything, or start to fetch it.
+    pub(super) fn alone<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _held = self.held();
+        act()
     }
 
     pub(super) fn take_unpinned(&self) -> BTreeSet<BlobId> {
@@ -72,6 +100,16 @@ impl Pins {
     /// Claims the fetching of a content; whether it was free.
     pub(super) fn start_fetching(&self, id: BlobId) -> bool {
         self.held().fetched.insert(id)
+    }
+
+    /// Does that if nobody fetches the content, and lets nobody start meanwhile.
+    pub(super) fn unless_fetched(
+        &self,
+        id: &BlobId,
+        remove: impl FnOnce() -> io::Result<bool>,
+    ) -> io::Result<bool> {
+        let held = self.held();
+        if held.fetched.contains(id) { Ok(false) } else { remove() }
     }
 
     pub(super) fn stop_fetching(&self, id: &BlobId) {

@@ -34,6 +34,8 @@ pub struct Store {
     unsettled: Vec<Batch>,
     /// A step that failed may yet be found whole in the database's files: see [`Store::bury`].
     buried: Buried,
+    /// When it was last looked for what nobody went on fetching.
+    swept_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,8 @@ enum Buried {
 /// So much may wait for the tables: it is in memory too.
 const MOST_UNSETTLED: usize = 1 << 20;
 
+const SWEEP_EVERY_MS: u64 = 60 * 60 * 1000;
+
 impl Store {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -52,8 +56,8 @@ impl Store {
         options: Options,
         Settled { journal, head }: Settled,
     ) -> Self {
-        let unsettled = Vec::new();
-        Self { shared, blobs, options, journal, head, unsettled, buried: Buried::Yes }
+        let (unsettled, swept_ms) = (Vec::new(), options.clock.now_ms());
+        Self { shared, blobs, options, journal, head, unsettled, buried: Buried::Yes, swept_ms }
     }
 
     /// Writes these as one batch: all of them or none. This is what [`Log::append`] does, for
@@ -160,17 +164,26 @@ impl Store {
 
     /// Removes files that nothing refers to. Only this thread adds references, so what has none
     /// now gets none before it is gone; a blob that is about to get one is pinned.
-    fn collect(&self, unneeded: Vec<BlobId>) {
+    fn collect(&mut self, unneeded: Vec<BlobId>) {
         for blob in unneeded {
             self.blobs.remove_unpinned(&blob);
+        }
+        let now_ms = self.options.clock.now_ms();
+        if now_ms.abs_diff(self.swept_ms) > SWEEP_EVERY_MS {
+            self.swept_ms = now_ms;
+            // What cannot be removed is tried again.
+            let _next_time = self.blobs.remove_abandoned();
         }
         let unpinned = self.blobs.take_unpinned();
         if unpinned.is_empty() {
             return;
         }
         let db = self.shared.writer();
-        for blob in unpinned.iter().filter(|blob| is_surely_unneeded(&db, blob)) {
-            self.blobs.remove_unpinned(blob);
+        for blob in &unpinned {
+            match is_surely_unneeded(&db, blob) {
+                true => self.blobs.set_aside_unpinned(blob),
+                false => self.blobs.found_needed(blob),
+            }
         }
     }
 }

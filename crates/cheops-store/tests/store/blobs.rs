@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, FileRef, OperationId, Payload, ResourceId};
@@ -192,7 +192,6 @@ fn what_a_stop_left_behind_is_swept_when_the_store_is_opened() {
     std::mem::forget(store(&disk.opened().blobs, b"never referred to"));
     let dir = disk.dir.path().join("blobs");
     fs::write(dir.join("tmp/17"), b"half").unwrap();
-    fs::write(dir.join("partial").join(name_of(b"x").to_string()), b"half").unwrap();
     fs::write(dir.join("README"), b"not ours").unwrap();
     let blob = stored.id;
     drop(stored);
@@ -209,7 +208,6 @@ fn what_a_stop_left_behind_is_swept_when_the_store_is_opened() {
     assert_eq!(blob_files(&data), [blob.to_string()]);
     assert!(opened.blobs.open_verified(&blob).unwrap().is_some());
     assert_eq!(fs::read_dir(data.join("blobs/tmp")).unwrap().count(), 0);
-    assert_eq!(fs::read_dir(data.join("blobs/partial")).unwrap().count(), 0);
     assert!(data.join("blobs/README").exists());
 }
 
@@ -223,10 +221,14 @@ fn a_damaged_content_is_never_handed_out_and_can_be_stored_anew() {
     let mut damaged = content.clone();
     damaged[150_000] ^= 1;
     fs::write(&path, &damaged).unwrap();
+    let aside = disk.dir.path().join("blobs/damaged").join(stored.id.to_string());
     let is_named =
-        |error: BlobError| matches!(&error, BlobError::Corrupt { path: at, .. } if *at == path);
+        |error: BlobError| matches!(&error, BlobError::Corrupt { path: at, .. } if *at == aside);
     assert!(is_named(blobs.open_verified(&stored.id).unwrap_err()));
+    assert!(!blobs.contains(&stored.id), "so it can be fetched");
+    assert_eq!(fs::read(&aside).unwrap(), damaged, "so it can be looked at");
     let copy = disk.dir.path().join("copy");
+    fs::rename(&aside, &path).unwrap();
     assert!(is_named(blobs.copy_to(&stored.id, &copy).unwrap_err()));
     assert!(!copy.exists(), "a damaged copy was left");
     let again = store(blobs, &content);
@@ -236,11 +238,99 @@ fn a_damaged_content_is_never_handed_out_and_can_be_stored_anew() {
 }
 
 #[test]
-fn fetching_goes_on_where_it_was_left_even_after_a_restart() {
+fn nobody_gets_the_whole_of_a_damaged_content() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let content: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+    let stored = store(blobs, &content);
+    let id = stored.id;
+    let sent = |from: u64| {
+        let mut blob = blobs.open_checked(id, from)?.expect("it is here");
+        let mut sent = Vec::new();
+        loop {
+            match blob.next(30_000) {
+                Ok(piece) if piece.is_empty() => return Ok(sent),
+                Ok(mut piece) => sent.append(&mut piece),
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    for from in [0, 1, 30_000, 399_999, 400_000] {
+        assert_eq!(sent(from).unwrap(), content[from as usize..], "from {from}");
+    }
+
+    // Also where the damage is in what was sent before, or in the length.
+    let flipped = |at: usize| {
+        let mut damaged = content.clone();
+        damaged[at] ^= 1;
+        damaged
+    };
+    for damaged in [flipped(5), flipped(399_999), content[..399_000].to_vec()] {
+        fs::write(file_of(&disk, &id), damaged).unwrap();
+        assert!(matches!(sent(30_000), Err(BlobError::Corrupt { .. })));
+        assert!(blobs.open_checked(id, 0).unwrap().is_none(), "it is no longer offered");
+    }
+}
+
+#[test]
+fn who_sees_the_damage_late_leaves_alone_what_took_its_place() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let stored = store(blobs, b"right");
+    fs::write(file_of(&disk, &stored.id), b"wrong").unwrap();
+    let mut early = blobs.open_checked(stored.id, 0).unwrap().unwrap();
+    let mut late = blobs.open_checked(stored.id, 0).unwrap().unwrap();
+    assert!(early.next(10).is_err());
+    let again = store(blobs, b"right");
+    assert!(late.next(10).is_err());
+    assert!(blobs.open_verified(&again.id).unwrap().is_some());
+}
+
+#[test]
+fn what_came_whole_for_an_operation_that_did_not_is_not_fetched_again() {
     let mut disk = new();
     let content = b"from another site";
     let (blob, size) = (name_of(content), content.len() as u64);
+    let fetch = |disk: &OnDisk| {
+        let mut partial = disk.opened().blobs.partial(blob, size).unwrap();
+        let missing = usize::try_from(size - partial.offset()).unwrap();
+        partial.write_all(&content[content.len() - missing..]).unwrap();
+        (missing, partial.finish().unwrap())
+    };
+    drop(fetch(&disk));
+    next_batch(&mut disk);
+    assert!(!disk.opened().blobs.contains(&blob), "nobody refers to it");
+    let (missing, arrived) = fetch(&disk);
+    assert_eq!(missing, 0);
+
     disk.keep(&[operation("a", id("lyon", 1), &[blob])], &[]).unwrap();
+    drop(arrived);
+    disk.keep(&[entry("other", id("paris", 2))], &[]).unwrap();
+    disk.keep(&[pruned("a", [id("lyon", 1)])], &[]).unwrap();
+    disk.keep(&[entry("other", id("paris", 3))], &[]).unwrap();
+    assert_eq!(disk.opened().blobs.size().unwrap(), 0, "it was of use, and is of none any more");
+}
+
+#[test]
+fn what_was_fetched_of_a_content_goes_when_it_comes_from_elsewhere_or_is_given_up() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    blobs.partial(name_of(b"content"), 7).unwrap().write_all(b"con").unwrap();
+    let stored = store(blobs, b"content");
+    assert_eq!(blobs.size().unwrap(), 7);
+    drop(stored);
+    let mut partial = blobs.partial(name_of(b"other"), 5).unwrap();
+    partial.write_all(b"oth").unwrap();
+    partial.discard().unwrap();
+    assert_eq!(blobs.partial(name_of(b"other"), 5).unwrap().offset(), 0);
+}
+
+#[test]
+fn fetching_goes_on_where_it_was_left_even_after_a_restart() {
+    // No operation refers to it: one is taken in when its files are here.
+    let mut disk = new();
+    let content = b"from another site";
+    let (blob, size) = (name_of(content), content.len() as u64);
     let mut partial = disk.opened().blobs.partial(blob, size).unwrap();
     partial.write_all(&content[..5]).unwrap();
     assert!(matches!(disk.opened().blobs.partial(blob, size), Err(BlobError::BeingFetched { .. })));
@@ -276,13 +366,29 @@ fn what_is_fetched_too_short_is_kept_and_what_is_wrong_is_thrown_away() {
 }
 
 #[test]
-fn what_was_fetched_of_a_content_goes_when_nobody_needs_it() {
-    let mut disk = new();
-    let blob = name_of(b"from another site");
-    disk.keep(&[operation("a", id("lyon", 1), &[blob])], &[]).unwrap();
-    disk.opened().blobs.partial(blob, 17).unwrap().write_all(b"from").unwrap();
+fn what_was_fetched_of_a_content_goes_when_nobody_went_on_with_it_for_long() {
+    const DAYS_6: Duration = Duration::from_secs(6 * 24 * 60 * 60);
+    let clock = Clock::default();
+    let mut disk = OnDisk::new(clock.options(Duration::from_secs(60)));
+    let leave = |disk: &OnDisk, content: &[u8], age: Duration| {
+        let mut partial = disk.opened().blobs.partial(name_of(content), 17).unwrap();
+        partial.write_all(b"from").unwrap();
+        drop(partial);
+        let path = disk.dir.path().join("blobs/partial").join(name_of(content).to_string());
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        path
+    };
+    let recent = leave(&disk, b"recent", DAYS_6);
+    let at_start = leave(&disk, b"at start", DAYS_6 * 2);
+    disk.restart();
+    assert_eq!([recent.exists(), at_start.exists()], [true, false]);
+
+    let left = leave(&disk, b"left", DAYS_6 * 2);
+    let again = leave(&disk, b"again", DAYS_6 * 2);
+    let partial = disk.opened().blobs.partial(name_of(b"again"), 17).unwrap();
+    assert_eq!(partial.offset(), 4, "whoever goes on with it is in time");
+    clock.set(2 * 60 * 60 * 1000);
     next_batch(&mut disk);
-    assert_eq!(disk.opened().blobs.size().unwrap(), 4);
-    disk.keep(&[pruned("a", [id("lyon", 1)])], &[]).unwrap();
-    assert_eq!(disk.opened().blobs.size().unwrap(), 0);
+    assert_eq!([recent.exists(), left.exists(), again.exists()], [true, false, true]);
 }

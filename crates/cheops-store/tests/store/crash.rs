@@ -154,8 +154,6 @@ fn write_blobs(dir: &Path) {
         }
         let stored = writer.finish().unwrap();
         eprintln!("{n} {} stored", stored.id);
-        let mut fetched = opened.blobs.partial(BlobId([9; 32]), 1 << 20).unwrap();
-        fetched.write_all(&[0; 512]).unwrap();
         let files = if n % 2 == 0 { vec![stored.id] } else { vec![] };
         opened.store.keep(&[operation("a", id("paris", n), &files)], []).unwrap();
         eprintln!("{n} {} committed", stored.id);
@@ -185,7 +183,6 @@ fn killed_at_any_moment_every_content_referred_to_is_whole_and_no_other_is_left(
         assert!(kept.len() <= referred + 1, "round {round}: {} of {referred}", kept.len());
         verify_all(&opened.blobs, &kept);
         assert_eq!(files_in(&dir.path().join("blobs/tmp")), 0, "round {round}");
-        assert_eq!(files_in(&dir.path().join("blobs/partial")), 0, "round {round}");
     }
     assert!(committed.len() > 10, "{committed:?}");
 }

@@ -1,11 +1,13 @@
 //! `cheops agent`: one site's agent, in the foreground, for a supervisor.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use cheops_agent::config::{AgentConfig, LogFormat};
 use cheops_agent::{Agent, StartError};
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, Verdict};
@@ -36,13 +38,17 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
-    let environment = |name: &str| std::env::var(name).ok();
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let environment = std::env::vars_os().filter_map(text);
     let mut config = AgentConfig::load(&arguments.config, environment).map_err(|problems| {
         Failure::caller(problems.to_string())
             .hint("`cheops init` writes a commented config to start from")
     })?;
     config.demo = arguments.demo_control.clone();
     begin_to_log(&config);
+    take_room_for_connections();
     // The driver has a thread of its own, and the machine is there for the application.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -55,6 +61,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
     // Whoever still waits for something has had its time.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     verdict
+}
+
+/// Every client of a proxy takes two open files, and a machine allows as few as 1,024 to who does not
+/// ask for more. No more than proxies can use: commands get the same, and some go through all of it.
+fn take_room_for_connections() {
+    const WANTED: u64 = 65_536;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let possible = maximum.map_or(WANTED, |most| most.min(WANTED));
+    if current.is_some_and(|current| current < possible) {
+        let wanted = Rlimit { current: Some(possible), maximum };
+        if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+            tracing::warn!(%error, possible, "no more files can be open at once than before");
+        }
+    }
 }
 
 async fn live(

@@ -73,7 +73,7 @@ pub(crate) fn run(
     match output.format {
         Format::Json => output.json(&Answer { resource, operations })?,
         Format::Table => {
-            for line in told(&resource, &operations, hidden, now_ms(), output.width) {
+            for line in told(&resource, &operations, hidden, now_ms(), output.room) {
                 output.line(line)?;
             }
         }

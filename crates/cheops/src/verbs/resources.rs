@@ -13,8 +13,9 @@ use crate::output::{Format, Output};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`listed` counts the operations that are in force, of those that are kept; `errors` those that failed
-at some site.
+`listed` counts the operations that are in force, of those that are kept; `errors` those in force
+that failed at some site. What failed at every site is not in force, so it is in neither number:
+`cheops resource ID` shows it.
 
 Examples:
   cheops resources
@@ -97,7 +98,7 @@ fn tell(page: &Page<ResourceSummary>, output: &mut Output) -> Result<(), Failure
         output.aside(styled(DIM, "there is none"));
         return Ok(());
     }
-    for line in told(&page.items, now_ms(), output.width) {
+    for line in told(&page.items, now_ms(), output.room) {
         output.line(line)?;
     }
     if page.next.is_some() {

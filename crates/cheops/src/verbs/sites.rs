@@ -34,7 +34,7 @@ pub(crate) fn run(
     match output.format {
         Format::Json => output.json(&sites)?,
         Format::Table => {
-            for line in told(&sites, now_ms(), output.width) {
+            for line in told(&sites, now_ms(), output.room) {
                 output.line(line)?;
             }
         }

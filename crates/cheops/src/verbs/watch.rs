@@ -13,7 +13,7 @@ use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, Output};
 use crate::text::printable;
-use crate::time::{clock, now_ms, span};
+use crate::time::{moment, now_ms, span};
 
 const AFTER_HELP: &str = "\
 Goes on until it is interrupted. After a broken connection it goes on where it was: nothing is
@@ -112,11 +112,16 @@ fn tell(change: &NumberedChange, output: &mut Output) -> Result<(), Failure> {
     match output.format {
         Format::Json => output.json_line(change)?,
         Format::Table => {
-            let time = styled(DIM, clock(now_ms()) + "Z");
-            output.line(format!("{time}  {}", told(&change.change, output.width)))?;
+            output.line(line(change, now_ms(), output.room))?;
         }
     }
     Ok(())
+}
+
+/// What changed and when, in a line. It may be long ago: told late, or asked for with `--after`.
+fn line(change: &NumberedChange, now_ms: u64, width: usize) -> String {
+    let time = styled(DIM, moment(&change.at, now_ms) + "Z");
+    format!("{time}  {}", told(&change.change, width))
 }
 
 /// What changed, in a line.
@@ -181,6 +186,22 @@ mod tests {
 
     use super::*;
     use crate::grid::bare;
+
+    #[test]
+    fn a_change_is_told_with_the_time_at_which_it_happened() {
+        let change = NumberedChange {
+            id: 7,
+            at: "2023-11-14T22:13:20.123Z".to_owned(),
+            change: Change::SiteDown { site: "lyon".to_owned() },
+        };
+        let the_same_day = 1_700_000_000_000;
+        for (now_ms, expected) in [
+            (the_same_day, "22:13:20Z  lyon is not heard\n"),
+            (the_same_day + 86_400_000, "2023-11-14 22:13:20Z  lyon is not heard\n"),
+        ] {
+            assert_eq!(bare(&[line(&change, now_ms, 80)]), expected);
+        }
+    }
 
     #[test]
     fn each_change_is_a_line() {

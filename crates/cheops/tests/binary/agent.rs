@@ -266,6 +266,33 @@ fn an_agent_that_refuses_is_quoted() {
 }
 
 #[test]
+fn an_agent_that_the_environment_names_need_not_be_typed() {
+    let ran: Ran =
+        command(&["completions"]).env("CHEOPS_AGENT", "http://x").output().unwrap().into();
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("Usage: cheops completions"), "{}", ran.err);
+    assert!(!ran.err.contains("--agent"), "{}", ran.err);
+}
+
+#[test]
+fn what_goes_to_no_terminal_is_not_cut_off() {
+    let address = "a-host-with-a-rather-long-name.in-a-zone-of-its-own.example:8078";
+    let problem = "it cannot be reached, for a reason that takes more words than fit on one line";
+    let site = |name: &str, more: &str| {
+        format!(
+            r#"{{"site":"{name}","state":"never-heard","since":null,"round_trip_ms":null,"shared":0,
+            "behind_on":0,"entries_behind":null,"address":"{address}"{more}}}"#
+        )
+    };
+    let sites = [site("paris", ""), site("lyon", &format!(r#","problem":"{problem}""#))].join(",");
+    let body = format!(r#"{{"me":"paris","sites":[{sites}],"version":"0.1.0","demo":false}}"#);
+    let (ran, _) = Canned::answering("200 OK", "application/json", &body).ran(&["sites"]);
+    assert_eq!(ran.out.matches(address).count(), 2, "{}{}", ran.out, ran.err);
+    // Text is wrapped as ever.
+    assert!(!ran.out.contains(problem), "{}", ran.out);
+}
+
+#[test]
 fn what_is_no_agent_is_told_so() {
     let (ran, _) = Canned::answering("200 OK", "text/html", "<html>").ran(&["sites"]);
     assert_eq!(ran.code, Some(2));
@@ -277,7 +304,8 @@ fn watching_goes_on_after_a_broken_connection_where_it_was() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let event = |id: u64| {
-        format!("id: {id}\nevent: site-up\ndata: {{\"event\":\"site-up\",\"site\":\"s{id}\"}}\n\n")
+        let data = format!(r#"{{"at":"t","event":"site-up","site":"s{id}"}}"#);
+        format!("id: {id}\nevent: site-up\ndata: {data}\n\n")
     };
     let agent = std::thread::spawn(move || {
         // The second time it says an event again, as an agent may that is not sure.

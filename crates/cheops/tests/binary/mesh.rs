@@ -1,5 +1,8 @@
 //! `cheops mesh` and `cheops init`: from nothing to an agent that starts.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use expect_test::expect;
 
 use crate::running::command;
@@ -97,6 +100,26 @@ fn an_agent_says_where_it_is_reached_and_where_its_proxies_are() {
     assert!(lines[1].starts_with("service image: proxy on http://127.0.0.1:"), "{said}");
     assert!(lines[1].ends_with(", for http://127.0.0.1:9292/v2"), "{said}");
     assert!(!said.contains("compute"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_agent_takes_room_for_more_connections_than_a_program_has_by_itself() {
+    let folder = Folder::new();
+    let config = "site = \"paris\"\n[api]\nlisten = \"127.0.0.1:0\"";
+    std::fs::write(folder.0.path().join("paris.toml"), config).unwrap();
+    let agent = format!("{} agent --config paris.toml --with-parent", env!("CARGO_BIN_EXE_cheops"));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -Sn 256 && exec {agent}")]).current_dir(folder.0.path());
+    let mut agent = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(agent.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", agent.id())).unwrap();
+    drop(agent.stdin.take());
+    agent.wait().unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let files: Vec<u64> = files.split_whitespace().filter_map(|limit| limit.parse().ok()).collect();
+    assert_eq!(files[0], files[1].min(65_536), "{said}{limits}");
 }
 
 #[test]

@@ -331,6 +331,34 @@ async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_answered_for_outlives_a_kill_of_the_agent_that_took_it_in() {
+    let mut application = Application::start().await;
+    let wanted = json!({ "name": "debian" });
+    let both = "image: site1 & site2";
+    let made = application.send(1, IMAGE, "POST", "/v1/images", both, &wanted);
+    let path = made.body["self"].as_str().unwrap().to_owned();
+    all_have(&application, &[1, 2], &["debian"]).await;
+
+    application.stage.cut_off(1);
+    for site in [2, 3] {
+        until("site1 is not heard", async || application.stage[site].hears().await == 1).await;
+    }
+    let bits = json!("bits".repeat(50_000));
+    let sent = application.send(1, IMAGE, "PUT", &format!("{path}/file"), "", &bits);
+    assert_eq!(sent.status, 204);
+    application.stage[1].kill();
+    assert_eq!(images(&application, 2)[0]["size"], 0, "nobody else has heard of it");
+    application.stage.restart(1).await;
+    application.stage.join(1);
+    until("site2 has the file", async || {
+        let size = bits.to_string().len();
+        [1, 2].iter().all(|site| images(&application, *site)[0]["size"] == size)
+    })
+    .await;
+    all_have(&application, &[1, 2], &["debian"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_spans_two_sites_and_says_what_is_missing_when_one_is_cut_off() {
     let application = Application::start().await;
     let wanted = json!({ "name": "debian" });

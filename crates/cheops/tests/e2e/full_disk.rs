@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use cheops_api::{ClientError, Wait};
+use cheops_api::{ClientError, Upload, Wait};
 
-use crate::stage::{Setup, Site, SmallDisk, first, shell, until, waiting_for};
+use crate::stage::{Setup, Site, SmallDisk, big_file, first, shell, until, waiting_for};
 
 const DISK_MEBIBYTES: u32 = 64;
 const MATRIX: &str = r#"{"ResolutionMatrix": [
@@ -89,6 +89,39 @@ async fn a_full_disk_refuses_operations_with_a_507_and_recovers_by_itself() {
         let asked = count(site, "asked");
         assert_eq!(asked, taken_in + 1, "what was refused did not happen at {}", site.name);
     }
+    drop(stage);
+    drop(disk);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_fit_leaves_room_for_the_rest_and_comes_when_there_is_some() {
+    let mut stage = Setup::sites(2).set().await;
+    let Some(disk) = SmallDisk::mount(&stage[2].data, 128) else {
+        eprintln!("not tried: this machine does not let us mount a small disk");
+        return;
+    };
+    stage.start_all().await;
+    let big = stage.folder().join("big");
+    big_file(&big, 96);
+    let set = waiting_for(Wait::Local, shell("add", "cp {big} __ID__"));
+    let upload = Upload { name: "big".to_owned(), path: big };
+    stage[1].hand_in("big", &first(set, &stage.everywhere(), MATRIX), &[upload]).await.unwrap();
+
+    until("the site says why it has not", async || {
+        fs::read_to_string(&stage[2].log).is_ok_and(|log| log.contains("bytes more, and"))
+    })
+    .await;
+    let partial = fs::read_dir(stage[2].data.join("blobs/partial")).unwrap();
+    assert_eq!(partial.count(), 0, "a part of it is of no use to anyone");
+    let small = first(shell("add", "echo small >> __ID__"), &stage.everywhere(), MATRIX);
+    stage[2].does("small", &small).await;
+    assert!(stage[2].stop().await.success());
+    stage.restart(2).await;
+
+    disk.resize(512);
+    stage.converges("big").await;
+    let copied = fs::metadata(stage[2].files.join("big")).unwrap();
+    assert_eq!(copied.len(), 96 << 20);
     drop(stage);
     drop(disk);
 }

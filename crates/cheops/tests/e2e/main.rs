@@ -18,6 +18,7 @@ mod demo;
 mod experiments;
 mod feed;
 mod full_disk;
+mod long_bodies;
 mod lost_disk;
 mod original;
 mod passing_on;

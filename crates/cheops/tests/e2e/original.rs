@@ -152,6 +152,7 @@ async fn what_the_originals_api_cannot_make_sense_of_is_said_with_a_400() {
             ],
             "take-two",
         ),
+        ("/exec/x", vec![good[0], good[1], good[2], "conifg={}"], "did you mean `config`?"),
         ("/exec/%00", good.to_vec(), ""),
         ("/show/x", vec!["sites=site1"], "command"),
         ("/show/x", vec!["command=true"], "sites"),

@@ -99,6 +99,13 @@ async fn what_ran_when_its_agent_was_killed_is_in_doubt_until_the_operator_settl
             })
             .await;
         }
+        // Whoever asks beside it for what needs the operator is told, and where to settle it.
+        let listed = stage[2].cheops(&["resources", "--state", "in-doubt"]);
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("doubtful"), "{listed:?}");
+        let beside = stage[2].cheops(&["settle", "doubtful", &operation, decision]);
+        assert_eq!(beside.status.code(), Some(2));
+        let told = String::from_utf8_lossy(&beside.stderr);
+        assert!(told.contains("it is in doubt at site1: `--site site1`"), "{told}");
         // One is settled where it is in doubt, the other from the site beside it.
         let settled = match decision {
             "skip" => stage[1].cheops(&["settle", "doubtful", &operation, decision]),
@@ -117,6 +124,8 @@ async fn what_ran_when_its_agent_was_killed_is_in_doubt_until_the_operator_settl
         // Nothing is left to settle, and the resource goes on.
         let again = stage[1].cheops(&["settle", "doubtful", &operation, decision]);
         assert_eq!(again.status.code(), Some(2));
+        let listed = stage[2].cheops(&["resources", "--state", "in-doubt"]);
+        assert!(!String::from_utf8_lossy(&listed.stdout).contains("doubtful"), "{listed:?}");
         stage[2].does("doubtful", &shell("add", "echo on >> on")).await;
         assert!(stage[1].file("on").ends_with("on\n"));
     }

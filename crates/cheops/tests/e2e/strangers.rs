@@ -44,8 +44,10 @@ async fn a_site_with_the_certificate_of_another_mesh_is_refused() {
         stage.restart(site).await;
     }
     for site in [1, 2] {
-        problem_with(&stage[site], "site3").await;
-        problem_with(&stage[3], &format!("site{site}")).await;
+        for (by, of) in [(site, 3), (3, site)] {
+            let problem = problem_with(&stage[by], &format!("site{of}")).await;
+            assert!(problem.contains("certificate is of another mesh"), "{problem}");
+        }
     }
     until("the others hear each other", async || stage[1].hears().await == 1).await;
 
@@ -63,6 +65,11 @@ async fn a_site_with_the_certificate_of_another_mesh_is_refused() {
         assert!(stage[site].resource("forged").await.is_none());
         let state = seen(&stage[site], "site3").await.unwrap().state;
         assert_eq!(state, SiteState::NeverHeard);
+        // It has called all the while, and whoever reads the log is told once.
+        let log = fs::read_to_string(&stage[site].log).unwrap();
+        let refused = |line: &&str| line.contains("was refused") && line.contains("another mesh");
+        let warned: Vec<&str> = log.lines().filter(refused).collect();
+        assert!(warned.len() <= 1, "{warned:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::super::refusal::{Refused, UNREACHABLE};
+use super::super::refusal::{BROKEN_OFF, Refused, UNREACHABLE};
 use super::join::Missing;
 
 pub(super) fn too_long(most: usize) -> Refused {
@@ -56,7 +56,7 @@ pub(super) fn not_created(why: &Missing, status: StatusCode, sites: Map<String, 
 pub(super) fn ended_early() -> Refused {
     let detail = "the agent ended before the answer; the request may or may not have been \
                   carried out";
-    Refused::new(StatusCode::BAD_GATEWAY, "broken-off", "no answer", detail)
+    Refused::new(StatusCode::BAD_GATEWAY, BROKEN_OFF, "no answer", detail)
 }
 
 fn sites_of(missing: &[Missing]) -> Value {

@@ -7,7 +7,7 @@ use cheops_store::{BlobError, BlobWriter, Blobs, Pin};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::super::body::{Arriving, BodyError};
+use super::super::body::{BodyError, Sent};
 
 /// Why a body was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +21,7 @@ pub(super) enum NotKept {
 }
 
 /// Keeps a body; `None` if it is empty.
-pub(super) async fn keep(
-    blobs: &Blobs,
-    mut body: Arriving,
-) -> Result<Option<(FileRef, Pin)>, NotKept> {
+pub(super) async fn keep(blobs: &Blobs, mut body: Sent) -> Result<Option<(FileRef, Pin)>, NotKept> {
     if body.is_end_stream() {
         return Ok(None);
     }

@@ -7,37 +7,46 @@
 //! | `keep` | bodies on their way to the disk |
 //! | `passing` | other ids in requests and answers that pass |
 //! | `reply` | the answer, from what the service of this site said |
+//! | `already` | the answer, where it did what was asked without saying so |
 
+mod already;
 mod change;
 mod keep;
 pub(super) mod passing;
 mod reply;
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
+use bytes::Bytes;
 use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
 use cheops_core::model::{Header, OperationType, Payload, Reply, ResourceId, SiteId};
+use futures_util::TryFutureExt;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Either;
 use serde_json::Value;
 
 use self::change::{Change, NewName};
 use self::keep::NotKept;
-use super::body::{Arriving, Returned, Sent, whole_if_short};
+use super::body::{Arriving, Moves, Returned, Sent, whole_if_short};
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::config::Pointer;
 use crate::driver::{NotDurable, Said};
-use crate::replicas::{Mentioned, Names, Towards, is_json};
+use crate::exec::limit_with;
+use crate::replicas::{Below, Mentioned, Names, Towards, id_text, is_json};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
+/// So much longer than a service has to answer is waited for what came of it.
+const A_WORD_MORE: Duration = Duration::from_secs(1);
 
 impl Proxies {
     /// The replica that a request speaks of. Where the config says that there are resources of
@@ -59,14 +68,22 @@ impl Proxies {
     ) -> Result<Response<Returned>, Refused> {
         if !asked.head.method.is_safe() {
             let (kind, act) = change::kind_of(&asked.head.method, below);
-            let (kind, body) = steps(kind, &asked.head.headers, body).await?;
+            let body = Sent::once(body);
+            let (moves, reading) = (body.moves(), steps(kind, &asked.head.headers, body));
+            let (kind, body) = self.while_it_moves(service, &moves, reading).await?;
             let replica = cheops_core::model::Replica {
                 meta_id: known.replicant.meta_id.clone(),
                 collection: known.replicant.collection.clone(),
                 act,
             };
             let change = Change { resource: known.resource.clone(), kind, replica };
-            return self.hand_in(service, asked.head, body, change, None).await;
+            let may_make = below == Below::Part && asked.head.method == Method::POST;
+            let path = may_make.then(|| asked.head.uri.path().to_owned());
+            let answer = self.hand_in(service, asked.head, body, change, None).await?;
+            if let Some(path) = path.filter(|_| answer.status() == StatusCode::CREATED) {
+                service.made_below(&path);
+            }
+            return Ok(answer);
         }
         if known.here.is_some() {
             let here = self.here(service, asked, Sent::once(body)).await;
@@ -91,9 +108,11 @@ impl Proxies {
         let path = asked.head.uri.path();
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let path = renamed.unwrap_or_else(|| path.to_owned());
+        let body = Sent::once(body);
         let (change, body) = if asked.head.method == Method::POST {
             let pointer = service.client_chosen_id.as_ref();
-            let (name, body) = new_name(pointer, &mut asked.head, body).await?;
+            let (moves, reading) = (body.moves(), new_name(pointer, &mut asked.head, body));
+            let (name, body) = self.while_it_moves(service, &moves, reading).await?;
             (change::creation(service.name(), &path, &name)?, body)
         } else if asked.head.method == Method::PUT {
             (change::of_unknown(service.name(), &path)?, body)
@@ -103,23 +122,40 @@ impl Proxies {
         self.hand_in(service, asked.head, body, change, Some(sites)).await
     }
 
+    /// Reads a body, as long as it goes on moving: one that stands still is waited for no longer
+    /// than an answer is.
+    async fn while_it_moves<T>(
+        &self,
+        service: &Service,
+        moves: &Moves,
+        reading: impl Future<Output = Result<T, Refused>>,
+    ) -> Result<T, Refused> {
+        let reading = pin!(reading);
+        let read = moves.answered_within(self.0.answer_limit, &service.patience, reading).await;
+        read.unwrap_or_else(|| Err(Refused::broken_request("it did not come in time")))
+    }
+
     /// Makes it durable here, waits for the service of this site, and answers what that answered.
     async fn hand_in(
         &self,
         service: &Service,
         mut head: Parts,
-        body: Arriving,
+        body: Sent,
         change: Change,
         sites: Option<BTreeSet<SiteId>>,
     ) -> Result<Response<Returned>, Refused> {
         // What was taken in is carried out some day; a user who could have no answer now had better
         // hear so before.
         service.is_there().await.map_err(|failed| failed.refused)?;
-        let kept = keep::keep(&self.0.blobs, body).await.map_err(|error| match error {
+        let (moves, keeping) = (body.moves(), keep::keep(&self.0.blobs, body));
+        let keeping = keeping.map_err(|error| match error {
             NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
             error => Refused::not_durable(&error.to_string()),
-        })?;
+        });
+        let kept = self.while_it_moves(service, &moves, keeping).await?;
         let (body, pins) = kept.map_or((None, vec![]), |(file, pin)| (Some(file), vec![pin]));
+        let limit = limit_with(body.as_ref(), self.0.answer_limit) + A_WORD_MORE;
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         // What the service packs cannot be looked into.
         head.headers.remove(ACCEPT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
@@ -131,13 +167,12 @@ impl Proxies {
             path: renamed.unwrap_or_else(|| path.to_owned()),
             headers: written(&head.headers)?,
             body,
-            replica: Some(Box::new(change.replica)),
+            replica: Some(Box::new(change.replica.clone())),
         };
         let kind = OperationType::new(change.kind);
         let kind = kind.map_err(|error| Refused::bad_target(&error.to_string()))?;
         let is_new = sites.is_some();
         let profile = config::profile("http").filter(|_| is_new);
-        let limit = u64::try_from(self.0.answer_limit.as_millis()).unwrap_or(u64::MAX);
         let submission = Submission {
             ticket: Ticket(0),
             resource: change.resource.clone(),
@@ -155,7 +190,10 @@ impl Proxies {
         loop {
             match said.recv().await {
                 Some(Said::Answer(Answer::Replied(reply))) if *reply.site() == self.0.me => {
-                    return self.as_said(service, path, &change.resource, &reply);
+                    return match already::is_so(&reply) {
+                        true => Ok(self.already(service, head, &change).await),
+                        false => self.as_said(service, path, &change.resource, &reply).await,
+                    };
                 }
                 Some(Said::Answer(Answer::Accepted(..))) => taken_in = TakenIn::Durably,
                 Some(Said::Answer(Answer::Replied(_))) => {}
@@ -165,7 +203,7 @@ impl Proxies {
     }
 
     /// What the service of this site said, as users may hear it.
-    fn as_said(
+    async fn as_said(
         &self,
         service: &Service,
         path: &str,
@@ -175,13 +213,13 @@ impl Proxies {
         let (mut head, text) = reply::answer(service.name(), resource, &self.0.me, reply)?;
         service.pseudonym.sign(&mut head.headers);
         head.headers.insert(super::headers::SITE, service.site_header());
-        let replicas = &self.0.replicas;
-        replicas.rename_headers(service.name(), &mut head.headers, Towards::User);
-        let naming = &service.naming;
-        let renamed = is_json(&head.headers).then(|| {
-            replicas.rename_body(service.name(), naming, path, text.as_bytes(), Towards::User)
-        });
-        let body = renamed.flatten().map_or_else(|| Body::from(text), Body::from);
+        let (replicas, text, way) = (&self.0.replicas, Bytes::from(text), Towards::User);
+        replicas.rename_headers(service.name(), &mut head.headers, way);
+        let renamed = match is_json(&head.headers) {
+            true => passing::rename_body(replicas, service, path, &text, way).await,
+            false => None,
+        };
+        let body = renamed.map_or_else(|| Body::from(text), Body::from);
         Ok(Response::from_parts(head, Either::Right(body)))
     }
 }
@@ -217,8 +255,8 @@ fn unanswered(
 async fn steps(
     kind: &'static str,
     headers: &HeaderMap,
-    body: Arriving,
-) -> Result<(&'static str, Arriving), Refused> {
+    body: Sent,
+) -> Result<(&'static str, Sent), Refused> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind != "patch" || !content_type.is_some_and(|kind| kind.contains("json-patch")) {
         return Ok((kind, body));
@@ -227,9 +265,9 @@ async fn steps(
     Ok(match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
         Ok(bytes) => {
             let kind = if change::only_sets(&bytes) { kind } else { "post" };
-            (kind, Arriving::FromPeer(Body::from(bytes)))
+            (kind, Sent::whole(bytes))
         }
-        Err(long) => ("post", Arriving::FromPeer(long)),
+        Err(long) => ("post", Sent::once(Arriving::FromPeer(long))),
     })
 }
 
@@ -237,8 +275,8 @@ async fn steps(
 async fn new_name(
     pointer: Option<&Pointer>,
     head: &mut Parts,
-    body: Arriving,
-) -> Result<(NewName, Arriving), Refused> {
+    body: Sent,
+) -> Result<(NewName, Sent), Refused> {
     let drawn = uuid::Uuid::new_v4().to_string();
     let Some(pointer) = pointer.filter(|_| is_json(&head.headers)) else {
         return Ok((NewName::Services(drawn), body));
@@ -246,22 +284,23 @@ async fn new_name(
     let read = whole_if_short(body, LONGEST_READ).await;
     let bytes = match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
         Ok(bytes) => bytes,
-        Err(long) => return Ok((NewName::Services(drawn), Arriving::FromPeer(long))),
+        Err(long) => {
+            return Ok((NewName::Services(drawn), Sent::once(Arriving::FromPeer(long))));
+        }
     };
-    let again = |bytes: bytes::Bytes| Arriving::FromPeer(Body::from(bytes));
     let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
         // The service will say what is wrong with it.
-        return Ok((NewName::Services(drawn), again(bytes)));
+        return Ok((NewName::Services(drawn), Sent::whole(bytes)));
     };
-    let given = pointer.find(&value).and_then(Value::as_str).filter(|id| !id.is_empty());
+    let given = pointer.find(&value).and_then(id_text).filter(|id| !id.is_empty());
     if let Some(id) = given {
-        return Ok((NewName::Client(id.to_owned()), again(bytes)));
+        return Ok((NewName::Client(id.into_owned()), Sent::whole(bytes)));
     }
     if !pointer.insert(&mut value, drawn.clone().into()) {
-        return Ok((NewName::Services(drawn), again(bytes)));
+        return Ok((NewName::Services(drawn), Sent::whole(bytes)));
     }
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
-    Ok((NewName::Agent(drawn), again(bytes.into())))
+    Ok((NewName::Agent(drawn), Sent::whole(bytes.into())))
 }
 
 fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {

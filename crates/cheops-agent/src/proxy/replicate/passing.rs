@@ -11,10 +11,11 @@ use http::uri::PathAndQuery;
 use http::{Method, Response};
 use http_body::Body as _;
 use http_body_util::Either;
+use tokio::sync::Semaphore;
 
 use super::super::body::{Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short};
 use super::super::here::Service;
-use crate::replicas::{Replicas, Towards, is_json};
+use crate::replicas::{LONG, Replicas, Towards, is_json};
 
 /// The longest request that is looked into.
 const LONGEST_REQUEST: usize = 1024 * 1024;
@@ -25,6 +26,8 @@ const LONGEST_ANSWER: usize = 16 * 1024 * 1024;
 /// How long an answer that does not say how long it is has to come to its end. It may be one that
 /// tells what happens, for ever: then it passes as it is, and is counted.
 const HELD_BACK: Duration = Duration::from_secs(5);
+/// How many long ones are looked into at the same time: they take several times their length.
+static LONG_AT_ONCE: Semaphore = Semaphore::const_new(4);
 
 /// Gives a request the ids of the service.
 pub(in super::super) async fn towards_service(
@@ -43,8 +46,7 @@ pub(in super::super) async fn towards_service(
         Ok(bytes) => bytes,
         Err(long) => return Ok(Sent::once(Arriving::FromPeer(long))),
     };
-    let way = Towards::Service;
-    let renamed = replicas.rename_body(service.name(), &service.naming, &asked, &bytes, way);
+    let renamed = rename_body(replicas, service, &asked, &bytes, Towards::Service).await;
     head.headers.remove(CONTENT_LENGTH);
     Ok(Sent::whole(renamed.map_or(bytes, Bytes::from)))
 }
@@ -92,12 +94,35 @@ pub(in super::super) async fn towards_user(
             return Ok(Response::from_parts(head, Either::Right(rest)));
         }
     };
-    let way = Towards::User;
-    let renamed = replicas.rename_body(service.name(), &service.naming, path, &bytes, way);
+    let renamed = rename_body(replicas, service, path, &bytes, Towards::User).await;
     if renamed.is_some() {
         // They were of other bytes.
         DIGESTS.iter().for_each(|name| drop(head.headers.remove(*name)));
     }
     let body = renamed.map_or_else(|| Body::from(bytes), Body::from);
     Ok(Response::from_parts(head, Either::Right(body)))
+}
+
+/// A body with the ids that the other side knows; `None` if it is the same. A long one is looked
+/// through elsewhere than on this thread, which serves others too.
+pub(super) async fn rename_body(
+    replicas: &Replicas,
+    service: &Service,
+    path: &str,
+    body: &Bytes,
+    way: Towards,
+) -> Option<Vec<u8>> {
+    let (name, naming) = (service.name(), &service.naming);
+    if body.len() <= LONG {
+        return replicas.rename_body(name, naming, path, body, way);
+    }
+    let place = LONG_AT_ONCE.acquire().await;
+    let (replicas, name, naming) = (replicas.clone(), name.to_owned(), naming.clone());
+    let (path, body) = (path.to_owned(), body.clone());
+    let renaming = move || {
+        // Taken as long as this takes, also if nobody waits for it any more.
+        let _place = place;
+        replicas.rename_body(&name, &naming, &path, &body, way)
+    };
+    tokio::task::spawn_blocking(renaming).await.ok().flatten()
 }

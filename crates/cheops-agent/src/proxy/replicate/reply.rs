@@ -4,10 +4,11 @@ use cheops_core::model::{Outcome, Reply, ResourceId, SiteId, Status};
 use http::response::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
-use super::super::refusal::Refused;
+use super::super::refusal::{BROKEN_OFF, Refused};
+use crate::exec::is_broken_off;
 
 /// Which resource a request became an operation on.
-const RESOURCE: HeaderName = HeaderName::from_static("x-cheops-resource");
+pub(super) const RESOURCE: HeaderName = HeaderName::from_static("x-cheops-resource");
 /// Said where the service answered more than is kept.
 const TRUNCATED: HeaderName = HeaderName::from_static("x-cheops-truncated");
 
@@ -24,6 +25,9 @@ pub(super) fn answer(
     let (status, headers, output) = match &reply.outcome {
         Some(Outcome::Answered { status, output, done: false, .. }) if *status < 400 => {
             return Err(Refused::failed_here(resource, &output.text));
+        }
+        Some(Outcome::Answered { headers, output, .. }) if is_broken_off(headers) => {
+            return Err(broken_off(resource, &output.text));
         }
         Some(Outcome::Answered { status, headers, output, .. }) => (status, headers, output),
         Some(Outcome::TimedOut { limit_ms }) => {
@@ -51,4 +55,9 @@ pub(super) fn answer(
         return Ok((head, String::new()));
     }
     Ok((head, output.text.clone()))
+}
+
+fn broken_off(resource: &ResourceId, told: &str) -> Refused {
+    Refused::new(StatusCode::BAD_GATEWAY, BROKEN_OFF, "no answer", told)
+        .hint(format!("the other sites go on; `cheops resource {resource}` shows what they did"))
 }

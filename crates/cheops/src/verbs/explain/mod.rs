@@ -47,7 +47,7 @@ pub(crate) fn run(
     match output.format {
         Format::Json => output.json(&explanation)?,
         Format::Table => {
-            for line in told(&explanation, now_ms(), output.width) {
+            for line in told(&explanation, now_ms(), output.room) {
                 output.line(line)?;
             }
         }

@@ -21,6 +21,11 @@ impl SmallDisk {
         let mounted = run("mount", &["-t", "tmpfs", "-o", &size, "cheops-e2e", at.to_str()?]);
         mounted.then(|| Self { at: at.to_owned() })
     }
+
+    pub(crate) fn resize(&self, mebibytes: u32) {
+        let size = format!("remount,size={mebibytes}m");
+        assert!(run("mount", &["-o", &size, &self.at.to_string_lossy()]));
+    }
 }
 
 impl Drop for SmallDisk {

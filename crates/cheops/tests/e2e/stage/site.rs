@@ -182,6 +182,15 @@ impl Site {
         .await;
     }
 
+    /// The most memory that its agent has held at once, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let agent = self.agent.as_ref().unwrap().id();
+        let status = fs::read_to_string(format!("/proc/{agent}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")).unwrap();
+        kibibytes.parse::<u64>().unwrap() << 10
+    }
+
     /// As a power cut would.
     pub(crate) fn kill(&mut self) {
         let mut agent = self.agent.take().unwrap();

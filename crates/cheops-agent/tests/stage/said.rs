@@ -1,0 +1,51 @@
+//! What agents of this process say in their logs.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span;
+
+/// What the agents of this process log of their links.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said(Arc<Mutex<Vec<String>>>);
+
+impl Said {
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    pub(crate) fn count(&self, message: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|said| *said == message).count()
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Said {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("cheops_agent::peers")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
