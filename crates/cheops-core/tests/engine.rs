@@ -391,15 +391,8 @@ fn resources_take_turns_when_places_to_run_in_are_few() {
     assert_eq!(next.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["patient"]);
 }
 
-#[test]
-fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
-    let mut paris = Paris::new();
-    let effects = paris.handle(1, Event::Submitted(submission()));
-    let job = effects.iter().find_map(|effect| match effect {
-        Effect::Run(job) => Some(job.id),
-        _ => None,
-    });
-    // Lyon made one that replaces it, ran that, and pruned what was before.
+/// Lyon made one that replaces paris' first, and pruned that.
+fn lyon_pruned_the_first() -> Message {
     let mut later = from_lyon(1, 0, &[id("paris", 1)], 2_000_000);
     if let Body::Operation(operation) = &mut later.body {
         operation.replaces = Replaces::Past;
@@ -410,11 +403,60 @@ fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
         let upto = [id("paris", 1)].into_iter().collect();
         update.base = Some(cheops_core::engine::Base { upto, declared: None });
     }
-    paris.hears(2, "lyon", pruned);
+    pruned
+}
+
+#[test]
+fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
+    let mut paris = Paris::new();
+    let effects = paris.handle(1, Event::Submitted(submission()));
+    let job = effects.iter().find_map(|effect| match effect {
+        Effect::Run(job) => Some(job.id),
+        _ => None,
+    });
+    paris.hears(2, "lyon", lyon_pruned_the_first());
     let outcome = Outcome::success("");
     let effects = paris.handle(3, Event::Ended { job: job.unwrap(), outcome });
     let replied = |answer: &&Answer| matches!(answer, Answer::Replied(reply) if *reply.site() == site("paris"));
     assert!(answers(&effects).iter().any(replied), "the user waits for it: {effects:?}");
+}
+
+fn matrix(result: &str) -> Arc<Config> {
+    let entry = format!(r#"{{"Before": "inc", "After": "inc", "Result": "{result}"}}"#);
+    let text = format!(r#"{{"ResolutionMatrix": [{entry}]}}"#);
+    Config::parse(&text).unwrap().config.into()
+}
+
+/// Whoever knows the same resolves by the same config, so a config must not arrive before the
+/// operation that gave it.
+#[test]
+fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one() {
+    // Given a first operation with one config, which was pruned, and a later one with another,
+    let mut paris = Paris::new();
+    let (first, later) = (matrix("ordered"), matrix("take-both"));
+    paris.handle(1, Event::Submitted(Submission { config: Some(first.clone()), ..submission() }));
+    paris.hears(2, "lyon", lyon_pruned_the_first());
+    paris.handle(3, Event::Submitted(Submission { config: Some(later), ..submission() }));
+    // when lyon comes back without its disk and asks,
+    let mut asks = update(Vec::new());
+    if let Message::Update(update) = &mut asks {
+        (update.incarnation, update.asks) = (Incarnation(2), true);
+    }
+    let effects = paris.hears(4, "lyon", asks);
+    // then it hears of both in their places.
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Tell { message: Message::Update(update), .. } if update.base.is_some() => {
+            Some(update)
+        }
+        _ => None,
+    });
+    let base = told.unwrap().base.clone().unwrap();
+    let (position, config) = base.declared.unwrap().config.unwrap();
+    assert_eq!((position.id.0, config), (id("paris", 1), first));
+    // And paris knows it after a restart as well.
+    let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+    let (engine, _) = Engine::recover(settings, paris.disk.0.clone(), now(5));
+    assert_eq!(engine.resource(&counter()), paris.engine.resource(&counter()));
 }
 
 /// Paris took an operation in, and it came to its end at both sites: what paris is about to hear

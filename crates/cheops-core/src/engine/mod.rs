@@ -39,8 +39,8 @@ use std::collections::BTreeMap;
 
 pub use durable::{Batch, Log, Reaction, Record, Uncommitted};
 pub use ports::{
-    Answer, Base, Declared, Echo, Effect, Ending, Event, Heartbeat, Job, JobId, Malformed, Message,
-    Notice, Now, Refusal, Submission, Task, Ticket, Update, Wait,
+    Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
+    Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, Wait,
 };
 pub use settings::{Application, Settings};
 pub use view::{OperationView, Progress, ResourceSummary, ResourceView, SiteStatus, SiteView};

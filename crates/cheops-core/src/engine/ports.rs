@@ -378,8 +378,29 @@ pub struct Update {
 pub struct Base {
     /// What was forgotten.
     pub upto: Vector,
-    /// What the forgotten operations declared, for a reader that may never have seen them.
+    /// What the forgotten operations declared, for a reader that may never have seen them. Of the
+    /// configs, none that a later operation gave: the reader may not know that one yet, and whoever
+    /// knows the same must resolve by the same.
     pub declared: Option<Declared>,
+}
+
+impl Base {
+    /// The last config that the forgotten operations gave.
+    pub(super) fn config(&self) -> Option<&Given> {
+        self.declared.as_ref().and_then(|declared| declared.config.as_ref())
+    }
+}
+
+/// A config, and where in the total order it was given.
+pub type Given = (Position, Arc<Config>);
+
+/// Keeps the later of two configs; whether that is a change.
+pub(super) fn keep_later(ours: &mut Option<Given>, theirs: Option<&Given>) -> bool {
+    let is_later = theirs.map(|(at, _)| at) > ours.as_ref().map(|(at, _)| at);
+    if is_later {
+        *ours = theirs.cloned();
+    }
+    is_later
 }
 
 /// What all declarations of a resource come to. They only add up, so every site agrees.
@@ -388,7 +409,7 @@ pub struct Declared {
     /// Where the resource lives: all sites ever declared.
     pub sites: BTreeSet<SiteId>,
     /// The last config given, and where in the total order that was.
-    pub config: Option<(Position, Arc<Config>)>,
+    pub config: Option<Given>,
     /// What the sites call it, if it is a resource of a service.
     pub replicant: Option<Replicant>,
 }
@@ -403,15 +424,8 @@ impl Declared {
         }
         let sites = self.sites.len();
         self.sites.extend(other.sites.iter().cloned());
-        let later = match (&self.config, &other.config) {
-            (None, Some(_)) => true,
-            (Some((ours, _)), Some((theirs, _))) => theirs > ours,
-            (_, None) => false,
-        };
-        if later {
-            self.config = other.config.clone();
-        }
-        later || self.sites.len() > sites
+        let is_later = keep_later(&mut self.config, other.config.as_ref());
+        is_later || self.sites.len() > sites
     }
 }
 

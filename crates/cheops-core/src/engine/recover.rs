@@ -78,7 +78,7 @@ impl Resource {
                 if let Some(declared) = &base.declared {
                     self.join_declared(declared, turn);
                 }
-                self.forget(&base.upto);
+                self.forget(&base.upto, base.config());
             }
         }
     }

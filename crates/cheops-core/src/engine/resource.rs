@@ -8,7 +8,7 @@ use super::context::Turn;
 use super::durable::Record;
 use super::files::Files;
 use super::peer::Peer;
-use super::ports::{Declared, Malformed, Notice};
+use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
 use super::replies::{OwnReplies, Replies};
 use super::run::Runs;
 use crate::config::Config;
@@ -25,6 +25,8 @@ pub(super) struct Resource {
     pub(super) declared: Declared,
     /// What was pruned.
     pub(super) base: Vector,
+    /// The last config that an operation gave which was pruned.
+    base_config: Option<Given>,
     /// Everything known, pruned or not.
     pub(super) knows: Vector,
     pub(super) resolution: Resolution,
@@ -76,6 +78,7 @@ impl Resource {
             id,
             declared: Declared::default(),
             base: Vector::default(),
+            base_config: None,
             knows: Vector::default(),
             resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
@@ -437,8 +440,22 @@ impl Resource {
         most.of(own.map(|(_, held)| &held.entry))
     }
 
-    /// Forgets everything up to there.
-    pub(super) fn forget(&mut self, upto: &Vector) -> u64 {
+    /// What was pruned, for whoever may not have seen it.
+    pub(super) fn ground(&self) -> Base {
+        let declared = Declared { config: self.base_config.clone(), ..self.declared.clone() };
+        Base { upto: self.base.clone(), declared: Some(declared) }
+    }
+
+    /// Forgets everything up to there, but for the last config, which may be one that only who
+    /// pruned it first has seen.
+    pub(super) fn forget(&mut self, upto: &Vector, config: Option<&Given>) -> u64 {
+        keep_later(&mut self.base_config, config);
+        let operations = self.resolution.operations().iter();
+        for operation in operations.filter(|operation| upto.includes(&operation.id.0)) {
+            let given = operation.declares.as_ref().and_then(|said| said.config.clone());
+            let given = given.map(|config| (operation.position(), config));
+            keep_later(&mut self.base_config, given.as_ref());
+        }
         self.base.join(upto);
         self.knows.join(upto);
         let mut forgotten = 0;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
-use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
+use super::ports::{Base, Effect, Given, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
@@ -113,14 +113,14 @@ impl Resource {
     }
 
     fn send(&mut self, to: &SiteId, entries: Vec<Arc<Entry>>, asks: Asks, turn: &mut Turn<'_>) {
-        let Some(peer) = self.peers.get_mut(to) else { return };
+        let Some(peer) = self.peers.get(to) else { return };
         // Said every time, since any one message may get lost and all sites must agree on it.
         let base = (!self.base.is_empty()).then(|| {
             // Who knows what was pruned has seen what it declared.
             let seen = peer.knows.covers(&self.base);
-            let declared = (!seen).then(|| self.declared.clone());
-            Base { upto: self.base.clone(), declared }
+            if seen { Base { upto: self.base.clone(), declared: None } } else { self.ground() }
         });
+        let Some(peer) = self.peers.get_mut(to) else { return };
         peer.told = self.knows.clone();
         peer.asked |= asks == Asks::Yes;
         entries.iter().for_each(|entry| peer.sent.add(entry.id()));
@@ -330,14 +330,13 @@ impl Resource {
         if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
             return;
         }
-        self.prune(&below, turn);
+        self.prune(&below, None, turn);
     }
 
-    fn prune(&mut self, below: &Vector, turn: &mut Turn<'_>) {
-        let forgotten = self.forget(below);
+    fn prune(&mut self, below: &Vector, config: Option<&Given>, turn: &mut Turn<'_>) {
+        let forgotten = self.forget(below, config);
         self.runs.log.prune(below, &self.items(), &self.config());
-        let base = Base { upto: self.base.clone(), declared: Some(self.declared.clone()) };
-        turn.record(Record::Pruned(self.id.clone(), Box::new(base)));
+        turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         turn.notify(Notice::Pruned(self.id.clone(), forgotten));
     }
@@ -349,7 +348,7 @@ impl Resource {
             self.publish_replicant(turn);
         }
         if !self.base.covers(&base.upto) {
-            self.prune(&base.upto, turn);
+            self.prune(&base.upto, base.config(), turn);
             self.runs.list_rearranged();
             self.accept_waiting(turn);
         }

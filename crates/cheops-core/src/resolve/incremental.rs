@@ -177,7 +177,7 @@ impl Resolution {
         rules: impl Into<Rules>,
         void: impl IntoIterator<Item = &'a OperationId>,
     ) -> Self {
-        let mut anew = Self::new(rules);
+        let mut anew = Self { operations: self.operations.without_any(), ..Self::new(rules) };
         let mut operations: Vec<_> = self.operations.iter().collect();
         operations.sort_by_key(|operation| operation.position());
         for operation in operations {

@@ -93,6 +93,14 @@ impl OperationSet {
         past
     }
 
+    /// A set to put the same operations into again: what was pruned is pruned, and the heads among
+    /// it are heads.
+    pub(super) fn without_any(&self) -> Self {
+        let mut heads = self.heads.clone();
+        heads.retain(|head, _| !self.contains(head));
+        Self { heads, pruned: self.pruned.clone(), ..Self::default() }
+    }
+
     /// Forgets every operation included in `upto`, which must be causally closed. Heads stay heads,
     /// so that the next operation is still made on them.
     pub fn remove_pruned(&mut self, upto: &Vector) {

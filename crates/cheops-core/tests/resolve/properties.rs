@@ -76,7 +76,9 @@ impl Trial<'_> {
             }
             Event::Reconfigure(config) => {
                 self.config = config.clone();
+                let heads = self.resolution.operations().heads();
                 self.resolution = self.resolution.anew(config.clone(), &self.void);
+                assert_eq!(self.resolution.operations().heads(), heads);
             }
             Event::Void(_) | Event::Prune(_) => {}
         }
