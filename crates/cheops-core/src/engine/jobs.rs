@@ -26,9 +26,9 @@ impl Resource {
                 turn.record(Record::Ran(self.id.clone(), log));
                 self.set_retry(turn);
             }
-            (Step::Check(item), _) if let Some(why) = no_verdict(&outcome) => {
+            (check @ Step::Check(item), _) if let Some(why) = no_verdict(&outcome) => {
                 let reason = format!("the check whether `{}` happened {why}", item.id);
-                self.runs.checked_in_vain(reason, turn.now.mono_ms);
+                self.runs.checked_in_vain(check, reason, turn.now.mono_ms);
                 self.set_retry(turn);
             }
             (Step::Run(item), Phase::Whole) => {

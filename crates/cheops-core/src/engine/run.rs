@@ -177,8 +177,12 @@ impl Runs {
             }
             progress => *progress = Progress::Unknown,
         }
+        self.no_longer_under_way(step);
+    }
+
+    /// The operation may have been superseded while the step ran, and so got no such reply then.
+    fn no_longer_under_way(&mut self, step: &Step) {
         if let Some(operation) = operation_of(step) {
-            // It may have been superseded while it ran, and so got no such reply then.
             self.look_for_superseded.at(operation);
         }
     }
@@ -196,14 +200,16 @@ impl Runs {
             self.finished(step, Ended::ItDidNot);
         } else {
             self.progress = Progress::Unknown;
+            self.no_longer_under_way(step);
         }
         self.try_again(reason, now_ms);
     }
 
     /// A check came to no verdict, so that what is in doubt still is. It is made again a while
     /// later, as it would be after a crash.
-    pub(super) fn checked_in_vain(&mut self, reason: String, now_ms: u64) {
+    pub(super) fn checked_in_vain(&mut self, check: &Step, reason: String, now_ms: u64) {
         self.progress = Progress::Unknown;
+        self.no_longer_under_way(check);
         self.try_again(reason, now_ms);
     }
 
