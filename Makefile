@@ -22,6 +22,8 @@ BUILT := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 SEEDS ?= 1000
 MINUTES ?= 60
+# Other seeds each time; the run prints them, and one that failed can be replayed.
+FROM ?= $(shell date +%s)000
 SECONDS ?= 60
 ARGS ?=
 
@@ -149,8 +151,8 @@ simulate: ## many sites under every fault, SEEDS=1000 runs
 
 .PHONY: soak
 soak: ## the simulation with new seeds for MINUTES=60
-	$(call heading,soak: $(MINUTES) minutes)
-	$(CARGO) run --release --locked -p cheops-sim -- --minutes $(MINUTES)
+	$(call heading,soak: $(MINUTES) minutes from seed $(FROM))
+	$(CARGO) run --release --locked -p cheops-sim -- --minutes $(MINUTES) --from $(FROM)
 
 .PHONY: fuzz
 fuzz: ## random bytes into the scope-lang parser for SECONDS=60 (needs a nightly toolchain)

@@ -421,6 +421,40 @@ fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
     assert!(answers(&effects).iter().any(replied), "the user waits for it: {effects:?}");
 }
 
+/// What paris has said of its first operation, in order.
+fn said_by_paris(paris: &Paris) -> Vec<Status> {
+    let replies = paris.disk.0.iter().filter_map(|record| match record {
+        Record::Entry(_, entry) => match &entry.body {
+            Body::Reply(reply) if reply.operation.0 == id("paris", 1) => Some(reply),
+            _ => None,
+        },
+        _ => None,
+    });
+    let by_paris = replies.filter(|reply| *reply.site() == site("paris"));
+    by_paris.map(|reply| reply.status.clone()).collect()
+}
+
+#[test]
+fn what_is_superseded_while_it_is_tried_in_vain_is_replied_to() {
+    for in_doubt in [false, true] {
+        // Given an operation that runs here, and another that replaces it,
+        let mut paris = Paris::new();
+        let job = jobs(&paris.handle(1, Event::Submitted(submission())))[0];
+        let mut later = from_lyon(1, 0, &[id("paris", 1)], 2_000_000);
+        if let Body::Operation(operation) = &mut later.body {
+            operation.replaces = Replaces::Past;
+        }
+        paris.hears(2, "lyon", update(vec![later]));
+        assert_eq!(said_by_paris(&paris), []);
+        // when it turns out that it could not be run,
+        let outcome = Outcome::NotYet { reason: "the service is away".into(), in_doubt };
+        paris.handle(3, Event::Ended { job, outcome });
+        // then this site says what became of it.
+        let by = OperationId(id("lyon", 1));
+        assert_eq!(said_by_paris(&paris), [Status::Superseded { by }], "in doubt: {in_doubt}");
+    }
+}
+
 fn matrix(result: &str) -> Arc<Config> {
     let entry = format!(r#"{{"Before": "inc", "After": "inc", "Result": "{result}"}}"#);
     let text = format!(r#"{{"ResolutionMatrix": [{entry}]}}"#);
@@ -537,6 +571,26 @@ fn a_resource_has_converged_once_every_site_knows_everything_and_has_replied() {
 
     // And again if lyon has something else to say of it.
     assert!(says_converged(&paris.handle(6, lyon_replies(2, Status::Ko))));
+}
+
+#[test]
+fn a_site_that_lost_its_disk_has_yet_to_say_how_things_stand_there() {
+    // Given an operation that ran at both sites,
+    let (mut paris, ended, heard) = run_at_both_sites();
+    paris.handle(2, ended);
+    let everything = paris.knows();
+    paris.hears(3, "lyon", lyon_knows(everything));
+    assert!(says_converged(&paris.handle(4, heard)));
+    // when lyon comes back without its disk, and asks,
+    let mut asks = update(Vec::new());
+    if let Message::Update(update) = &mut asks {
+        (update.incarnation, update.asks) = (Incarnation(2), true);
+    }
+    paris.hears(5, "lyon", asks);
+    // then what it said before counts no more.
+    let view = paris.engine.resource(&counter()).unwrap();
+    let replied: Vec<_> = view.operations[0].replies.iter().map(Reply::site).collect();
+    assert!(!view.converged && replied == [&site("paris")], "{view:?}");
 }
 
 #[test]

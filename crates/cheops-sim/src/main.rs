@@ -17,7 +17,7 @@ use clap::Parser;
 #[command(name = "cheops-sim", version)]
 struct Arguments {
     /// Run this many seeds
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// Start with this seed
     #[arg(long, default_value_t = 1)]
@@ -51,8 +51,7 @@ fn main() -> ExitCode {
 fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
     let report = torture(seed, arguments.bug, arguments.trace);
     report.lines.iter().for_each(|line| println!("{line}"));
-    println!("seed {seed}: trace hash {}, {} operations", report.hash, report.operations);
-    match report.violation {
+    let code = match &report.violation {
         None => {
             println!("nothing wrong");
             ExitCode::SUCCESS
@@ -61,7 +60,9 @@ fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
             println!("VIOLATION: {violation}");
             ExitCode::FAILURE
         }
-    }
+    };
+    println!("seed {seed}: trace hash {}, {} operations", report.hash, report.operations);
+    code
 }
 
 /// What the workers share.
@@ -140,8 +141,12 @@ fn conclude(sum: &Sum, took: Duration, arguments: &Arguments) -> ExitCode {
         sum.operations,
         took.as_secs_f64()
     );
+    let bug = arguments.bug.map(|bug| format!(" --bug {bug}")).unwrap_or_default();
     for report in &sum.failed {
-        println!("replay: cargo run --release -p cheops-sim -- --seed {} --trace", report.seed);
+        println!(
+            "replay: cargo run --release -p cheops-sim -- --seed {} --trace{bug}",
+            report.seed
+        );
     }
     // A handful of seeds cannot see everything; a thousand must.
     let missing = if sum.seeds >= 300 { sum.sometimes.missing() } else { Vec::new() };

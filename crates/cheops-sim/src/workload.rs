@@ -75,6 +75,9 @@ const INCS_UNDONE: &str = r#"{"ResolutionMatrix": [
     {"Before": "inc", "After": "inc", "Result": "ordered"}],
     "Types": {"inc": {"Undo": "take it back", "Check": "is it there"}}}"#;
 
+const INCS_NOT_UNDONE: &str =
+    r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}]}"#;
+
 const MEMBERS: &str = r#"{"ResolutionMatrix": [
     {"Before": "add", "After": "add", "Result": "take-both"}],
     "Types": {"add": {"Idempotent": true}}}"#;
@@ -128,14 +131,14 @@ pub const FLAVOURS: &[Flavour] = &[
     Flavour {
         name: "log-saved",
         config: APPENDS_SAVED,
-        changed: None,
+        changed: Some(APPENDS),
         verbs: &[("add", Verb::Append)],
     },
     Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", Verb::Inc)] },
     Flavour {
         name: "sum-undone",
         config: INCS_UNDONE,
-        changed: None,
+        changed: Some(INCS_NOT_UNDONE),
         verbs: &[("inc", Verb::Inc)],
     },
     Flavour { name: "members", config: MEMBERS, changed: None, verbs: &[("add", Verb::Add)] },

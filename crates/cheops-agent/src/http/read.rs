@@ -159,11 +159,15 @@ pub(super) async fn explain(
     let wanted = id.clone();
     let found = api
         .driver
-        .ask(move |engine| Some((engine.explain(&wanted)?, engine.resource(&wanted)?)))
+        .ask(move |engine| Some((engine.history(&wanted)?, engine.resource(&wanted)?)))
         .await?;
-    let Some((explanation, view)) = found else {
+    let Some(((operations, config), view)) = found else {
         return elsewhere::pass_on(&api, &id, request).await;
     };
+    // With many concurrent operations it takes long, and the engine's thread has other work.
+    let explaining =
+        tokio::task::spawn_blocking(move || cheops_core::resolve::explain(&operations, &config));
+    let explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
     let decided = |decision: cheops_core::resolve::Decision| wire::DecidedPair {
         operation: decision.operation,
         winner: decision.winner,

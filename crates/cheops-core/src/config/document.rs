@@ -226,14 +226,26 @@ impl Reader {
         Setting::Is(text.unwrap_or_default().to_owned())
     }
 
+    /// A type, also one of Cheops' own: a hook may wait for it.
+    fn any_kind(&mut self, field: &Field<'_>) -> Option<OperationType> {
+        let kind = OperationType::new(self.text(field)?);
+        kind.map_err(|error| self.report(&field.place, Fault::BadType(error))).ok()
+    }
+
+    /// A type that the config may say something about.
     fn kind(&mut self, field: &Field<'_>) -> Option<OperationType> {
         let text = self.text(field)?;
         self.named(text, &field.place)
     }
 
     fn named(&mut self, text: &str, place: &Place) -> Option<OperationType> {
-        let kind = OperationType::new(text);
-        kind.map_err(|error| self.report(place, Fault::BadType(error))).ok()
+        let fault = match OperationType::new(text) {
+            Ok(kind) if kind.is_reserved() => Fault::ReservedType(kind),
+            Ok(kind) => return Some(kind),
+            Err(error) => Fault::BadType(error),
+        };
+        self.report(place, fault);
+        None
     }
 
     fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {

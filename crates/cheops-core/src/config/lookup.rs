@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-use super::{Concurrent, Config, Handling, Resolution, Rule};
+use super::{Concurrent, Config, Handling, HookAction, Resolution, Rule};
 use crate::model::OperationType;
 
 /// What holds for a pair that the matrix does not list.
@@ -71,8 +71,13 @@ impl Config {
             [&handling.undo, &handling.check, &handling.decompose].into_iter().flatten()
         });
         let snapshots = self.snapshots.iter().flat_map(|both| [&both.snapshot, &both.restore]);
-        let text: usize = commands.chain(snapshots).map(String::len).sum();
-        text + (self.matrix.len() + self.types.len()) * ENTRY
+        let hooks = self.hooks.iter().map(|hook| match &hook.action {
+            HookAction::Command(command) => command,
+            HookAction::Url(address) => address,
+        });
+        let text: usize = commands.chain(snapshots).chain(hooks).map(String::len).sum();
+        let types_of_hooks: usize = self.hooks.iter().map(|hook| 1 + hook.types.len()).sum();
+        text + (self.matrix.len() + self.types.len() + types_of_hooks) * ENTRY
     }
 
     /// How operations of that type are repaired.

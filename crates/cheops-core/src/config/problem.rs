@@ -96,6 +96,9 @@ pub enum Fault {
     /// Not the name of a type.
     #[error("{0}")]
     BadType(IdError),
+    /// A name that no matrix can say anything about.
+    #[error("`{0}` is kept for Cheops' own operations")]
+    ReservedType(OperationType),
     /// More of something than anyone needs.
     #[error("there are {found} {what}")]
     TooMany { what: &'static str, found: usize, limit: usize },
@@ -171,6 +174,7 @@ impl Fault {
             Self::Missing { key } => format!("add `{key}`"),
             Self::Repeated { .. } => "keep one of them".to_owned(),
             Self::BadType(_) => "such as `set` or `apply`".to_owned(),
+            Self::ReservedType(_) => "what they do is fixed; leave it out".to_owned(),
             Self::TooMany { what, limit, .. } => format!("at most {limit} {what} are allowed"),
             Self::EmptyCommand => "write the command or leave the key out".to_owned(),
             Self::CommandTooLong { .. } => {

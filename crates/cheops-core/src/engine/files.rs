@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use super::context::Turn;
 use super::durable::Record;
+use super::replies::verdict;
 use super::resource::Resource;
-use crate::model::{Operation, OperationId, Vector};
+use crate::model::{Operation, OperationId, Reply, Vector};
 
 /// Smaller ones are kept as long as their operation: with them, a site that lost its disk gets its
 /// resources back.
@@ -49,9 +50,10 @@ impl Resource {
         if self.files.held.is_empty() || !self.runs.is_idle() || !self.peers.values().all(agree) {
             return;
         }
-        let sites = &self.declared.sites;
+        let me = &turn.context.settings.me;
+        let ran = |reply: &Reply| verdict(&reply.status).is_some();
         let is_done = |id: &&OperationId| {
-            self.replies.get(id).is_some_and(|replies| replies.ran_everywhere(sites))
+            self.declared.sites.iter().all(|site| self.word_of(site, id, me).is_some_and(ran))
         };
         let done: BTreeSet<_> = self.files.held.iter().filter(is_done).cloned().collect();
         if !done.is_empty() {

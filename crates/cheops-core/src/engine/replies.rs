@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::ports::Ending;
-use crate::model::{Author, Body, Entry, Few, OperationId, Reply, SiteId, Status, Vector};
+use crate::model::{
+    Author, Body, Entry, Few, Incarnation, OperationId, Reply, SiteId, Status, Vector,
+};
 
 /// What the sites said of one operation.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub(super) struct Replies {
 #[derive(Debug)]
 struct Words {
     latest: Arc<Entry>,
+    /// The latest that tells how a run ended: what is superseded for a while keeps it.
+    last_run: Option<Arc<Entry>>,
     /// Whether it succeeded the first time it ran. Never changes, so that an operation cannot turn
     /// void and back as it is run again.
     first_verdict: Option<bool>,
@@ -24,19 +28,24 @@ struct Words {
 impl Replies {
     /// Takes in a reply, which is in that entry.
     pub(super) fn add(&mut self, reply: &Reply, entry: &Arc<Entry>) {
-        let fresh = || Words { latest: Arc::clone(entry), first_verdict: None };
+        let fresh = || Words { latest: Arc::clone(entry), last_run: None, first_verdict: None };
         let words = self.words.get_or_insert_with(&reply.id.author, fresh);
         words.latest = Arc::clone(entry);
-        words.first_verdict = words.first_verdict.or(verdict(&reply.status));
+        if let Some(verdict) = verdict(&reply.status) {
+            words.last_run = Some(Arc::clone(entry));
+            words.first_verdict.get_or_insert(verdict);
+        }
     }
 
     fn first_verdicts(&self) -> impl Iterator<Item = bool> {
         self.words.values().filter_map(|words| words.first_verdict)
     }
 
-    /// The last word of a site, in whichever life of its disk it was said.
-    pub(super) fn of(&self, site: &SiteId) -> Option<&Reply> {
-        let of_site = self.words.iter().filter(|(author, _)| author.site == *site);
+    /// The last word of a site in that life of its disk; in whichever, if that is not known.
+    pub(super) fn of(&self, site: &SiteId, life: Option<Incarnation>) -> Option<&Reply> {
+        let is_alive = |author: &Author| life.is_none_or(|life| author.incarnation == life);
+        let of_site =
+            self.words.iter().filter(|(author, _)| author.site == *site && is_alive(author));
         let replies = of_site.filter_map(|(_, words)| reply_in(&words.latest));
         replies.max_by_key(|reply| reply.stamp)
     }
@@ -44,6 +53,11 @@ impl Replies {
     /// The last word of an author.
     pub(super) fn by(&self, author: &Author) -> Option<&Reply> {
         self.words.get(author).and_then(|words| reply_in(&words.latest))
+    }
+
+    /// What an author said of how the operation last ended there.
+    pub(super) fn last_run_by(&self, author: &Author) -> Option<&Reply> {
+        self.words.get(author).and_then(|words| reply_in(words.last_run.as_ref()?))
     }
 
     pub(super) fn succeeded_somewhere(&self) -> bool {
@@ -54,21 +68,15 @@ impl Replies {
         self.succeeded_somewhere() && self.first_verdicts().any(|ok| !ok)
     }
 
-    /// Whether each of these sites has said something.
+    /// Whether each of these sites has said something, be it in a life that is over.
     pub(super) fn are_complete(&self, sites: &BTreeSet<SiteId>) -> bool {
         sites.iter().all(|site| self.words.keys().any(|author| author.site == *site))
     }
 
-    /// Whether it came to its end at each of these sites, well or not.
-    pub(super) fn ran_everywhere(&self, sites: &BTreeSet<SiteId>) -> bool {
-        let ran =
-            |site: &SiteId| self.of(site).is_some_and(|reply| verdict(&reply.status).is_some());
-        sites.iter().all(ran)
-    }
-
     /// What the last words of all sites come to: what asks for attention first.
     pub(super) fn ending(&self) -> Ending {
-        let words = || self.words.values().filter_map(|words| reply_in(&words.latest));
+        let sites: BTreeSet<_> = self.words.keys().map(|author| &author.site).collect();
+        let words = || sites.iter().filter_map(|site| self.of(site, None));
         let any = |is: fn(&Status) -> bool| words().any(|reply| is(&reply.status));
         let failed = any(|status| *status == Status::Ko);
         let succeeded = any(|status| matches!(status, Status::Ok | Status::Partial { .. }));

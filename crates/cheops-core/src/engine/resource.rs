@@ -9,7 +9,7 @@ use super::durable::Record;
 use super::files::Files;
 use super::peer::Peer;
 use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
-use super::replies::{OwnReplies, Replies};
+use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
@@ -250,7 +250,7 @@ impl Resource {
         if let Some(declaration) = &operation.declares {
             self.declare(operation, declaration, turn);
         }
-        self.see_whether_answered(&operation.id);
+        self.see_whether_answered(&operation.id, &turn.context.settings.me);
         self.files.see(operation);
         let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
@@ -318,9 +318,7 @@ impl Resource {
         };
         self.resolve_anew(rules);
         if self.declared.sites != before {
-            let known: Vec<_> =
-                self.resolution.operations().iter().map(|it| it.id.clone()).collect();
-            known.iter().for_each(|operation| self.see_whether_answered(operation));
+            self.see_what_is_answered(&turn.context.settings.me);
         }
     }
 
@@ -357,7 +355,7 @@ impl Resource {
             self.runs.heard_otherwise();
         }
         let void = replies.failed_everywhere(&self.declared.sites);
-        self.see_whether_answered(&reply.operation);
+        self.see_whether_answered(&reply.operation, &turn.context.settings.me);
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
@@ -366,9 +364,33 @@ impl Resource {
         }
     }
 
-    fn see_whether_answered(&mut self, operation: &OperationId) {
-        let replies = self.replies.get(operation);
-        if !replies.is_some_and(|replies| replies.are_complete(&self.declared.sites)) {
+    /// What a site last said of an operation, in the life it leads now: what it said before it lost
+    /// its disk says nothing of how it stands there.
+    pub(super) fn word_of(
+        &self,
+        site: &SiteId,
+        operation: &OperationId,
+        me: &Author,
+    ) -> Option<&Reply> {
+        let life = match *site == me.site {
+            true => Some(me.incarnation),
+            false => self.peers.get(site).and_then(|peer| peer.incarnation),
+        };
+        self.replies.get(operation)?.of(site, life)
+    }
+
+    /// The same for all operations: who is to answer, or in which life, has changed.
+    pub(super) fn see_what_is_answered(&mut self, me: &Author) {
+        let known: Vec<_> = self.resolution.operations().iter().map(|it| it.id.clone()).collect();
+        known.iter().for_each(|operation| self.see_whether_answered(operation, me));
+        if !self.unanswered.is_empty() {
+            self.runs.heard_otherwise();
+        }
+    }
+
+    fn see_whether_answered(&mut self, operation: &OperationId, me: &Author) {
+        let has_said = |site: &SiteId| self.word_of(site, operation, me).is_some();
+        if !self.declared.sites.iter().all(has_said) {
             self.unanswered.insert(operation.clone());
         } else if self.unanswered.remove(operation) && self.unanswered.is_empty() {
             // An empty set keeps the room it once took.
@@ -410,15 +432,23 @@ impl Resource {
         if had_its_time { None } else { out.by }
     }
 
-    /// Operations that were said to be superseded, count again, and have run.
-    pub(super) fn no_longer_superseded(&self) -> Vec<(OperationId, Status)> {
+    /// Operations that were said to be superseded, count again, and have run; with what was said
+    /// of that run.
+    pub(super) fn no_longer_superseded(
+        &self,
+        me: &Author,
+    ) -> Vec<(OperationId, Status, Option<Outcome>)> {
         let back = self.own.superseded.iter().filter(|id| self.resolution.counts(id));
         back.filter_map(|id| {
-            let status = match self.runs.log.outcome(id)? {
-                Effect::Took => Status::Ok,
-                Effect::Refused => Status::Ko,
+            let took = self.runs.log.outcome(id)? == Effect::Took;
+            let said = self.replies.get(id).and_then(|replies| replies.last_run_by(me));
+            let (status, outcome) = match said {
+                Some(reply) if verdict(&reply.status) == Some(took) => {
+                    (reply.status.clone(), reply.outcome.clone())
+                }
+                _ => (if took { Status::Ok } else { Status::Ko }, None),
             };
-            Some((id.clone(), status))
+            Some((id.clone(), status, outcome))
         })
         .collect()
     }

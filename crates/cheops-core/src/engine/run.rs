@@ -266,8 +266,9 @@ impl Resource {
                 self.reply_superseded(out, turn);
             }
             Look::AtAll => {
-                for (operation, status) in self.no_longer_superseded() {
-                    self.write_reply(&operation, status, None, turn);
+                let me = turn.context.settings.me.clone();
+                for (operation, status, outcome) in self.no_longer_superseded(&me) {
+                    self.write_reply(&operation, status, outcome, turn);
                 }
                 self.reply_superseded(self.newly_superseded(), turn);
             }
@@ -311,6 +312,7 @@ impl Resource {
         if self.runs.current.is_some() || awaits_operator || waits {
             return;
         }
+        self.give_up_restore(turn);
         let mut plan = self.next_plan();
         plan.health = self.judge_health(plan.health, turn);
         let plan = self.within_bounds(plan);
@@ -322,6 +324,14 @@ impl Resource {
         match plan.next {
             Next::Do(step) => self.start(step, turn),
             _ => self.runs.progress = Progress::default(),
+        }
+    }
+
+    /// A crash cut a restore short, and the config has lost the command for it since.
+    fn give_up_restore(&mut self, turn: &mut Turn<'_>) {
+        if self.config().snapshots.is_none() && self.runs.log.give_up_restore() {
+            self.runs.progress = Progress::Unknown;
+            turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }
     }
 

@@ -54,7 +54,12 @@ impl Resource {
             self.confirm_soon(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
+        let is_another_life = peer.incarnation != Some(update.incarnation);
         peer.says(update.incarnation, &update.knows);
+        if is_another_life {
+            self.see_what_is_answered(&me);
+        }
+        let Some(peer) = self.peers.get_mut(from) else { return };
         if peer.asked
             && let Some(link) = turn.context.links.get_mut(from)
         {
@@ -305,6 +310,7 @@ impl Resource {
         let Some(peer) = self.peers.get_mut(site) else { return };
         peer.lost_its_memory(incarnation, &self.knows);
         let earlier = peer.earlier_life.clone();
+        self.see_what_is_answered(&turn.context.settings.me);
         turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));
     }
 

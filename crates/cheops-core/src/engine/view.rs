@@ -8,10 +8,11 @@ use super::Engine;
 use super::resource::Resource;
 use crate::config::Config;
 use crate::model::{
-    Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId, Status, Vector,
+    Author, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId, Status,
+    Vector,
 };
 use crate::plan::{Health, SnapshotId};
-use crate::resolve::{Explanation, LeftOut, explain};
+use crate::resolve::{LeftOut, OperationSet};
 
 /// Another site, as this one sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,12 +148,12 @@ impl Engine {
 
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
-        self.resources.get(id).map(|resource| view(resource))
+        self.resources.get(id).map(|resource| view(resource, self.me()))
     }
 
     /// One resource in a line.
     pub fn summary(&self, id: &ResourceId) -> Option<ResourceSummary> {
-        self.resources.get(id).map(|resource| summary(resource))
+        self.resources.get(id).map(|resource| summary(resource, self.me()))
     }
 
     /// How a resource's operations are resolved.
@@ -205,10 +206,10 @@ impl Engine {
         self.resources.get(id).is_some_and(|resource| resource.awaits_past(&operation.0))
     }
 
-    /// Why a resource's list is what it is.
-    pub fn explain(&self, id: &ResourceId) -> Option<Explanation> {
+    /// What [`explain`](crate::resolve::explain) takes, to be done elsewhere: it may take long.
+    pub fn history(&self, id: &ResourceId) -> Option<(OperationSet, Arc<Config>)> {
         let resource = self.resources.get(id)?;
-        Some(explain(resource.resolution.operations(), &resource.config()))
+        Some((resource.resolution.operations().clone(), resource.config()))
     }
 
     /// The other sites.
@@ -242,12 +243,12 @@ impl Engine {
     }
 }
 
-fn view(resource: &Resource) -> ResourceView {
+fn view(resource: &Resource, me: &Author) -> ResourceView {
     let mut operations: Vec<_> = resource
         .resolution
         .operations()
         .iter()
-        .map(|operation| operation_view(resource, operation))
+        .map(|operation| operation_view(resource, operation, me))
         .collect();
     operations.sort_by_key(|view| view.operation.position());
     ResourceView {
@@ -267,10 +268,10 @@ fn view(resource: &Resource) -> ResourceView {
     }
 }
 
-fn summary(resource: &Resource) -> ResourceSummary {
+fn summary(resource: &Resource, me: &Author) -> ResourceSummary {
     let went_wrong = |id: &OperationId| {
-        let replies = resource.replies.get(id);
-        let mut words = resource.declared.sites.iter().filter_map(|site| replies?.of(site));
+        let sites = resource.declared.sites.iter();
+        let mut words = sites.filter_map(|site| resource.word_of(site, id, me));
         words.any(|reply| !matches!(reply.status, Status::Ok | Status::Superseded { .. }))
     };
     ResourceSummary {
@@ -299,9 +300,9 @@ fn converged(resource: &Resource) -> bool {
     resource.runs.is_idle() && resource.is_done_everywhere()
 }
 
-fn operation_view(resource: &Resource, operation: &Arc<Operation>) -> OperationView {
-    let replies = resource.replies.get(&operation.id);
-    let last_words = resource.declared.sites.iter().filter_map(|site| replies?.of(site).cloned());
+fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) -> OperationView {
+    let sites = resource.declared.sites.iter();
+    let last_words = sites.filter_map(|site| resource.word_of(site, &operation.id, me).cloned());
     OperationView {
         operation: operation.clone(),
         left_out: resource.resolution.left_out(&operation.id),

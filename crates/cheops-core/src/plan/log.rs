@@ -158,6 +158,15 @@ impl RunLog {
         }
     }
 
+    /// A restore was begun and cannot be ended any more, for example since the config has lost its
+    /// command: what it would have brought back or taken away is in doubt. Says whether there was one.
+    pub fn give_up_restore(&mut self) -> bool {
+        let Some(Step::Restore(id)) = self.pending else { return false };
+        self.doubt_since(id);
+        self.pending = None;
+        true
+    }
+
     /// The step that was begun and not finished. After a restart, it is in doubt.
     pub fn in_doubt(&self) -> Option<&Step> {
         self.pending.as_ref()
@@ -302,8 +311,8 @@ impl RunLog {
         });
     }
 
-    /// A restore is begun again after a crash: until it succeeds, the application may be as it was
-    /// before, or as the snapshot has it.
+    /// A restore is begun again after a crash, or never will be: until it succeeds, the application
+    /// may be as it was before, or as the snapshot has it.
     fn doubt_since(&mut self, id: SnapshotId) {
         let Some(saved) = self.snapshots.iter().find(|saved| saved.id == id) else { return };
         let same = self.runs.iter().zip(&saved.runs).take_while(|(a, b)| a == b).count();

@@ -2,6 +2,7 @@
 //!
 //! Made from what [`resolve`] says and nothing else, so that it cannot tell another story.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -11,7 +12,7 @@ use super::operations::{Node, OperationSet};
 use super::reason::{LeftOut, MatrixEntry};
 use super::{Resolved, resolve};
 use crate::config::Config;
-use crate::model::{OperationId, Replaces};
+use crate::model::{OperationId, OperationType, Replaces};
 
 /// Why the list is what it is. Displays as text for terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -101,7 +102,8 @@ fn left_out_decision(node: &Node, reason: &LeftOut) -> Decision {
     }
 }
 
-/// The concurrent pairs that both count and that the matrix puts in order.
+/// The concurrent pairs that both count and that the matrix puts in order. Of all that one entry puts
+/// before an operation, the last is named: pairs grow with the square of the operations.
 fn order_decisions(
     operations: &OperationSet,
     config: &Config,
@@ -114,20 +116,40 @@ fn order_decisions(
             rules.compare(node, other) == Standing::Trails
                 && !resolved.left_out.contains_key(other.id())
         });
-        decisions.extend(leading.map(|leader| order_decision(node, leader, &rules)));
+        let mut leaders: BTreeMap<&OperationType, (&Node, usize)> = BTreeMap::new();
+        for leader in leading {
+            let kind = &leader.operation.kind;
+            let (last, others) =
+                leaders.get(kind).copied().map_or((leader, 0), |(last, others)| {
+                    (if leader.rank() > last.rank() { leader } else { last }, others + 1)
+                });
+            leaders.insert(kind, (last, others));
+        }
+        let mut leaders: Vec<_> = leaders.into_values().collect();
+        leaders.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
+        decisions.extend(
+            leaders
+                .into_iter()
+                .map(|(leader, others)| order_decision(node, leader, others, &rules)),
+        );
     }
     decisions
 }
 
-fn order_decision(node: &Node, leader: &Node, rules: &Rules) -> Decision {
+fn order_decision(node: &Node, leader: &Node, others: usize, rules: &Rules) -> Decision {
     let entry = MatrixEntry::between(node, leader, rules).to_string();
     let (id, leader) = (node.id(), leader.id());
+    let as_well = match others {
+        0 => String::new(),
+        1 => ", as another before it".to_owned(),
+        n => format!(", as {n} others before it"),
+    };
     Decision {
         operation: id.to_string(),
         winner: Some(leader.to_string()),
         counts: true,
         sentence: format!(
-            "{leader} and {id} are concurrent and both count, {leader} first; {entry}"
+            "{leader} and {id} are concurrent and both count, {leader} first{as_well}; {entry}"
         ),
         entry: Some(entry),
     }

@@ -105,7 +105,7 @@ impl Reader {
         let kinds: Vec<_> = nodes
             .iter()
             .enumerate()
-            .map(|(i, node)| self.kind(&Field { node, place: field.place.index(i, node.at) }))
+            .map(|(i, node)| self.any_kind(&Field { node, place: field.place.index(i, node.at) }))
             .collect();
         if kinds.is_empty() {
             let expected = "at least one type; leave the key out to mean all";
