@@ -41,7 +41,10 @@ impl Engine {
         for resource in resources.values() {
             resource.publish_replicant(&mut turn);
         }
+        let me = turn.context.settings.me.clone();
         for resource in resources.values_mut() {
+            // In which life the others are is known only now.
+            resource.see_what_is_answered(&me);
             resource.runs.recovered(resource.is_done_everywhere());
             follow_up(resource, &mut turn);
         }

@@ -355,17 +355,18 @@ impl Resource {
             self.runs.heard_otherwise();
         }
         let void = replies.failed_everywhere(&self.declared.sites);
-        self.see_whether_answered(&reply.operation, &turn.context.settings.me);
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
                 self.publish_replicant(turn);
             }
         }
+        self.see_whether_answered(&reply.operation, &turn.context.settings.me);
     }
 
     /// What a site last said of an operation, in the life it leads now: what it said before it lost
-    /// its disk says nothing of how it stands there.
+    /// its disk says nothing of how it stands there. But for what failed everywhere, which is not run
+    /// again.
     pub(super) fn word_of(
         &self,
         site: &SiteId,
@@ -373,6 +374,7 @@ impl Resource {
         me: &Author,
     ) -> Option<&Reply> {
         let life = match *site == me.site {
+            _ if self.resolution.operations().is_void(operation) => None,
             true => Some(me.incarnation),
             false => self.peers.get(site).and_then(|peer| peer.incarnation),
         };
