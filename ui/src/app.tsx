@@ -1,6 +1,7 @@
 // The frame around every view: where one is, where one can go, and whether what one sees is fresh.
 import { useEffect, useRef } from 'preact/hooks';
 import { Empty, Icon } from './parts';
+import type { Link } from './api/feed';
 import { time } from './format';
 import { announce, announcement, clock, demo, lastHeard, link, me, sites, trouble } from './live';
 import { href, route, type Place } from './route';
@@ -154,7 +155,12 @@ function Header({ place }: { place: Place }) {
     );
 }
 
-const LINK_WORDS = { connecting: 'Connecting…', live: 'Live', cut: 'Cut off' };
+const LINK_WORDS: Record<Link, string> = {
+    connecting: 'Connecting…',
+    live: 'Live',
+    cut: 'Cut off',
+    resting: 'Paused',
+};
 
 function LinkWord() {
     return (
@@ -191,9 +197,10 @@ function CutOff() {
     const was = useRef(false);
     useEffect(() => {
         if (cut) announce('Cut off from the agent. What you see is from before. Trying again.');
-        else if (was.current) announce('The agent is heard again. Everything is fresh.');
-        was.current = cut;
-    }, [cut]);
+        else if (was.current && link.value === 'live')
+            announce('The agent is heard again. Everything is fresh.');
+        if (cut || link.value === 'live') was.current = cut;
+    }, [link.value]);
     if (!cut && (!trouble.value || !sites.value)) return null;
     return (
         <div class="banner">

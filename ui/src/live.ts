@@ -1,11 +1,11 @@
 // What the page knows, kept fresh: who loads what, and when again.
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiProblem, get, isAbort } from './api/client';
+import { ApiProblem, get, gotNoAnswer, isAbort } from './api/client';
 import { keepFeed, type Link } from './api/feed';
 import type { Change, Demo, Sites, Summary } from './api/types';
 import { inWords, isNews } from './news';
-import { paced } from './pace';
+import { paced, tryingAgain } from './pace';
 
 /** The sites, as this agent sees them. */
 export const sites = signal<Sites | null>(null);
@@ -32,7 +32,13 @@ export const me = computed(() => sites.value?.me ?? null);
 export interface Happened {
     number: number;
     at: number;
-    what: Change | { event: 'missed'; from: number };
+    what: Change | Gap;
+}
+
+/** A time that the page knows nothing of: it was cut off, or rested while nobody looked. */
+export interface Gap {
+    event: 'missed' | 'rested';
+    from: number;
 }
 
 /** By what could not be loaded: that one thing can be says nothing about the others. */
@@ -87,7 +93,7 @@ export const refreshSummary = paced(1000, loadSummary);
 export const refreshDemo = paced(PACE_MS, loadDemo);
 
 export function startLive(): void {
-    let cutAt: number | null = null;
+    let gap: Gap | null = null;
     refreshSites();
     refreshSummary();
     // Whether there is a demo around is known once the sites are.
@@ -98,14 +104,16 @@ export function startLive(): void {
         onState(state) {
             link.value = state.link;
             lastHeard.value = state.heard;
-            if (state.link === 'cut') cutAt ??= state.heard;
+            if (state.link === 'cut' && state.heard !== null)
+                gap ??= { event: 'missed', from: state.heard };
+            if (state.link === 'resting') gap ??= { event: 'rested', from: Date.now() };
         },
         onReset() {
-            if (cutAt !== null) {
-                note({ event: 'missed', from: cutAt });
+            if (gap) {
+                noteGap(gap);
                 refreshDemo();
             }
-            cutAt = null;
+            gap = null;
             refreshSites();
             refreshSummary();
             for (const listener of resetListeners) listener();
@@ -130,8 +138,6 @@ export function startLive(): void {
 }
 
 let doubtFeed = () => {};
-/** From the connection itself, or from something that stands between. */
-const NO_ANSWER = new Set([0, 502, 504]);
 
 let numbered = 0;
 
@@ -141,10 +147,18 @@ function note(what: Happened['what']): void {
     activity.value = [happened, ...activity.value].slice(0, KEPT);
 }
 
+/** Who looks now and then would find nothing but lines about it: one is enough. */
+function noteGap(gap: Gap): void {
+    const [latest, ...before] = activity.value;
+    const isMore = gap.event === 'rested' && latest?.what.event === 'rested';
+    if (isMore) activity.value = before;
+    note(isMore ? latest.what : gap);
+}
+
 /** Casts doubt on the feed if the agent does not answer. */
 function fromAgent<T>(answer: Promise<T>): Promise<T> {
     return answer.catch((error: unknown) => {
-        if (NO_ANSWER.has(ApiProblem.of(error).status)) doubtFeed();
+        if (gotNoAnswer(ApiProblem.of(error))) doubtFeed();
         throw error;
     });
 }
@@ -180,8 +194,8 @@ export interface Live<T> {
 }
 
 /**
- * Loads something, and again whenever a change says so or the feed was broken. The old value stays
- * meanwhile; other `deps` ask for something else, and begin with nothing.
+ * Loads something, and again whenever a change says so, the feed was broken or no answer came. The
+ * old value stays meanwhile; other `deps` ask for something else, and begin with nothing.
  */
 export function useLive<T>(
     load: (signal: AbortSignal) => Promise<T>,
@@ -198,20 +212,26 @@ export function useLive<T>(
         setState(NOTHING);
         const run = paced(PACE_MS, async () => {
             if (over.signal.aborted) return;
+            again.stop();
             setState((old) => ({ ...old, loading: true }));
             try {
                 const value = await load(over.signal);
                 if (!over.signal.aborted) setState({ value, problem: null, loading: false });
             } catch (error) {
                 if (over.signal.aborted || isAbort(error)) return;
-                setState((old) => ({ ...old, problem: ApiProblem.of(error), loading: false }));
+                const problem = ApiProblem.of(error);
+                setState((old) => ({ ...old, problem, loading: false }));
+                // The feed may well be live: it says nothing about this one question.
+                again.after(problem);
             }
         });
+        const again = tryingAgain(run);
         reload.current = run;
         run();
         const forget = [onReset(run), onChange((change) => matches.current?.(change) && run())];
         return () => {
             over.abort();
+            again.stop();
             for (const off of forget) off();
         };
     }, deps);

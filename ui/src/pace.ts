@@ -1,3 +1,5 @@
+import { gotNoAnswer, type ApiProblem } from './api/client';
+
 /**
  * The same work, at most once per `ms` and never twice at a time. Whoever asks is served by a run
  * that begins after they asked.
@@ -31,5 +33,23 @@ export function paced(ms: number, work: () => Promise<unknown>): () => void {
     return () => {
         asked = true;
         begin();
+    };
+}
+
+export const TRY_AGAIN_MS = 5000;
+
+/** The same work once more, a while after nobody answered it: one wait at a time, and none once stopped. */
+export function tryingAgain(work: () => void): {
+    after: (problem: ApiProblem) => void;
+    stop: () => void;
+} {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = () => clearTimeout(timer);
+    return {
+        after(problem) {
+            stop();
+            if (gotNoAnswer(problem)) timer = setTimeout(work, TRY_AGAIN_MS);
+        },
+        stop,
     };
 }

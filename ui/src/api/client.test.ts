@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
-import { path, segment } from './client';
+import { afterEach, expect, it, vi } from 'vitest';
+import { get, path, post, segment } from './client';
+
+afterEach(() => vi.unstubAllGlobals());
 
 it.each([
     ['counter', 'counter'],
@@ -12,4 +14,13 @@ it.each([
 ])('%s stays one segment', (name, encoded) => {
     expect(segment(name)).toBe(encoded);
     expect(path`/api/v1/resources/${name}/explain`).toBe(`/api/v1/resources/${encoded}/explain`);
+});
+
+it('only what is asked again says so', async () => {
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('refused')));
+    const again = 'tries again by itself';
+    await expect(get('/x')).rejects.toMatchObject({ hint: expect.stringContaining(again) });
+    await expect(post('/x', {})).rejects.toMatchObject({
+        hint: expect.not.stringContaining(again),
+    });
 });

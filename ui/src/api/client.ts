@@ -32,6 +32,14 @@ export class ApiProblem extends Error {
     }
 }
 
+/** From the connection itself, or from something that stands between. */
+const NO_ANSWER = new Set([0, 502, 504]);
+
+/** Whether nobody answered, so that asking again may help. */
+export function gotNoAnswer({ status }: ApiProblem): boolean {
+    return NO_ANSWER.has(status);
+}
+
 export type Query = Record<string, string | number | boolean | null | undefined>;
 
 export interface Options {
@@ -52,10 +60,17 @@ export function segment(text: string): string {
 /** Looking is quick, or fails: a connection that died unheard must not keep the page waiting. */
 const LOOKING_MS = 15_000;
 
-export function get<T>(at: string, options: Options = {}): Promise<T> {
+/** For what is asked again if no answer comes, and it says so. */
+export async function get<T>(at: string, options: Options = {}): Promise<T> {
     const limit = AbortSignal.timeout(LOOKING_MS);
     const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
-    return ask(at, { method: 'GET' }, { ...options, signal }).then((answer) => json<T>(answer));
+    try {
+        return await json<T>(await ask(at, { method: 'GET' }, { ...options, signal }));
+    } catch (error) {
+        if (!(error instanceof ApiProblem) || error.status !== 0) throw error;
+        const hint = `${error.hint} The page tries again by itself.`;
+        throw new ApiProblem({ ...error.problem, hint });
+    }
 }
 
 export function post<T = void>(at: string, body: unknown, options: Options = {}): Promise<T> {
@@ -139,7 +154,7 @@ function unreachable(error: unknown): unknown {
         0,
         'The agent did not answer',
         'The connection failed or broke off.',
-        'Is the agent running, and can this machine reach it? The page tries again by itself.',
+        'Is the agent running, and can this machine reach it?',
     );
 }
 

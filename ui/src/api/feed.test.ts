@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
     CONNECTING_MS,
+    REST_MS,
     SILENCE_MS,
     SLEPT_MS,
     begin,
@@ -88,6 +89,17 @@ describe('the connection', () => {
         expect(commands).toEqual(['connect']);
     });
 
+    it('is left alone when ticks are rare but heartbeats are not', () => {
+        const { state, commands } = after([
+            ['opened', 0],
+            ['tick', 1000],
+            ['heard', 50_000],
+            ['tick', 9_000],
+        ]);
+        expect(state.link).toBe('live');
+        expect(commands).toEqual([]);
+    });
+
     it('is left alone when somebody looks at a page that was never cut', () => {
         const { commands } = after([
             ['opened', 0],
@@ -138,6 +150,74 @@ describe('an agent that takes the connection and says nothing', () => {
             ...quiet(CONNECTING_MS),
         ]);
         expect(commands).toEqual(['connect']);
+    });
+});
+
+describe('a page that nobody looks at', () => {
+    const hidden: [FeedEvent, number][] = [['opened', 0], ['hid', 0], ...quiet(REST_MS)];
+
+    it('gives its line up after a while, and is not cut off', () => {
+        const early = after(hidden.slice(0, -1));
+        expect(early.state.link).toBe('live');
+        const { state, commands } = after(hidden);
+        expect(state.link).toBe('resting');
+        expect(commands).toEqual(['rest']);
+    });
+
+    it('does nothing while it rests, however long', () => {
+        const first = after(hidden);
+        const { state, commands } = after([...quiet(60_000), ['tick', 600_000]], first.state);
+        expect(state.link).toBe('resting');
+        expect(commands).toEqual([]);
+    });
+
+    it('rests too if it was never heard, or is cut off', () => {
+        expect(after([['hid', 0], ...quiet(REST_MS)]).state.link).toBe('resting');
+        const cut = after([['opened', 0], ['ended', 0], ['hid', 0], ...quiet(REST_MS)]);
+        expect(cut.state).toMatchObject({ link: 'resting', begun: null, retryAt: null });
+    });
+
+    it('connects at once when somebody looks, and loads everything', () => {
+        const woken = after([...hidden, ['woke', 5000]]);
+        expect(woken.state).toMatchObject({ link: 'connecting', hidden: null });
+        expect(woken.commands).toEqual(['connect']);
+        const { state, commands } = after([['opened', 10]], woken.state);
+        expect(state.link).toBe('live');
+        expect(commands).toEqual(['reset']);
+    });
+
+    it('that was cut off before is still so when somebody looks', () => {
+        const { state } = after([
+            ['opened', 0],
+            ['ended', 0],
+            ['hid', 0],
+            ...quiet(REST_MS),
+            ['woke', 0],
+        ]);
+        expect(state.link).toBe('cut');
+    });
+
+    it('rests from the beginning if it was opened in the background', () => {
+        const opened = begin(0, true);
+        expect(after(quiet(SILENCE_MS), opened)).toMatchObject({
+            state: { link: 'resting' },
+            commands: [],
+        });
+        const { state, commands } = after([['woke', 5000]], opened);
+        expect(state.link).toBe('connecting');
+        expect(commands).toEqual(['connect']);
+    });
+
+    it('keeps its line if somebody looks soon', () => {
+        const { state, commands } = after([
+            ['opened', 0],
+            ['hid', 0],
+            ...quiet(REST_MS - 1000),
+            ['woke', 0],
+            ['tick', 1000],
+        ]);
+        expect(state.link).toBe('live');
+        expect(commands).toEqual([]);
     });
 });
 

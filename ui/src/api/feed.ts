@@ -7,13 +7,22 @@ import type { Change } from './types';
 
 /** The agent says something at least every ten seconds; two and a half times that is silence. */
 export const SILENCE_MS = 25_000;
-/** Ticks come each second; a longer gap means that this machine slept. */
-export const SLEPT_MS = 10_000;
+/**
+ * Ticks come each second, but rarely in a page that nobody looks at: only if nothing was heard either,
+ * longer than the agent is ever quiet, this machine slept.
+ */
+export const SLEPT_MS = 15_000;
+/**
+ * A page that nobody looks at gives its line up after this: a browser has six to one agent, and with
+ * as many pages open none could ask anything any more.
+ */
+export const REST_MS = 10_000;
 /** An agent that is there answers at once; one that hangs may take the connection and say nothing. */
 export const CONNECTING_MS = 10_000;
 const TRY_AGAIN_MS = [500, 1000, 2000, 4000];
 
-export type Link = 'connecting' | 'live' | 'cut';
+/** `resting`: nobody looks, so nobody listens. */
+export type Link = 'connecting' | 'live' | 'cut' | 'resting';
 
 export interface FeedState {
     link: Link;
@@ -26,16 +35,30 @@ export interface FeedState {
     /** When to try again, if nothing is under way. */
     retryAt: number | null;
     ticked: number;
+    /** Since when nobody looks at the page, if so. */
+    hidden: number | null;
 }
 
 /** `doubted`: somebody else asked the agent, and no answer came. */
-export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'woke' | 'doubted';
+export type FeedEvent = 'opened' | 'heard' | 'ended' | 'tick' | 'hid' | 'woke' | 'doubted';
 
-/** `connect`: give up any connection there is, and make a new one. `reset`: what was loaded may be old. */
-export type Command = 'connect' | 'reset';
+/**
+ * `connect`: give up any connection there is, and make a new one. `rest`: only give it up. `reset`:
+ * what was loaded may be old.
+ */
+export type Command = 'connect' | 'rest' | 'reset';
 
-export function begin(now: number): FeedState {
-    return { link: 'connecting', heard: null, failed: 0, begun: now, retryAt: null, ticked: now };
+/** A page that is opened in the background rests from the beginning: many may be, all at once. */
+export function begin(now: number, isHidden = false): FeedState {
+    return {
+        link: isHidden ? 'resting' : 'connecting',
+        heard: null,
+        failed: 0,
+        begun: isHidden ? null : now,
+        retryAt: null,
+        ticked: now,
+        hidden: isHidden ? now : null,
+    };
 }
 
 /** What an event means. All decisions about the connection are made here. */
@@ -67,14 +90,23 @@ export function step(
         case 'doubted':
             // The line may be dead without having said so: a new one tells.
             return state.link === 'live' ? again(state, now) : { state, commands: [] };
-        case 'woke':
+        case 'hid':
+            return { state: { ...state, hidden: state.hidden ?? now }, commands: [] };
+        case 'woke': {
+            const seen = { ...state, hidden: null };
             // What came in while nobody looked is as good as ever if the line was never quiet.
             if (state.link === 'live' && !silent)
-                return { state: { ...state, ticked: now }, commands: [] };
-            return again(state, now);
+                return { state: { ...seen, ticked: now }, commands: [] };
+            return again(seen, now);
+        }
         case 'tick': {
-            const slept = now - state.ticked >= SLEPT_MS;
+            const slept = now - Math.max(state.ticked, state.heard ?? 0) >= SLEPT_MS;
             const ticked = { ...state, ticked: now };
+            if (state.link === 'resting') return { state: ticked, commands: [] };
+            if (state.hidden !== null && now - state.hidden >= REST_MS) {
+                const resting = { ...ticked, link: 'resting' as const, begun: null, retryAt: null };
+                return { state: resting, commands: ['rest'] };
+            }
             if (slept || (state.link === 'live' && silent)) return again(ticked, now);
             if (hangs) return again(cutOff(ticked, now), now);
             if (state.retryAt !== null && now >= state.retryAt) {
@@ -91,7 +123,9 @@ function cutOff(state: FeedState, now: number): FeedState {
 }
 
 function again(state: FeedState, now: number): { state: FeedState; commands: Command[] } {
-    const link = state.link === 'connecting' ? 'connecting' : 'cut';
+    // Who only rested is not cut off, unless nobody answered before that.
+    const rested = state.link === 'resting' && state.failed === 0;
+    const link = state.link === 'connecting' || rested ? 'connecting' : 'cut';
     return {
         state: { ...state, link, begun: now, retryAt: null, ticked: now },
         commands: ['connect'],
@@ -118,9 +152,9 @@ export interface Listener {
     onChange: (change: Change) => void;
 }
 
-/** Keeps the feed for as long as the page is open. Gives back how to cast doubt on it. */
+/** Keeps the feed for as long as the page is looked at. Gives back how to cast doubt on it. */
 export function keepFeed(at: string, listener: Listener): () => void {
-    let state = begin(Date.now());
+    let state = begin(Date.now(), document.hidden);
     let current: AbortController | null = null;
 
     const take = (event: FeedEvent) => {
@@ -129,12 +163,18 @@ export function keepFeed(at: string, listener: Listener): () => void {
         listener.onState(state);
         for (const command of next.commands) {
             if (command === 'connect') connect();
+            else if (command === 'rest') rest();
             else listener.onReset();
         }
     };
 
-    const connect = () => {
+    const rest = () => {
         current?.abort();
+        current = null;
+    };
+
+    const connect = () => {
+        rest();
         const mine = new AbortController();
         current = mine;
         const isMine = () => current === mine;
@@ -147,11 +187,13 @@ export function keepFeed(at: string, listener: Listener): () => void {
             .then(() => isMine() && take('ended'));
     };
 
-    connect();
+    const look = () => take(document.hidden ? 'hid' : 'woke');
+    if (state.link === 'connecting') connect();
+    else listener.onState(state);
     setInterval(() => take('tick'), 1000);
-    addEventListener('online', () => take('woke'));
-    addEventListener('pageshow', () => take('woke'));
-    document.addEventListener('visibilitychange', () => document.hidden || take('woke'));
+    addEventListener('online', look);
+    addEventListener('pageshow', look);
+    document.addEventListener('visibilitychange', look);
     return () => take('doubted');
 }
 

@@ -37,7 +37,7 @@ export function Button({ kind = 'plain', small, icon, busy, children, ...rest }:
 export interface FieldProps {
     label: string;
     hint?: ComponentChildren;
-    error?: string | null | undefined;
+    error?: ComponentChildren;
     /** One control; what describes it is tied to it here. */
     children: VNode<HTMLAttributes<HTMLElement>>;
 }

@@ -1,6 +1,7 @@
 // Small words with a meaning: states, sites, times, names of operations.
 import { useState } from 'preact/hooks';
-import type { ReplyStatus, ResourceState } from '../api/types';
+import type { Link } from '../api/feed';
+import type { ReplyStatus, ResourceState, Sites, SiteState } from '../api/types';
 import { ago, time } from '../format';
 import { clock, link, sites } from '../live';
 import { href } from '../route';
@@ -24,13 +25,26 @@ function Badge({ look }: { look: Look }) {
     );
 }
 
-/** A site, with whether it is heard. While the page is cut off, nobody knows. */
+/**
+ * What can be said of a site: nothing before the sites were loaded. While the page is cut off, nobody
+ * knows.
+ */
+export function stateOf(site: string, known: Sites | null, link: Link): SiteState | null {
+    if (!known) return null;
+    if (link === 'cut') return 'unknown';
+    return known.sites.find((other) => other.site === site)?.state ?? 'never-heard';
+}
+
+/** A site, with whether it is heard. */
 export function SiteName({ site }: { site: string }) {
-    const known = sites.value?.sites.find((other) => other.site === site)?.state ?? 'never-heard';
-    const state = link.value === 'cut' ? 'unknown' : known;
+    const state = stateOf(site, sites.value, link.value);
     return (
-        <a class="site-name" href={href({ name: 'sites', site })} title={SITE_STATES[state].means}>
-            <span class={`site-dot ${state}`} aria-hidden="true" />
+        <a
+            class="site-name"
+            href={href({ name: 'sites', site })}
+            title={state ? SITE_STATES[state].means : undefined}
+        >
+            <span class={`site-dot ${state ?? ''}`} aria-hidden="true" />
             {site}
             {(state === 'unknown' || state === 'never-heard') && (
                 <span class="hidden"> ({SITE_STATES[state].word})</span>

@@ -4,7 +4,17 @@ mendedAfterwards();
 
 const FAILS_AT_SITE3 = 'if pwd | grep -q site3; then echo no room; exit 7; fi';
 
-test('a resource is created with a profile', async ({ page, demo, open, own }) => {
+/** Whether there is one of that name is asked before it is made. */
+const NO_SUCH = /status of 404 .*\/api\/v1\/resources\//;
+
+test('a resource is created with a profile, but not over another one', async ({
+    page,
+    demo,
+    open,
+    own,
+    manners,
+}) => {
+    manners.allow(NO_SUCH);
     await open('#/new');
     await page.getByLabel('Name').fill(own);
     await page.getByRole('radio', { name: /^file/ }).check();
@@ -16,6 +26,15 @@ test('a resource is created with a profile', async ({ page, demo, open, own }) =
     await demo.converges(own);
     expect(demo.file('site3', `${own}.txt`)).toBe('made\n');
     await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+
+    await open('#/new');
+    await page.getByLabel('Name').fill(own);
+    await page.getByLabel('Type', { exact: true }).fill('set');
+    await page.getByLabel('Command', { exact: true }).fill('true');
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await expect(page.getByText(`${own} exists already.`)).toBeVisible();
+    await expect(page.getByLabel('Name')).toBeFocused();
+    expect((await demo.resource('site1', own)).operations).toBe(1);
 });
 
 test('a form that lacks something says what, and does not hand it in', async ({ page, open }) => {
@@ -23,6 +42,13 @@ test('a form that lacks something says what, and does not hand it in', async ({ 
     await page.getByRole('button', { name: 'Create it' }).click();
     await expect(page.getByText('Give it a name.')).toBeVisible();
     await expect(page.getByLabel('Name')).toBeFocused();
+
+    await page.getByLabel('Name').fill('x');
+    const sites = page.getByRole('group', { name: 'Sites' });
+    for (const one of await sites.getByRole('checkbox').all()) await one.uncheck();
+    await page.getByRole('button', { name: 'Create it' }).click();
+    await expect(page.getByText('Choose at least one site.')).toBeVisible();
+    await expect(sites).toBeFocused();
 });
 
 test('an operation is run, with a known type offered', async ({ page, demo, open, own }) => {
@@ -66,7 +92,12 @@ test('an operation that fails says so, site by site, and a forced one sets it ri
     expect(demo.file('site3', `${own}.txt`)).toBe('right\n');
 });
 
-test('a resource is deleted, once its name was typed', async ({ page, demo, open, own }) => {
+test('a resource is deleted, once its name was typed, and a forced operation brings it back', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
     await demo.creates(own);
     await open(`#/resources/${own}`);
     await page.getByRole('button', { name: 'Delete' }).click();
@@ -79,6 +110,17 @@ test('a resource is deleted, once its name was typed', async ({ page, demo, open
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
     await expect(page.getByText('Deleted', { exact: true })).toBeVisible();
     await until('the file is gone', async () => demo.file('site3', `${own}.txt`) === '');
+
+    await expect(page.getByRole('button', { name: 'Run an operation' })).toBeHidden();
+    await page.getByRole('button', { name: 'Force', exact: true }).click();
+    const force = page.getByRole('dialog', { name: `Force ${own}` });
+    await force.getByLabel('Type', { exact: true }).fill('set');
+    await force.getByLabel('Command', { exact: true }).fill(`echo back > ${own}.txt`);
+    await force.getByRole('checkbox', { name: 'Yes, replace everything before it' }).check();
+    await force.getByRole('button', { name: 'Force it' }).click();
+    await force.getByRole('button', { name: 'Close', exact: true }).last().click();
+    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await until('the file is back', async () => demo.file('site3', `${own}.txt`) === 'back\n');
 });
 
 test('what the sites show differently is marked', async ({ page, demo, open, own }) => {

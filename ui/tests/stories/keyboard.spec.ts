@@ -59,6 +59,32 @@ test('everything can be reached and done without a mouse', async ({ page, demo, 
     await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeVisible();
     await page.keyboard.press('Escape');
     await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeHidden();
+    await expect(history.locator('[data-op][tabindex="0"]')).toBeFocused();
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeVisible();
+    const decisions = page.getByRole('tab', { name: /^Decisions/ });
+    await decisions.click();
+    await page.keyboard.press('Escape');
+    await expect(page.getByRole('complementary', { name: /^Operation/ })).toBeHidden();
+    await expect(decisions, 'the tab stays').toHaveAttribute('aria-selected', 'true');
+});
+
+test('a run of operations is unfolded by a key, and the first of them has the focus', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own, { type: 'add', command: `echo first >> ${own}.txt` });
+    for (let line = 0; line < 9; line += 1)
+        await demo.does('site1', own, { type: 'add', command: ':', wait: 'local' });
+    await open(`#/resources/${own}?tab=history`);
+    const fold = page.getByRole('button', { name: /operations in a row/ });
+    const first = await fold.getAttribute('data-op');
+    await fold.focus();
+    await page.keyboard.press('Enter');
+    await expect(fold).toBeHidden();
+    await expect(page.locator(`a[data-op="${first}"]`)).toBeFocused();
 });
 
 test('what has the focus is seen to have it', async ({ page, open, gallery }) => {

@@ -87,6 +87,11 @@ test('a matrix is passed on by its address', async ({ page, open, context }) => 
     ).toBeVisible();
     await other.goto(page.url().slice(0, -40));
     await expect(other.getByText(/This link is damaged/)).toBeVisible();
+
+    await page.getByLabel('Begin with').selectOption('file');
+    await expect(page.getByLabel('add before add')).toBeVisible();
+    await page.goBack();
+    await expect(page.getByLabel('inc before inc'), 'the way back').toHaveValue('ordered');
 });
 
 test('the matrix of a resource is tried, and used for a new one', async ({
@@ -94,7 +99,10 @@ test('the matrix of a resource is tried, and used for a new one', async ({
     demo,
     open,
     own,
+    manners,
 }) => {
+    // Whether there is one of that name is asked before it is made.
+    manners.allow(/status of 404 .*\/api\/v1\/resources\//);
     await demo.creates(own);
     await open(`#/matrix?resource=${own}`);
     await page.getByLabel('add before add').selectOption('take-both');

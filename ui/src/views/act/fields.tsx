@@ -1,5 +1,5 @@
 // What an operation does: a command with files, or a request to a service.
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button, Field } from '../../parts';
 import { placeholders, type Form, type Mistakes } from './form';
 
@@ -19,6 +19,11 @@ type Props = {
 export function OperationFields(props: Props) {
     const { form, onForm, files, onFiles, types, services, wrong, first = false } = props;
     const lists = useId();
+    const begin = useRef<HTMLInputElement>(null);
+    // The attribute is for dialogs that open; this is for a form that comes back into one.
+    useEffect(() => {
+        if (first) begin.current?.focus();
+    }, []);
     const set = (more: Partial<Form>) => onForm({ ...form, ...more });
     return (
         <>
@@ -28,6 +33,7 @@ export function OperationFields(props: Props) {
                 hint="The resolution matrix decides by it. One that it does not list commutes with all others."
             >
                 <input
+                    ref={begin}
                     list={`${lists}-types`}
                     value={form.type}
                     autocomplete="off"
@@ -91,7 +97,11 @@ export function OperationFields(props: Props) {
                         <Field
                             key={name}
                             label={`File for {${name}}`}
-                            error={files.has(name) ? null : wrong.files && 'Choose a file.'}
+                            hint={
+                                files.has(name)
+                                    ? null
+                                    : 'If it stands for one. Without, the command runs as it is written.'
+                            }
                         >
                             <input
                                 type="file"

@@ -43,7 +43,9 @@ export function useHanding(): Handing {
             };
             await postLines<SubmitEvent>(at, body, hear, { method, signal: over.current.signal });
             if (!known.end) throw BROKE_OFF;
-            announce(told(known).sentence);
+            announce(
+                told(known).sentence + (known.configReplaced ? ' The config is replaced.' : ''),
+            );
             return true;
         } catch (error) {
             if (isAbort(error)) return false;
@@ -81,14 +83,27 @@ export function bodyOf(operation: Submit, files: ReadonlyMap<string, File>): Sub
 
 export function Following({ handing, resource }: { handing: Handing; resource: string }) {
     const { progress, problem, busy } = handing;
+    const result = useRef<HTMLDivElement>(null);
+    // What had the focus made room for this, or for the form that comes back with a problem.
+    useEffect(() => {
+        if (progress || problem) result.current?.focus();
+    }, [progress !== null, problem]);
     return (
-        <div class="following">
+        <div class="following" ref={result} tabIndex={-1}>
             {progress && (
                 <>
                     <Standing progress={progress} />
                     {progress.operation && (
                         <p class="small muted">
                             It is <OpLink resource={resource} op={progress.operation} />.
+                        </p>
+                    )}
+                    {progress.configReplaced && (
+                        <p class="following-replaced">
+                            <Icon name="warning" />
+                            <span>
+                                The config of <b>{resource}</b> is replaced.
+                            </span>
                         </p>
                     )}
                     <ul class="following-sites">

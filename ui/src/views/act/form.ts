@@ -26,22 +26,20 @@ export const EMPTY: Form = {
     wait: 'all',
 };
 
-export type Mistakes = Partial<Record<keyof Form | 'files', string>>;
+export type Mistakes = Partial<Record<keyof Form, string>>;
 
-/** The files that a command asks for: `{name}`, but not the shell's own `${name}`. */
+/** The files that a command may ask for: `{name}`, but not the shell's own `${name}`. */
 export function placeholders(command: string): string[] {
     const found = command.matchAll(/(?<!\$)\{([\w.-]+)\}/g);
     return [...new Set([...found].map((match) => match[1] ?? ''))];
 }
 
 /** What is to be put right before it can be handed in. */
-export function mistakes(form: Form, files: ReadonlySet<string>): Mistakes {
+export function mistakes(form: Form): Mistakes {
     const wrong: Mistakes = {};
     if (!form.type.trim()) wrong.type = 'Say of which type it is: the matrix decides by it.';
     if (form.does === 'shell') {
         if (!form.command.trim()) wrong.command = 'Say what to run.';
-        const missing = placeholders(form.command).filter((name) => !files.has(name));
-        if (missing.length > 0) wrong.files = `Choose a file for ${missing.join(', ')}.`;
     } else {
         if (!form.service.trim()) wrong.service = 'Say which service is meant.';
         if (!form.path.startsWith('/')) wrong.path = 'A path begins with /.';

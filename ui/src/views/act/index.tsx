@@ -1,10 +1,11 @@
 // Create a resource: its name, where it lives, how conflicts are settled, and the first operation.
-import { useState } from 'preact/hooks';
-import { get, path } from '../../api/client';
-import type { Profile } from '../../api/types';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { ApiProblem, get, isAbort, path } from '../../api/client';
+import type { Profile, Resource } from '../../api/types';
 import { me, sites, useLive } from '../../live';
 import { Button, Field, Icon, Problem, SiteName } from '../../parts';
 import { go, href, type Texts } from '../../route';
+import { isKept, kept } from '../matrix/kept';
 import { OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
 import { EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
@@ -16,7 +17,8 @@ const OWN = 'own';
 export default function Create({ query }: { query: Texts }) {
     const [id, setId] = useState(query['id'] ?? '');
     const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
-    const [given] = useState(() => (query['config'] === 'session' ? handedOver() : null));
+    const isHanded = isKept(query['config']);
+    const [given] = useState(() => (isHanded ? kept('new') : null));
     const [profile, setProfile] = useState(given === null ? (query['profile'] ?? 'file') : OWN);
     const [config, setConfig] = useState(() => given ?? SAMPLE);
     const [form, setForm] = useState(EMPTY);
@@ -24,6 +26,12 @@ export default function Create({ query }: { query: Texts }) {
     const [tried, setTried] = useState(false);
     const profiles = useLive((signal) => get<Profile[]>('/api/v1/profiles', { signal }), []);
     const handing = useHanding();
+    const [checking, setChecking] = useState(false);
+    const [taken, setTaken] = useState<{ id: string; isDeleted: boolean } | null>(null);
+    const [problem, setProblem] = useState<ApiProblem | null>(null);
+    const over = useRef(new AbortController());
+    useEffect(() => () => over.current.abort(), []);
+    const sitesError = useId();
 
     const all = (sites.value?.sites ?? []).map(({ site }) => site);
     const where = all.filter((site) => chosen === null || chosen.has(site));
@@ -33,27 +41,46 @@ export default function Create({ query }: { query: Texts }) {
     const wanted = new Map(
         [...files].filter(([name]) => placeholders(form.command).includes(name)),
     );
-    const wrong = mistakes(form, new Set(wanted.keys()));
-    const wrongId = id.trim() ? null : 'Give it a name.';
+    const wrong = mistakes(form);
+    const name = id.trim();
+    const wrongId = !name ? 'Give it a name.' : taken?.id === name ? <Taken {...taken} /> : null;
     const wrongSites = where.length > 0 ? null : 'Choose at least one site.';
     const wrongConfig = profile === OWN ? own.mistake : null;
 
+    /** What an operation does to a resource that exists is another matter, for its own page. */
+    const isNew = async (): Promise<boolean> => {
+        setChecking(true);
+        setProblem(null);
+        try {
+            const { signal } = over.current;
+            const found = await get<Resource>(path`/api/v1/resources/${name}`, { signal });
+            setTaken({ id: name, isDeleted: found.state === 'deleted' });
+            toWrong();
+        } catch (error) {
+            const said = ApiProblem.of(error);
+            if (said.status === 404) return true;
+            if (isAbort(error)) return false;
+            // Here nobody asks again but the user.
+            const hint = said.status === 0 ? 'Nothing was handed in.' : said.hint;
+            setProblem(new ApiProblem({ ...said.problem, hint }));
+        } finally {
+            setChecking(false);
+        }
+        return false;
+    };
+
     const submit = async (event: Event) => {
         event.preventDefault();
+        if (checking) return;
         setTried(true);
-        if (wrongId || wrongSites || wrongConfig || Object.keys(wrong).length > 0) {
-            requestAnimationFrame(() =>
-                document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
-            );
-            return;
-        }
+        // A name that was taken is looked for again: it may be free by now.
+        const isWrong = !name || wrongSites || wrongConfig || Object.keys(wrong).length > 0;
+        if (isWrong) return toWrong();
+        if (!(await isNew())) return;
         const settled = profile === OWN ? { config: own.value } : { profile };
         const operation = submitted(form, { sites: location(where), ...settled });
         const sent = form.does === 'shell' ? wanted : new Map<string, File>();
-        await handing.hand(
-            path`/api/v1/resources/${id.trim()}/operations`,
-            bodyOf(operation, sent),
-        );
+        await handing.hand(path`/api/v1/resources/${name}/operations`, bodyOf(operation, sent));
     };
 
     return (
@@ -69,14 +96,14 @@ export default function Create({ query }: { query: Texts }) {
             </p>
             {handing.progress ? (
                 <section class="card create-done">
-                    <Following handing={handing} resource={id.trim()} />
+                    <Following handing={handing} resource={name} />
                     <div class="acts">
                         <Button
                             kind="primary"
                             disabled={!handing.progress.operation}
-                            onClick={() => go({ name: 'resource', id: id.trim() })}
+                            onClick={() => go({ name: 'resource', id: name })}
                         >
-                            Go to {id.trim()}
+                            Go to {name}
                         </Button>
                     </div>
                 </section>
@@ -97,7 +124,12 @@ export default function Create({ query }: { query: Texts }) {
                                 onInput={(event) => setId(event.currentTarget.value)}
                             />
                         </Field>
-                        <fieldset class="choice">
+                        <fieldset
+                            class="choice"
+                            tabIndex={-1}
+                            aria-invalid={tried && wrongSites ? true : undefined}
+                            aria-describedby={tried && wrongSites ? sitesError : undefined}
+                        >
                             <legend class="field-label">Sites</legend>
                             <div class="choice-options">
                                 {all.map((site) => (
@@ -125,7 +157,7 @@ export default function Create({ query }: { query: Texts }) {
                                 Scope: <code>{location(where) || 'nowhere'}</code>
                             </p>
                             {tried && wrongSites && (
-                                <p class="field-error">
+                                <p class="field-error" id={sitesError}>
                                     <Icon name="warning" />
                                     {wrongSites}
                                 </p>
@@ -134,6 +166,16 @@ export default function Create({ query }: { query: Texts }) {
                     </section>
                     <section class="card create-part">
                         <h2>How conflicts are settled</h2>
+                        {isHanded && given === null && (
+                            <p class="field-error">
+                                <Icon name="warning" />
+                                <span>
+                                    The matrix that was made for this is not kept in this tab. Make
+                                    it in <a href={href({ name: 'matrix' })}>Try a matrix</a> again,
+                                    or choose here.
+                                </span>
+                            </p>
+                        )}
                         {profiles.problem && (
                             <Problem of={profiles.problem} retry={profiles.reload} />
                         )}
@@ -201,12 +243,18 @@ export default function Create({ query }: { query: Texts }) {
                         />
                         <WaitField form={form} onForm={setForm} />
                     </section>
-                    <Following handing={handing} resource={id.trim()} />
+                    <Following handing={handing} resource={name} />
+                    {problem && <Problem of={problem} />}
                     <div class="acts">
                         <a class="button" href={href({ name: 'resources' })}>
                             Cancel
                         </a>
-                        <Button type="submit" kind="primary" icon="plus" busy={handing.busy}>
+                        <Button
+                            type="submit"
+                            kind="primary"
+                            icon="plus"
+                            busy={checking || handing.busy}
+                        >
                             Create it
                         </Button>
                     </div>
@@ -222,8 +270,27 @@ const SAMPLE = `{
   ]
 }`;
 
-/** The config that `Try a matrix` handed over, if it did. */
-const handedOver = (): string | null => sessionStorage.getItem('cheops.new.config');
+/** Takes whoever tried to what is to be put right, once that is marked. */
+function toWrong(): void {
+    requestAnimationFrame(() =>
+        document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(),
+    );
+}
+
+/** Why a name cannot be used: what it would do to the resource is not what is meant here. */
+function Taken({ id, isDeleted }: { id: string; isDeleted: boolean }) {
+    const link = <a href={href({ name: 'resource', id })}>{id}</a>;
+    return isDeleted ? (
+        <span>
+            {link} was deleted, and only a forced operation brings it back. Go there to force one,
+            or choose another name.
+        </span>
+    ) : (
+        <span>
+            {link} exists already. Go there to run an operation on it, or choose another name.
+        </span>
+    );
+}
 
 const OWN_PROFILE = {
     name: OWN,

@@ -70,6 +70,11 @@ test.each([
     },
 );
 
+test('it is known whether a config took the place of another', () => {
+    expect(after(accepted).configReplaced).toBe(false);
+    expect(after({ ...accepted, config_replaced: true }).configReplaced).toBe(true);
+});
+
 test('what broke off is not going on, nor did it fail', () => {
     expect(told(brokenOff(after(accepted, reply('paris', 'OK'))))).toEqual({
         outcome: 'late',

@@ -13,10 +13,18 @@ export type Progress = {
     operation: string | null;
     lines: Line[];
     accepted: number | null;
+    /** Whether the resource had another config until now. */
+    configReplaced: boolean;
     end: 'done' | 'timed-out' | 'broken-off' | null;
 };
 
-export const NOTHING_YET: Progress = { operation: null, lines: [], accepted: null, end: null };
+export const NOTHING_YET: Progress = {
+    operation: null,
+    lines: [],
+    accepted: null,
+    configReplaced: false,
+    end: null,
+};
 
 /** What is known after one more event, which came at `now`. */
 export function heard(progress: Progress, event: SubmitEvent, now: number): Progress {
@@ -26,6 +34,7 @@ export function heard(progress: Progress, event: SubmitEvent, now: number): Prog
                 ...progress,
                 operation: event.operation,
                 accepted: now,
+                configReplaced: event.config_replaced ?? false,
                 lines: event.sites.map((site) => ({ site, reply: null, after: null })),
             };
         case 'reply': {

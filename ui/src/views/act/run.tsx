@@ -25,7 +25,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
     const wanted = new Map(
         [...files].filter(([name]) => placeholders(form.command).includes(name)),
     );
-    const wrong = mistakes(form, new Set(wanted.keys()));
+    const wrong = mistakes(form);
     const submit = (event: Event) => {
         event.preventDefault();
         setTried(true);

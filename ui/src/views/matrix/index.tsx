@@ -3,12 +3,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort } from '../../api/client';
 import type { MatrixPair, MatrixTrial, Profile } from '../../api/types';
-import { useLive } from '../../live';
+import { onReset, useLive } from '../../live';
+import { tryingAgain } from '../../pace';
 import { Button, Copy, Loading, Problem } from '../../parts';
 import { go, type Texts } from '../../route';
 import { gridOf } from './document';
 import { Editor } from './editor';
 import { read } from './json';
+import { KEPT, keep } from './kept';
 import { marksOf } from './marks';
 import './matrix.css';
 import { outcomeOf, sentenceOf } from './outcome';
@@ -20,12 +22,9 @@ import { Story } from './story';
 import { useTrial } from './trial';
 import { Words } from './words';
 
-/** Where the page for a new resource looks for a config that was made here. */
-const HANDED_OVER = 'cheops.new.config';
-
 export default function Matrix({ query }: { query: Texts }) {
     const start = startOf(query);
-    const { text, problem, edit, isShared } = useText(start);
+    const { text, problem, retry, edit, holder } = useText(start);
     const profiles = useLive((signal) => get<Profile[]>('/api/v1/profiles', { signal }), [], {
         when: () => false,
     });
@@ -41,48 +40,76 @@ export default function Matrix({ query }: { query: Texts }) {
                 </div>
                 <Beginnings start={start} profiles={profiles.value ?? []} />
             </header>
-            {problem && <Problem of={problem} />}
+            {problem && (
+                <Problem of={problem} retry={problem.status === NOTHING ? undefined : retry} />
+            )}
             {!problem && text === null && <Loading what="Loading the config" />}
             {text !== null && (
                 <Workbench
                     text={text}
                     edit={edit}
                     profiles={profiles.value ?? []}
-                    isShared={isShared}
+                    holder={holder}
                 />
             )}
         </div>
     );
 }
 
+/** What still has the text when the page is left: whoever has the link, this tab, or nobody. */
+type Holder = 'link' | 'tab' | 'nobody';
+
 /** The one state of the page: a text that begins as the address says, and which it follows. */
 function useText(start: Start) {
     const [text, setText] = useState<string | null>(null);
     const [problem, setProblem] = useState<ApiProblem | null>(null);
     const [edited, setEdited] = useState<string | null>(null);
-    const [isShared, setShared] = useState(true);
+    const [holder, setHolder] = useState<Holder>('link');
     const address = JSON.stringify(start);
     const written = useRef('');
+    const retry = useRef(() => {});
 
     useEffect(() => {
         if (address === written.current) return;
+        // From here on that address stands for a text that is not here any more.
+        written.current = '';
         const stop = new AbortController();
         setText(null);
-        setProblem(null);
         setEdited(null);
-        setShared(true);
-        textOf(start, stop.signal).then(setText, (error: unknown) => {
-            if (!isAbort(error)) setProblem(asProblem(error));
-        });
-        return () => stop.abort();
+        setHolder(start.from === 'tab' ? 'tab' : 'link');
+        let isMissing = false;
+        const load = () => {
+            again.stop();
+            isMissing = false;
+            setProblem(null);
+            textOf(start, stop.signal).then(setText, (error: unknown) => {
+                if (isAbort(error)) return;
+                const said = asProblem(error);
+                isMissing = true;
+                setProblem(said);
+                again.after(said);
+            });
+        };
+        const again = tryingAgain(load);
+        retry.current = load;
+        load();
+        // What is there stays: it may have been changed here.
+        const off = onReset(() => isMissing && load());
+        return () => {
+            stop.abort();
+            again.stop();
+            off();
+        };
     }, [address]);
 
     useEffect(() => {
         if (edited === null) return;
         return packedSoon(edited, (config) => {
-            const query: Texts = config === null ? {} : { config };
+            const holder = config !== null ? 'link' : keep('matrix', edited) ? 'tab' : 'nobody';
+            const mark = { link: config ?? '', tab: KEPT, nobody: '' }[holder];
+            const query: Texts = { config: mark };
             written.current = JSON.stringify(startOf(query));
-            setShared(config !== null);
+            setHolder(holder);
             go({ name: 'matrix', query }, { replace: true });
         });
     }, [edited]);
@@ -91,14 +118,17 @@ function useText(start: Start) {
         setText(next);
         setEdited(next);
     };
-    return { text, problem, edit, isShared };
+    return { text, problem, retry: () => retry.current(), edit, holder };
 }
+
+/** As if the agent had said so: there is nothing to be had, however often one asks. */
+const NOTHING = 404;
 
 function asProblem(error: unknown): ApiProblem {
     if (error instanceof ApiProblem) return error;
     return new ApiProblem({
         title: error instanceof Error ? error.message : String(error),
-        status: 0,
+        status: NOTHING,
         detail: '',
         hint: 'Begin with the example or a profile above.',
     });
@@ -137,9 +167,9 @@ function Workbench(props: {
     text: string;
     edit: (text: string) => void;
     profiles: Profile[];
-    isShared: boolean;
+    holder: Holder;
 }) {
-    const { text, edit, profiles, isShared } = props;
+    const { text, edit, profiles, holder } = props;
     const json = read(text);
     const { trial, findings, problem, isFresh } = useTrial(json.ok ? text : null);
     const warnings = isFresh ? (trial?.warnings ?? []) : [];
@@ -177,7 +207,7 @@ function Workbench(props: {
                     text={text}
                     type={trial?.types[0] ?? 'set'}
                     isUsable={isFresh && !isWrong}
-                    isShared={isShared}
+                    holder={holder}
                 />
             </section>
         </div>
@@ -239,14 +269,14 @@ function Pair({ pair, played }: { pair: MatrixPair; played: number }) {
     );
 }
 
-function Use(props: { text: string; type: string; isUsable: boolean; isShared: boolean }) {
-    const { text, type, isUsable, isShared } = props;
+function Use(props: { text: string; type: string; isUsable: boolean; holder: Holder }) {
+    const { text, type, isUsable, holder } = props;
     const command =
         `cheops exec --id RESOURCE --sites 'SITE & SITE' --type ${type} --config - -- COMMAND <<'END'\n` +
         `${text.trimEnd()}\nEND\n`;
     const use = () => {
-        sessionStorage.setItem(HANDED_OVER, text);
-        go({ name: 'new', query: { config: 'session' } });
+        keep('new', text);
+        go({ name: 'new', query: { config: KEPT } });
     };
     return (
         <footer class="matrix-use">
@@ -260,12 +290,17 @@ function Use(props: { text: string; type: string; isUsable: boolean; isShared: b
                 the command <Copy text={command} />
             </span>
             <span class="matrix-copy">
-                {isShared ? (
+                {holder === 'link' ? (
                     <>
                         this link <Copy text={location.href} />
                     </>
                 ) : (
-                    <span class="muted">too long for a link</span>
+                    <span class="muted">
+                        too long for a link
+                        {holder === 'tab'
+                            ? ', only this tab keeps it'
+                            : ': copy it before you leave'}
+                    </span>
                 )}
             </span>
         </footer>

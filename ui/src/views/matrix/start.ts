@@ -4,6 +4,7 @@ import { get, path } from '../../api/client';
 import type { Profile, Resource } from '../../api/types';
 import type { Texts } from '../../route';
 import { print } from './json';
+import { isKept, kept } from './kept';
 import { unpacked } from './share';
 
 /** Small, and yet every kind of outcome is one change away from it. */
@@ -21,9 +22,11 @@ export type Start =
     | { from: 'example' }
     | { from: 'profile'; name: string }
     | { from: 'resource'; id: string }
-    | { from: 'link'; packed: string };
+    | { from: 'link'; packed: string }
+    | { from: 'tab' };
 
 export function startOf({ config, resource, profile }: Texts): Start {
+    if (isKept(config)) return { from: 'tab' };
     if (config) return { from: 'link', packed: config };
     if (resource) return { from: 'resource', id: resource };
     if (profile) return { from: 'profile', name: profile };
@@ -39,6 +42,14 @@ export async function textOf(start: Start, signal: AbortSignal): Promise<string>
             const text = await unpacked(start.packed);
             if (text === null)
                 throw new Error('This link is damaged: a part of it seems to be missing.');
+            return text;
+        }
+        case 'tab': {
+            const text = kept('matrix');
+            if (text === null)
+                throw new Error(
+                    'This matrix was too long for a link. Only the tab in which it was made has it.',
+                );
             return text;
         }
         case 'resource': {

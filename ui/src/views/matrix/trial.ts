@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, isAbort, post } from '../../api/client';
 import type { ConfigFinding, MatrixTrial } from '../../api/types';
 import { link } from '../../live';
+import { tryingAgain } from '../../pace';
 
 /** Who types on is not asked about in between. */
 const PAUSE_MS = 200;
@@ -30,7 +31,7 @@ export function useTrial(config: string | null): Trial {
         setKnown((before) => ({ ...before, findings: [], isFresh: false }));
         if (config === null) return;
         const stop = new AbortController();
-        const timer = setTimeout(async () => {
+        const ask = async () => {
             try {
                 const trial = await post<MatrixTrial>(
                     '/api/v1/matrix',
@@ -47,10 +48,14 @@ export function useTrial(config: string | null): Trial {
                     findings,
                     problem: findings.length ? null : problem,
                 }));
+                again.after(problem);
             }
-        }, PAUSE_MS);
+        };
+        const again = tryingAgain(() => void ask());
+        const timer = setTimeout(ask, PAUSE_MS);
         return () => {
             clearTimeout(timer);
+            again.stop();
             stop.abort();
         };
     }, [config, isCut]);

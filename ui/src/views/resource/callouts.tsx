@@ -28,8 +28,14 @@ export function Callouts(props: {
                 </Callout>
             )}
             {resource.state === 'deleted' && (
-                <Callout tone="off" icon="trash" title="It was deleted">
-                    Its name stays known, so that nothing concurrent brings it back by accident.
+                <Callout
+                    tone="off"
+                    icon="trash"
+                    title="It was deleted"
+                    acts={<Button onClick={onForce}>Force…</Button>}
+                >
+                    Its name stays known, so that nothing concurrent brings it back by accident. A
+                    forced operation does bring it back.
                 </Callout>
             )}
             {known.map(
@@ -89,6 +95,7 @@ export function Callouts(props: {
 }
 
 function Behind({ resource }: { resource: Resource }) {
+    if (!sites.value) return null;
     const away = Object.entries(resource.behind).filter(([site, entries]) => {
         const state = sites.value?.sites.find((other) => other.site === site)?.state;
         return entries > 0 && state !== 'up';

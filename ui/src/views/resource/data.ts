@@ -1,20 +1,29 @@
 /** What is loaded about one resource, and when again. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAbort, path } from '../../api/client';
 import type { Change, Explanation, Operation, Page, Resource } from '../../api/types';
-import { link, me, resourceOf, sites, useLive, type Live } from '../../live';
-import type { Side } from './sides';
+import { link, me, onChange, onReset, resourceOf, sites, useLive, type Live } from '../../live';
+import { askingEach } from './asking';
+import { stretches } from './order';
+import { sidesOf, type Side } from './sides';
 
 /** What another site has to say changes without a word in the feed here. */
 const LOOK_AGAIN_MS = 5000;
+
+/**
+ * Operations so near to each other in the total order are loaded in one go. A part of the table then
+ * stays below the thousand that an agent gives at most.
+ */
+const NEAR = 15;
 
 export const isAbout =
     (id: string) =>
     (change: Change): boolean =>
         resourceOf(change) === id;
 
-/** Whether this site holds nothing of it, and asks others. */
-export const isElsewhere = ({ sites }: Resource): boolean => !sites.includes(me.value ?? '');
+/** Whether this site holds nothing of it, and asks others. Not said before it is known who this is. */
+export const isElsewhere = ({ sites }: Resource): boolean =>
+    me.value !== null && !sites.includes(me.value);
 
 export const useResource = (id: string): Live<Resource> =>
     useElsewhere(
@@ -59,26 +68,29 @@ export function useSides(resource: Resource | undefined): Side[] {
     const heard = others.filter(
         (site) => sites.value?.sites.find((other) => other.site === site)?.state === 'up',
     );
-    const latest = useRef(new Map<string, Resource>());
-    const asked = useLive(
-        async (signal) => {
-            const views = await Promise.all(heard.map((site) => asSeenAt(id, site, signal)));
-            return new Map(views.flatMap((view, n) => (view ? [[heard[n] ?? '', view]] : [])));
-        },
-        [id, heard.join()],
-        { when: isAbout(id) },
-    );
-    useLookingAgain(heard.length > 0, asked.reload);
-    if (asked.value) latest.current = asked.value;
-    if (!resource) return [];
-    const inOrder = [...resource.sites].sort(
-        (a, b) => Number(b === me.value) - Number(a === me.value),
-    );
-    return inOrder.map((site) => {
-        const here = site === me.value;
-        const own = here ? resource : (heard.includes(site) && latest.current.get(site)) || null;
-        return { site, own, here, asking: heard.includes(site) && !asked.value && !own };
-    });
+    const [views, setViews] = useState<ReadonlyMap<string, Resource | null>>(new Map());
+    const again = useRef(() => {});
+    useEffect(() => {
+        // Who comes back is asked anew: what it said before is old.
+        setViews((old) => new Map([...old].filter(([site]) => heard.includes(site))));
+        const asking = askingEach(
+            heard,
+            (site, signal) => asSeenAt(id, site, signal),
+            (site, view) => setViews((old) => new Map(old).set(site, view)),
+        );
+        again.current = asking.again;
+        asking.again();
+        const forget = [
+            onReset(asking.again),
+            onChange((change) => isAbout(id)(change) && asking.again()),
+        ];
+        return () => {
+            asking.stop();
+            for (const off of forget) off();
+        };
+    }, [id, heard.join()]);
+    useLookingAgain(heard.length > 0, () => again.current());
+    return resource ? sidesOf(resource, me.value, heard, views) : [];
 }
 
 async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Resource | null> {
@@ -91,32 +103,37 @@ async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Re
     }
 }
 
-/** So many operations from one on, with what became of them; those seen before stay at hand. */
+/** Some operations, with what became of them; those seen before stay at hand. */
 export function useOperations(
     resource: Resource,
     total: readonly string[],
-    from: number,
-    count: number,
-): ReadonlyMap<string, Operation> {
+    wanted: readonly string[],
+): Pick<Live<unknown>, 'problem' | 'reload'> & { operations: ReadonlyMap<string, Operation> } {
     const { id } = resource;
     const known = useRef(new Map<string, Operation>());
-    const after = from > 0 ? total[from - 1] : undefined;
-    const page = useElsewhere(
-        useLive<Page<Operation>>(
-            (signal) =>
-                count === 0
-                    ? Promise.resolve({ items: [] })
-                    : get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
-                          query: { after, limit: Math.min(1000, count) },
-                          signal,
-                      }),
-            [id, after, count],
+    const places = new Map(total.map((operation, place) => [operation, place]));
+    const parts = stretches(
+        wanted.flatMap((operation) => places.get(operation) ?? []),
+        NEAR,
+    ).map(([from, to]) => ({ after: total[from - 1], limit: to - from }));
+    const { value, problem, reload } = useElsewhere(
+        useLive(
+            async (signal) => {
+                const pages = parts.map((query) =>
+                    get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
+                        query,
+                        signal,
+                    }),
+                );
+                return (await Promise.all(pages)).flatMap(({ items }) => items);
+            },
+            [id, JSON.stringify(parts)],
             { when: isAbout(id) },
         ),
         () => isElsewhere(resource),
     );
-    if (page.value) for (const item of page.value.items) known.current.set(item.id, item);
-    return known.current;
+    for (const item of value ?? []) known.current.set(item.id, item);
+    return { operations: known.current, problem, reload };
 }
 
 /** One operation, by its place among all. */

@@ -1,13 +1,46 @@
 // Why the list is what it is, in sentences.
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { DecidedPair, Explanation, Resource } from '../../api/types';
+import { plural } from '../../format';
 import { Empty, Icon } from '../../parts';
 import { href } from '../../route';
+import { shownPart } from './order';
 import { address } from './places';
+import { Turn } from './table';
+
+/** So many are in the page at first, and so many more whenever asked for: there may be thousands. */
+const PART = 60;
 
 type Props = { resource: Resource; explanation: Explanation; op: string | null };
 
 export function Decisions({ resource, explanation, op }: Props) {
     const { decisions } = explanation;
+    const isChosen = ({ operation, winner }: DecidedPair): boolean =>
+        op !== null && (operation === op || winner === op);
+    const [part, setPart] = useState(() => {
+        const chosen = decisions.findIndex(isChosen);
+        return { from: chosen < PART ? 0 : chosen, size: PART };
+    });
+    const [start, end] = shownPart(decisions.length, part.size, part.from);
+    const list = useRef<HTMLOListElement>(null);
+    // What was asked for gets the focus: the button may be gone.
+    const appeared = useRef<number | null>(null);
+    useLayoutEffect(() => {
+        if (appeared.current !== null)
+            list.current?.children[appeared.current]
+                ?.querySelector('a')
+                ?.focus({ preventScroll: true });
+        appeared.current = null;
+    }, [part]);
+    const earlier = () => {
+        appeared.current = 0;
+        const from = Math.max(0, start - PART);
+        setPart({ from, size: end - from });
+    };
+    const more = () => {
+        appeared.current = end - start;
+        setPart({ from: start, size: end - start + PART });
+    };
     if (decisions.length === 0)
         return (
             <Empty
@@ -26,16 +59,20 @@ export function Decisions({ resource, explanation, op }: Props) {
                     Try this matrix
                 </a>
             </div>
-            <ol class="card decisions-list">
-                {decisions.map((decision) => (
+            {start > 0 && <Turn word={`${plural(start, 'decision')} before…`} onClick={earlier} />}
+            <ol class="card decisions-list" ref={list}>
+                {decisions.slice(start, end).map((decision) => (
                     <Decided
                         key={`${decision.operation} ${decision.winner ?? ''}`}
                         decision={decision}
                         resource={resource.id}
-                        chosen={op !== null && [decision.operation, decision.winner].includes(op)}
+                        chosen={isChosen(decision)}
                     />
                 ))}
             </ol>
+            {end < decisions.length && (
+                <Turn word={`${plural(decisions.length - end, 'more decision')}…`} onClick={more} />
+            )}
         </section>
     );
 }

@@ -1,5 +1,5 @@
 // The causal graph: who was made on whom, what happened at the same time, and who won.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { Icon, Time } from '../../parts';
@@ -27,6 +27,13 @@ export function History({ resource, explanation, op }: Props) {
         if (frame.current) watching.observe(frame.current);
         return () => watching.disconnect();
     }, []);
+
+    // What was unfolded takes its button away, and the focus would go with it.
+    const appeared = useRef<string | undefined>(undefined);
+    useLayoutEffect(() => {
+        if (appeared.current !== undefined) nodeIn(frame.current, appeared.current)?.focus();
+        appeared.current = undefined;
+    }, [unfolded]);
 
     const operations = explanation.operations.slice(-MOST);
     const hidden = explanation.operations.length - operations.length;
@@ -65,13 +72,19 @@ export function History({ resource, explanation, op }: Props) {
                         explanation={explanation}
                         resource={resource.id}
                         op={op}
-                        onUnfold={(ids) => setUnfolded(new Set([...unfolded, ...ids]))}
+                        onUnfold={(ids) => {
+                            appeared.current = ids[0];
+                            setUnfolded(new Set([...unfolded, ...ids]));
+                        }}
                     />
                 </div>
             </div>
         </section>
     );
 }
+
+const nodeIn = (element: HTMLElement | null, id: string): HTMLElement | null =>
+    element?.querySelector<HTMLElement>(`[data-op="${CSS.escape(id)}"]`) ?? null;
 
 /** Lengths of the drawing in pixels. */
 type Scale = {
@@ -243,7 +256,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
         if (!current) return;
         event.preventDefault();
         setFocused(current.id);
-        list.current?.querySelector<HTMLElement>(`[data-op="${CSS.escape(current.id)}"]`)?.focus();
+        nodeIn(list.current, current.id)?.focus();
     };
 
     return (

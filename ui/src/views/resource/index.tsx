@@ -47,6 +47,9 @@ export default function ResourceView({ id, op, query }: Props) {
                     onForce={() => at({ act: 'force' })}
                 />
                 {resource.problem && <Problem of={resource.problem} retry={resource.reload} />}
+                {explanation.value && explanation.problem && (
+                    <Problem of={explanation.problem} retry={explanation.reload} />
+                )}
                 <Tabs
                     label={`Views of ${id}`}
                     current={tab}
@@ -73,6 +76,7 @@ export default function ResourceView({ id, op, query }: Props) {
                                       <Panel
                                           tab={tab}
                                           resource={resource.value as Resource}
+                                          old={!!resource.problem}
                                           explanation={explanation}
                                           sides={sides}
                                           op={op}
@@ -88,7 +92,7 @@ export default function ResourceView({ id, op, query }: Props) {
                     resource={resource.value}
                     op={op}
                     tab={tab}
-                    explanation={explanation.value}
+                    explanation={explanation}
                     sides={sides}
                     onDecide={(site) => at({ act: 'decide', at: site })}
                 />
@@ -113,11 +117,13 @@ const isAct = (text: string | undefined): text is Act => text !== undefined && A
 function Panel(props: {
     tab: Tab;
     resource: Resource;
+    /** Whether the resource could not be loaded again. */
+    old: boolean;
     explanation: ReturnType<typeof useExplanation>;
     sides: ReturnType<typeof useSides>;
     op: string | null;
 }) {
-    const { tab, resource, explanation, sides, op } = props;
+    const { tab, resource, old, explanation, sides, op } = props;
     if (tab === 'settings') return <Settings resource={resource} />;
     if (!explanation.value)
         return explanation.problem ? (
@@ -135,7 +141,7 @@ function Panel(props: {
     const shared = { resource, explanation: explanation.value, op };
     if (tab === 'history') return <History {...shared} />;
     if (tab === 'decisions') return <Decisions {...shared} />;
-    return <SideBySide {...shared} sides={sides} />;
+    return <SideBySide {...shared} sides={sides} old={old || !!explanation.problem} />;
 }
 
 function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => void }) {
@@ -175,15 +181,13 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                 <Button icon="eye" onClick={() => onAct('look')}>
                     Look
                 </Button>
+                <Button icon="bolt" onClick={() => onAct('force')}>
+                    Force
+                </Button>
                 {state !== 'deleted' && (
-                    <>
-                        <Button icon="bolt" onClick={() => onAct('force')}>
-                            Force
-                        </Button>
-                        <Button kind="danger" icon="trash" onClick={() => onAct('delete')}>
-                            Delete
-                        </Button>
-                    </>
+                    <Button kind="danger" icon="trash" onClick={() => onAct('delete')}>
+                        Delete
+                    </Button>
                 )}
             </div>
         </header>

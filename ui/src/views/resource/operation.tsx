@@ -10,6 +10,7 @@ import type {
 } from '../../api/types';
 import { bytes } from './bytes';
 import { together } from '../../format';
+import type { Live } from '../../live';
 import {
     Button,
     Copy,
@@ -33,7 +34,7 @@ type Props = {
     resource: Resource;
     op: string;
     tab: Tab;
-    explanation: Explanation | undefined;
+    explanation: Live<Explanation>;
     sides: readonly Side[];
     onDecide: (site: string) => void;
 };
@@ -46,10 +47,13 @@ export function OperationPanel({ resource, op, tab, explanation, sides, onDecide
             document.querySelector<HTMLElement>(`[data-op="${CSS.escape(op)}"]`)?.focus(),
         );
     };
+    // The tab may be another by the time it is closed.
+    const latest = useRef(close);
+    latest.current = close;
     useEffect(() => {
         panel.current?.focus({ preventScroll: matchMedia('(min-width: 70rem)').matches });
         const onKey = (event: KeyboardEvent) => {
-            if (event.key === 'Escape' && !document.querySelector('dialog[open]')) close();
+            if (event.key === 'Escape' && !document.querySelector('dialog[open]')) latest.current();
         };
         document.addEventListener('keydown', onKey);
         return () => document.removeEventListener('keydown', onKey);
@@ -69,8 +73,13 @@ export function OperationPanel({ resource, op, tab, explanation, sides, onDecide
                 />
             </header>
             <div class="panel-body">
-                {explanation ? (
-                    <About {...{ resource, op, tab, explanation, sides, onDecide }} />
+                {explanation.value ? (
+                    <About
+                        {...{ resource, op, tab, sides, onDecide }}
+                        explanation={explanation.value}
+                    />
+                ) : explanation.problem ? (
+                    <Problem of={explanation.problem} retry={explanation.reload} />
                 ) : (
                     <Loading what="Loading the operation…" />
                 )}
@@ -86,7 +95,7 @@ function About({
     explanation,
     sides,
     onDecide,
-}: Props & { explanation: Explanation }) {
+}: Omit<Props, 'explanation'> & { explanation: Explanation }) {
     const total = explanation.operations.map(({ id }) => id);
     const { value: operation, problem, reload } = useOperation(resource, total, op);
     if (problem && !operation) return <Problem of={problem} retry={reload} />;
@@ -108,6 +117,7 @@ function About({
     const doubtful = sides.filter((side) => side.own?.awaits === op);
     return (
         <>
+            {problem && <Problem of={problem} retry={reload} />}
             <p class="panel-summary">
                 <span class="type">{operation.type}</span>
                 {operation.counts ? (

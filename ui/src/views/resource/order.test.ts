@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { moved, shownOrder, shownPart } from './order';
+import { moved, shownOrder, shownPart, stretches } from './order';
 
 const order = (text: string) => [...text];
 
@@ -55,4 +55,23 @@ test('the end is shown unless another part is asked for', () => {
     expect(shownPart(120, 50, 20)).toEqual([20, 70]);
     expect(shownPart(120, 50, -5)).toEqual([0, 50]);
     expect(shownPart(10, 50, 70)).toEqual([10, 10]);
+});
+
+test('what is shown is covered by stretches of the total order', () => {
+    expect(stretches([], 3)).toEqual([]);
+    expect(stretches([4, 2, 3], 1)).toEqual([[2, 5]]);
+    expect(stretches([0, 3, 9, 5], 3)).toEqual([
+        [0, 6],
+        [9, 10],
+    ]);
+    // The last part of a table in which all that one site made comes before all of the other.
+    const total = Array.from({ length: 160 }, (_, n) => `${n % 2 ? 'b' : 'a'}${n}`);
+    const list = [...total].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+    const shown = shownOrder(total, list).slice(...shownPart(total.length, 60, null));
+    const covered = stretches(
+        shown.map((id) => total.indexOf(id)),
+        15,
+    ).flatMap(([from, to]) => total.slice(from, to));
+    expect(shown.filter((id) => !covered.includes(id))).toEqual([]);
+    expect(covered.length).toBeLessThan(120);
 });

@@ -43,6 +43,17 @@ function longestRising(numbers: readonly number[]): number[] {
     return rising.reverse();
 }
 
+/** Places as stretches, each from one to before another; those at most `apart` from each other are one. */
+export function stretches(places: readonly number[], apart: number): [number, number][] {
+    const found: [number, number][] = [];
+    for (const place of [...places].sort((a, b) => a - b)) {
+        const last = found.at(-1);
+        if (last && place - last[1] < apart) last[1] = place + 1;
+        else found.push([place, place + 1]);
+    }
+    return found;
+}
+
 /** Which rows to show of so many: the last ones unless asked otherwise. */
 export function shownPart(count: number, size: number, from: number | null): [number, number] {
     const start = from === null ? Math.max(0, count - size) : Math.min(Math.max(0, from), count);

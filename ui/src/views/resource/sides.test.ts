@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ExplainedOperation, Reply, Resource } from '../../api/types';
-import { replied, rows, type Side } from './sides';
+import { replied, rows, sidesOf, type Side } from './sides';
 
 const operation = (id: string, counts = true): ExplainedOperation => ({
     id,
@@ -96,4 +96,41 @@ test.each([
     ],
 ] as [Partial<Reply>, string, string][])('%j is said as %s', (more, word, title) => {
     expect(replied('lyon', reply(more))).toMatchObject({ word, title });
+});
+
+test('replies that were not loaded are told from those that never came', () => {
+    const sides = [side('paris', ['a', 'b'], true), side('lyon', ['a', 'x'])];
+    const loaded = rows([operation('a'), operation('b')], ['a', 'b'], sides, (id) =>
+        id === 'a' ? {} : undefined,
+    ).map((row) => [row.id, row.loaded]);
+    expect(loaded).toEqual([
+        ['a', true],
+        ['b', false],
+        ['x', true],
+    ]);
+});
+
+test('this site stands first, and each other has its own view as soon as that came', () => {
+    const resource = { ...lists(['a']), sites: ['lyon', 'rennes', 'paris', 'brest', 'nice'] };
+    const lyon = lists(['b']);
+    const views = new Map([
+        ['lyon', lyon],
+        ['brest', null],
+        ['nice', lists(['old'])],
+    ]);
+    expect(sidesOf(resource, 'paris', ['lyon', 'rennes', 'brest'], views)).toEqual([
+        { site: 'paris', own: resource, here: true, asking: false },
+        { site: 'lyon', own: lyon, here: false, asking: false },
+        { site: 'rennes', own: null, here: false, asking: true },
+        { site: 'brest', own: null, here: false, asking: false },
+        { site: 'nice', own: null, here: false, asking: false },
+    ]);
+});
+
+test('before it is known which site this is, none is said to be silent', () => {
+    const resource = { ...lists(['a']), sites: ['lyon', 'paris'] };
+    expect(sidesOf(resource, null, [], new Map())).toEqual([
+        { site: 'lyon', own: null, here: false, asking: true },
+        { site: 'paris', own: null, here: false, asking: true },
+    ]);
 });

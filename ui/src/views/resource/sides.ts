@@ -13,6 +13,25 @@ export type Side = {
     asking: boolean;
 };
 
+/**
+ * Every site of the resource, this one first. Of those heard, `views` has what each said of itself,
+ * or null if it did not answer. Before it is known which site this is, nothing is said of any.
+ */
+export function sidesOf(
+    resource: Resource,
+    me: string | null,
+    heard: readonly string[],
+    views: ReadonlyMap<string, Resource | null>,
+): Side[] {
+    const inOrder = [...resource.sites].sort((a, b) => Number(b === me) - Number(a === me));
+    return inOrder.map((site) => {
+        const here = site === me;
+        const asked = heard.includes(site);
+        const own = here ? resource : (asked && views.get(site)) || null;
+        return { site, own, here, asking: me === null || (asked && !views.has(site)) };
+    });
+}
+
 export type CellKind =
     | 'ok'
     | 'failed'
@@ -44,6 +63,8 @@ export type Row = {
     /** Its place in the list, counted from one; none if it is left out. */
     place: number | null;
     cells: Cell[];
+    /** Whether the replies to it are known, as far as there can be any here. */
+    loaded: boolean;
     /** Whether the sites differ about it, or it did not go well somewhere. */
     standsOut: boolean;
 };
@@ -83,7 +104,8 @@ export function rows(
             return { ...said(column.side, operation, reply, place), place, movedFrom, reply };
         });
         const place = here.get(id) ?? null;
-        return { id, operation, place, cells, standsOut: standsOut(operation, cells) };
+        const loaded = !operation || replies !== undefined;
+        return { id, operation, place, cells, loaded, standsOut: standsOut(operation, cells) };
     });
 }
 

@@ -1,13 +1,14 @@
 // Side by side: a row per operation, a column per site.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explanation, Resource } from '../../api/types';
-import { plural, together } from '../../format';
+import { plural } from '../../format';
 import { sites } from '../../live';
-import { Button, Icon, SiteName, Time, type IconName, type Tone } from '../../parts';
+import { Button, Icon, Problem, SiteName, Time, type IconName, type Tone } from '../../parts';
 import { useOperations } from './data';
-import { shownPart } from './order';
+import { shownOrder, shownPart } from './order';
 import { address } from './places';
 import { rows, type Cell, type CellKind, type Row, type Side } from './sides';
+import { verdict, type Verdict } from './verdict';
 
 /** So many rows are in the page at once. */
 const PART = 60;
@@ -17,16 +18,20 @@ type Props = {
     explanation: Explanation;
     sides: readonly Side[];
     op: string | null;
+    /** Whether what is given could not be loaded again. */
+    old: boolean;
 };
 
-export function SideBySide({ resource, explanation, sides, op }: Props) {
+export function SideBySide({ resource, explanation, sides, op, old }: Props) {
     const total = explanation.operations.map(({ id }) => id);
+    const order = shownOrder(total, explanation.list);
     const [from, setFrom] = useState<number | null>(() => {
-        const chosen = op ? total.indexOf(op) : -1;
+        const chosen = op ? order.indexOf(op) : -1;
         return chosen >= 0 && chosen < total.length - PART ? Math.max(0, chosen - PART / 2) : null;
     });
     const [start, end] = shownPart(total.length, PART, from);
-    const operations = useOperations(resource, total, start, end - start);
+    const wanted = order.slice(start, end);
+    const { operations, problem, reload } = useOperations(resource, total, wanted);
     const all = rows(
         explanation.operations,
         explanation.list,
@@ -39,7 +44,16 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
     const newer = end < total.length;
     return (
         <section class="sides" aria-label="Operations side by side">
-            <Verdict all={all} sides={sides} resource={resource} />
+            <Told
+                verdict={verdict({
+                    all,
+                    shown,
+                    sides,
+                    errors: resource.errors,
+                    failed: old || problem !== null,
+                })}
+            />
+            {problem && <Problem of={problem} retry={reload} />}
             {older && (
                 <Turn
                     word={`${plural(start, 'older operation')}…`}
@@ -68,7 +82,6 @@ export function SideBySide({ resource, explanation, sides, op }: Props) {
                                 key={row.id}
                                 row={row}
                                 sides={sides}
-                                loaded={!row.operation || operations.has(row.id)}
                                 resource={resource.id}
                                 chosen={row.id === op}
                             />
@@ -113,7 +126,7 @@ function useFollowingTheEnd(count: number | null, op: string | null) {
     return frame;
 }
 
-function Turn({ word, onClick }: { word: string; onClick: () => void }) {
+export function Turn({ word, onClick }: { word: string; onClick: () => void }) {
     return (
         <p class="sides-turn">
             <Button kind="quiet" small onClick={onClick}>
@@ -123,44 +136,12 @@ function Turn({ word, onClick }: { word: string; onClick: () => void }) {
     );
 }
 
-/** The whole table in a sentence. */
-function Verdict({
-    all,
-    sides,
-    resource,
-}: {
-    all: readonly Row[];
-    sides: readonly Side[];
-    resource: Resource;
-}) {
-    const others = sides.filter((side) => !side.here);
-    const asked = others.filter((side) => side.own);
-    const silent = others.filter((side) => !side.own && !side.asking).map(({ site }) => site);
-    const having = (wanted: (cell: Cell) => boolean) =>
-        all.filter((row) => row.operation && row.cells.some(wanted)).length;
-    const moved = having((cell) => cell.movedFrom !== null);
-    const missing = having((cell) => cell.kind === 'unknown-there');
-    const findings = [
-        resource.errors > 0 && `${plural(resource.errors, 'operation')} did not go well somewhere`,
-        moved > 0 && `${plural(moved, 'operation')} in another order`,
-        missing > 0 && `${plural(missing, 'operation')} not everywhere yet`,
-        silent.length > 0 && `${together(silent)} not heard: shown as last known here`,
-    ].filter((finding) => typeof finding === 'string');
-    if (others.some((side) => side.asking))
-        return <p class="verdict muted">Asking the other sites…</p>;
-    if (findings.length === 0)
-        return (
-            <p class="verdict good">
-                <Icon name="check" />
-                {asked.length > 0
-                    ? `All ${sides.length} sites run the same operations in the same order.`
-                    : 'Nothing stands out.'}
-            </p>
-        );
+function Told({ verdict: { kind, text } }: { verdict: Verdict }) {
+    if (kind === 'waiting') return <p class="verdict muted">{text}</p>;
     return (
-        <p class="verdict notable">
-            <Icon name="warning" />
-            {findings.join(' · ')}
+        <p class={`verdict ${kind}`}>
+            <Icon name={kind === 'good' ? 'check' : 'warning'} />
+            {text}
         </p>
     );
 }
@@ -200,13 +181,12 @@ function Doing({ own }: { own: Resource }) {
 type LineProps = {
     row: Row;
     sides: readonly Side[];
-    loaded: boolean;
     resource: string;
     chosen: boolean;
 };
 
-function Line({ row, sides, loaded, resource, chosen }: LineProps) {
-    const { operation } = row;
+function Line({ row, sides, resource, chosen }: LineProps) {
+    const { operation, loaded } = row;
     const classes = [
         !operation?.counts && 'set-back',
         row.standsOut && loaded && 'stands-out',

@@ -28,17 +28,14 @@ export function isEmpty(filter: Filter): boolean {
     return Object.values(filter).every((value) => !value);
 }
 
-/** Whether a row of the list still belongs there. Of a type once, of it for ever. */
-export function stillMatches(one: ResourceSummary, filter: Filter): boolean {
-    return matches(one, filter, filter.type);
-}
-
-/** Whether one is among those looked for. Its types are not told in a list: the caller knows them. */
-export function matches(one: ResourceSummary, filter: Filter, type: string | null): boolean {
+/**
+ * Whether one is among those looked for, as far as it tells: not its types. A row that was found by
+ * one has it for ever.
+ */
+export function matches(one: ResourceSummary, filter: Filter): boolean {
     return (
         one.id.includes(filter.q) &&
         (filter.state === null ? one.state !== 'deleted' : one.state === filter.state) &&
-        (filter.site === null || one.sites.includes(filter.site)) &&
-        (filter.type === null || filter.type === type)
+        (filter.site === null || one.sites.includes(filter.site))
     );
 }

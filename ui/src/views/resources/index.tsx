@@ -6,7 +6,8 @@ import { count, plural } from '../../format';
 import { announce, sites, summary } from '../../live';
 import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES } from '../../parts';
 import { go, href, route, type Texts } from '../../route';
-import { filterOf, isEmpty, queryOf, stillMatches, type Filter } from './filter';
+import { looksLikeCross } from '../cross/id';
+import { filterOf, isEmpty, matches, queryOf, type Filter } from './filter';
 import { useListing } from './listing';
 import { Table } from './table';
 
@@ -16,10 +17,12 @@ export default function Resources({ query }: { query: Texts }) {
     const listing = useListing(filter, (rows) => (moved.current += rows));
     const { rows, by, current, loading, problem } = listing;
     // Rows that match no longer stay, so that nothing jumps.
-    const isStray = (one: ResourceSummary) => !stillMatches(one, by);
+    const isStray = (one: ResourceSummary) => !matches(one, by);
     const shown = rows.list.length;
     const found = useMemo(() => rows.list.filter((one) => !isStray(one)).length, [rows.list, by]);
     const isDone = current && rows.next === null;
+    // Right after another filter was chosen, the rows are still those of the one before.
+    const isAnswer = current && JSON.stringify(by) === JSON.stringify(filter);
 
     useEffect(() => {
         if (isDone && !isEmpty(filter)) announce(`${plural(found, 'resource')} found`);
@@ -36,7 +39,10 @@ export default function Resources({ query }: { query: Texts }) {
                 </a>
             </div>
             <div class="filters">
-                <Search filter={filter} />
+                <Search
+                    filter={filter}
+                    isFound={isAnswer && (found > 0 || isDone) ? found > 0 : null}
+                />
                 <Selects filter={filter} sites={sites.value} summary={summary.value} />
             </div>
             <StateChips filter={filter} summary={summary.value} />
@@ -70,8 +76,10 @@ function to(filter: Filter, change: Partial<Filter>): Texts {
 
 const TYPING_MS = 200;
 
-function Search({ filter }: { filter: Filter }) {
+/** `isFound`: whether there is anything by that filter; null until that is known. */
+function Search({ filter, isFound }: { filter: Filter; isFound: boolean | null }) {
     const [text, setText] = useState(filter.q);
+    const [entered, setEntered] = useState<string | null>(null);
     const input = useRef<HTMLInputElement>(null);
     const said = useRef(filter.q);
 
@@ -107,14 +115,26 @@ function Search({ filter }: { filter: Filter }) {
         return () => document.removeEventListener('keydown', focus);
     }, []);
 
-    const isCross = text.startsWith('cross-');
+    // Resources may have such names too: only if there is none is another page meant.
+    useEffect(() => {
+        if (entered === null) return;
+        if (entered !== text) setEntered(null);
+        if (entered !== text || entered !== filter.q || isFound === null) return;
+        setEntered(null);
+        if (!isFound) go({ name: 'cross', id: entered });
+    }, [entered, text, filter.q, isFound]);
+
+    const id = text.trim();
+    const isCross = looksLikeCross(id) && !(isFound && filter.q === text);
     return (
         <form
             class="search"
             role="search"
             onSubmit={(event) => {
                 event.preventDefault();
-                if (isCross) go({ name: 'cross', id: text.trim() });
+                if (!isCross) return;
+                setText(id);
+                setEntered(id);
             }}
         >
             <Icon name="search" />
@@ -132,8 +152,8 @@ function Search({ filter }: { filter: Filter }) {
             <kbd aria-hidden="true">/</kbd>
             {isCross && (
                 <p class="search-offer small">
-                    This is the id of one resource over several sites:{' '}
-                    <a href={href({ name: 'cross', id: text.trim() })}>show its parts</a> (Enter)
+                    This looks like the id of one resource over several sites:{' '}
+                    <a href={href({ name: 'cross', id })}>show its parts</a> (Enter)
                 </p>
             )}
         </form>

@@ -174,3 +174,72 @@ it('who comes back finds the rows as they were left, and how far the page was sc
     expect(rows()).toBe('a:2');
     expect(shown.leftAt).toBeUndefined();
 });
+
+it('while nothing matches, loading anew looks through all, and what is new is let in', async () => {
+    begin({ state: 'diverged' });
+    sight.current.to = 0;
+    await request('limit=100').answer(page([]));
+    feed.reset();
+    await request('limit=100').answer(page([], 'm'));
+    await request('after=m&limit=100').answer(page([]));
+    expect(shown).toMatchObject({ current: true, loading: false, rows: { list: [], next: null } });
+    hear('z');
+    await later();
+    await request('/z').answer(one('z', 1, 'diverged'));
+    expect(rows()).toBe('z:1');
+});
+
+it('a list that got no answer is asked for again, and not once it was left', async () => {
+    begin();
+    await request('limit=100').answer({}, 502);
+    expect(shown.problem?.status).toBe(502);
+    await later(4900);
+    expect(asked).toEqual([]);
+    await later(200);
+    await request('limit=100').answer(page([one('a')]));
+    expect(shown.problem).toBeNull();
+    expect(rows()).toBe('a:1');
+    feed.reset();
+    await request('limit=100').answer({}, 504);
+    list.stop();
+    await later(60_000);
+    expect(asked).toEqual([]);
+});
+
+it('a stranger in the state looked for is asked for its type, once', async () => {
+    begin({ type: 'set', state: 'error' });
+    await request('limit=100').answer(page([]));
+    const says = (resource: string) => feed.change({ event: 'reply', resource });
+    const type = (id: string) =>
+        request(`q=${id}&type=set&deleted=true&after=w%F4%8F%BF%BF&limit=1`);
+    says('x');
+    await later();
+    await request('/x').answer(one('x'));
+    await later();
+    expect(asked, 'its state is another').toEqual([]);
+    says('x');
+    await later();
+    await request('/x').answer(one('x', 1, 'error'));
+    await type('x').answer(page([one('xy')]));
+    says('x');
+    await later();
+    await request('/x').answer(one('x', 1, 'error'));
+    expect(rows(), 'it has none of that type').toBe('');
+    hear('x');
+    await later();
+    await request('/x').answer(one('x', 2, 'error'));
+    expect(rows(), 'now it has').toBe('x:2');
+});
+
+it('a stranger whose type cannot be told is asked for again', async () => {
+    begin({ type: 'set', state: 'error' });
+    await request('limit=100').answer(page([]));
+    feed.change({ event: 'reply', resource: 'x' });
+    await later();
+    await request('/x').answer(one('x', 1, 'error'));
+    await request('limit=1').answer({}, 502);
+    await later(5100);
+    await request('/x').answer(one('x', 1, 'error'));
+    await request('limit=1').answer(page([one('x', 1, 'error')]));
+    expect(rows()).toBe('x:1');
+});

@@ -3,10 +3,10 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
 import { onChange, onReset, resourceOf } from '../../live';
-import { paced } from '../../pace';
+import { paced, tryingAgain } from '../../pace';
 import { Due } from './due';
 import { matches, type Filter } from './filter';
-import { NO_ROWS, appended, isReached, placeOf, updated, type Rows } from './rows';
+import { NO_ROWS, appended, isReached, justBefore, placeOf, updated, type Rows } from './rows';
 import type { Range } from './window';
 
 const FIRST_PAGE = 100;
@@ -18,6 +18,8 @@ const LOOK_AGAIN_MS = 5000;
 /** A busy mesh and a narrow filter: who is not looked at in time is found by loading anew. */
 const STRANGERS_AT_MOST = 300;
 const SWAMPED_PACE_MS = 10_000;
+/** Of so many it is remembered whether they have the type that is looked for. */
+const TYPES_AT_MOST = 2000;
 
 /** With how far the page was scrolled for it. */
 type Sight = Range & { scroll: number };
@@ -91,7 +93,9 @@ export function follow(
     let problem: ApiProblem | null = null;
     const due = new Due(STRANGERS_AT_MOST);
     /** Looked at during a load, which may bring them as they were before. */
-    const overtaken = new Map<string, string | null>();
+    const overtaken = new Set<string>();
+    /** Who has an operation of the type that is looked for, and who has none so far. */
+    let ofType = new Map<string, boolean>();
 
     const page = (after: string | null, limit: number) =>
         get<Page<ResourceSummary>>('/api/v1/resources', {
@@ -99,9 +103,13 @@ export function follow(
             query: { ...filter, after, limit },
         });
 
+    const retry = () => (begun ? anew() : more());
+    const again = tryingAgain(() => retry());
+
     /** Runs one load at a time, and says how it went. */
     const load = async (work: () => Promise<void>) => {
         if (loading || signal.aborted) return;
+        again.stop();
         loading = true;
         problem = null;
         try {
@@ -113,6 +121,7 @@ export function follow(
             loading = false;
         }
         if (signal.aborted) return;
+        if (problem) again.after(problem);
         show({ rows, by: filter, current: begun, loading: false, problem });
         due.putBack(overtaken);
         overtaken.clear();
@@ -141,7 +150,10 @@ export function follow(
         load(async () => {
             isOld = false;
             due.clear();
-            const { to } = sight.current;
+            // An operation may have come unheard.
+            ofType = new Map();
+            // With none in sight, the first one is looked for.
+            const to = Math.max(1, sight.current.to);
             let fresh = NO_ROWS;
             do {
                 const limit = Math.min(PAGE, Math.max(FIRST_PAGE, to));
@@ -157,28 +169,39 @@ export function follow(
         return !found || (at >= sight.current.from && at < sight.current.to);
     };
 
+    /** As `lookAt`; undefined for a stranger that has no operation of the type looked for. */
+    const seeNow = async (id: string): Promise<ResourceSummary | string | null | undefined> => {
+        const one = await lookAt(id, signal);
+        if (one === null || typeof one === 'string' || filter.type === null) return one;
+        if (placeOf(rows.list, id).found || !matches(one, filter)) return one;
+        const known = ofType;
+        const isOfType = known.get(id) ?? (await hasType(id, filter.type, signal));
+        if (isOfType === null) return null;
+        // What was heard meanwhile is newer.
+        if (!known.get(id)) remember(known, id, isOfType);
+        return known.get(id) ? one : undefined;
+    };
+
     const look = paced(PACE_MS, async () => {
         if (!begun || signal.aborted) return;
         const taken = due.take(isInSight, LOOKED_AT_ONCE);
         if (taken.size === 0) return;
         const ids = [...taken.keys()];
-        const seen = await Promise.all(ids.map((id) => lookAt(id, signal)));
+        const seen = await Promise.all(ids.map((id) => seeNow(id)));
         if (signal.aborted) return;
-        const now = seen.filter((one) => one !== null && typeof one !== 'string');
-        const isWanted = (one: ResourceSummary) =>
-            placeOf(rows.list, one.id).found || matches(one, filter, taken.get(one.id) ?? null);
+        const now = seen.filter((one) => one != null && typeof one !== 'string');
         const update = {
-            now: now.filter(isWanted),
+            now: now.filter((one) => placeOf(rows.list, one.id).found || matches(one, filter)),
             gone: seen.filter((one) => typeof one === 'string'),
         };
         const result = updated(rows, update, sight.current.first);
         rows = result.rows;
         show({ rows, by: filter, current: begun, loading, problem });
         if (result.above !== 0) onMoved(result.above);
-        if (loading) for (const [id, type] of taken) overtaken.set(id, type);
-        const untold = new Map([...taken].filter((_, index) => seen[index] === null));
+        if (loading) for (const id of taken) overtaken.add(id);
+        const untold = ids.filter((_, index) => seen[index] === null);
         due.putBack(untold);
-        if (untold.size > 0) setTimeout(look, LOOK_AGAIN_MS);
+        if (untold.length > 0) setTimeout(look, LOOK_AGAIN_MS);
         else look();
     });
 
@@ -187,12 +210,12 @@ export function follow(
     const hear = (change: Change) => {
         const id = resourceOf(change);
         if (id === null) return;
-        const type = change.event === 'operation' ? change.type : null;
+        if (change.event === 'operation' && change.type === filter.type) remember(ofType, id, true);
         // It may be one of those looked for now, though it was none before.
         const mayBelong = () => id.includes(filter.q) && (loading || isReached(rows, id));
-        if (placeOf(rows.list, id).found) due.row(id, type);
+        if (placeOf(rows.list, id).found) due.row(id);
         else if (!mayBelong()) return;
-        else if (!due.stranger(id, type)) swamped();
+        else if (!due.stranger(id)) swamped();
         look();
     };
 
@@ -209,14 +232,15 @@ export function follow(
         sight.current = { from: 0, to: 0, first: 0, scroll: 0 };
         more();
     }
-    const leave = remember(filter);
+    const leave = leaving(filter);
     return {
         more,
         look,
-        retry: () => (begun ? anew() : more()),
+        retry,
         stop: () => {
             leave({ rows, sight: sight.current });
             over.abort();
+            again.stop();
             for (const off of forget) off();
         },
     };
@@ -241,7 +265,7 @@ function leftAt(filter: Filter): Left | undefined {
     return left.get(step(filter) ?? '');
 }
 
-function remember(filter: Filter): (as: Left) => void {
+function leaving(filter: Filter): (as: Left) => void {
     const here = step(filter);
     return (as) => {
         if (here === null || as.rows.list.length === 0) return;
@@ -249,6 +273,26 @@ function remember(filter: Filter): (as: Left) => void {
         left.set(here, as);
         for (const oldest of [...left.keys()].slice(0, -MOST_LEFT)) left.delete(oldest);
     };
+}
+
+function remember(known: Map<string, boolean>, id: string, isOfType: boolean): void {
+    known.delete(id);
+    known.set(id, isOfType);
+    for (const oldest of known.keys()) {
+        if (known.size <= TYPES_AT_MOST) break;
+        known.delete(oldest);
+    }
+}
+
+/** Whether one has an operation of a type, of which only lists know; null if that cannot be told now. */
+async function hasType(id: string, type: string, signal: AbortSignal): Promise<boolean | null> {
+    try {
+        const query = { q: id, type, deleted: true, after: justBefore(id), limit: 1 };
+        const found = await get<Page<ResourceSummary>>('/api/v1/resources', { signal, query });
+        return found.items[0]?.id === id;
+    } catch {
+        return null;
+    }
 }
 
 /** One as it is now; its name if it is no more; null if that cannot be told now. */

@@ -13,6 +13,28 @@ export function appended(rows: Rows, page: Page<ResourceSummary>): Rows {
     return { list: [...rows.list, ...page.items], next: page.next ?? null };
 }
 
+/** Whether a name comes before another for the agent: by code points, and not as JavaScript has it. */
+export function isBefore(id: string, other: string): boolean {
+    let at = 0;
+    while (at < id.length && id[at] === other[at]) at += 1;
+    return (id.codePointAt(at) ?? -1) < (other.codePointAt(at) ?? -1);
+}
+
+/** A name such that of all those after it that contain `id`, `id` is the first; null for the very first. */
+export function justBefore(id: string): string | null {
+    const points = [...id];
+    const last = points.pop()?.codePointAt(0) ?? 0;
+    const stem = points.join('');
+    // Names have no control characters, and no halves of a character.
+    let before = last - 1;
+    if (before >= 0x7f && before < 0xa0) before = 0x7e;
+    if (before >= 0xd800 && before < 0xe000) before = 0xd7ff;
+    if (before < 0x20) return stem || null;
+    const one = stem + String.fromCodePoint(before);
+    // What begins with a long name and contains another one is longer than a name may be.
+    return new TextEncoder().encode(one).length > 128 ? one : `${one}\u{10ffff}`;
+}
+
 /** Where a name stands, or would stand. */
 export function placeOf(
     list: readonly ResourceSummary[],
@@ -21,7 +43,7 @@ export function placeOf(
     let [low, high] = [0, list.length];
     while (low < high) {
         const middle = (low + high) >> 1;
-        if (list[middle]!.id < id) low = middle + 1;
+        if (isBefore(list[middle]!.id, id)) low = middle + 1;
         else high = middle;
     }
     return { at: low, found: list[low]?.id === id };
@@ -29,7 +51,7 @@ export function placeOf(
 
 /** Whether a name belongs to what was looked through so far. What comes after is still to be loaded. */
 export function isReached(rows: Rows, id: string): boolean {
-    return rows.next === null || id <= rows.next;
+    return rows.next === null || !isBefore(rows.next, id);
 }
 
 export interface Update {

@@ -49,14 +49,26 @@ function Line({ happened }: { happened: Happened }) {
 }
 
 function said(what: Happened['what']): ReturnType<typeof sentence> {
-    if (what.event !== 'missed') return sentence(what);
-    return {
-        icon: 'warning',
-        tone: 'off',
-        parts: [
-            `This page was cut off from ${time(what.from, clock.value)} on. What happened until it was back is not listed here.`,
-        ],
-    };
+    switch (what.event) {
+        case 'missed':
+            return {
+                icon: 'warning',
+                tone: 'off',
+                parts: [
+                    `This page was cut off from ${time(what.from, clock.value)} on. What happened until it was back is not listed here.`,
+                ],
+            };
+        case 'rested':
+            return {
+                icon: 'clock',
+                tone: 'off',
+                parts: [
+                    `From ${time(what.from, clock.value)} on, this page did not listen while it was in the background. What happened then is not listed here.`,
+                ],
+            };
+        default:
+            return sentence(what);
+    }
 }
 
 function Piece({ part }: { part: Part }) {
