@@ -493,6 +493,39 @@ fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one
     assert_eq!(engine.resource(&counter()), paris.engine.resource(&counter()));
 }
 
+#[test]
+fn a_restore_that_was_cut_short_and_cannot_be_made_any_more_does_not_stop_the_resource() {
+    // Given a site that restores a snapshot, since another site's operation has to come first,
+    let mut paris = Paris::new();
+    let saved = r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}],
+                    "Snapshot": "save", "Restore": "bring back"}"#;
+    let saved: Arc<Config> = Config::parse(saved).unwrap().config.into();
+    let mut effects =
+        paris.handle(1, Event::Submitted(Submission { config: Some(saved), ..submission() }));
+    for ms in 2..4 {
+        let job = jobs(&effects)[0];
+        effects = paris.handle(ms, Event::Ended { job, outcome: Outcome::success("") });
+    }
+    let restores = |effect: &Effect| matches!(effect, Effect::Run(job) if matches!(job.task, Task::Restore { .. }));
+    let effects = paris.hears(4, "lyon", update(vec![from_lyon(1, 0, &[], 1)]));
+    assert!(effects.iter().any(restores), "{effects:?}");
+    // and whose config loses the command for it, when it is killed and starts again,
+    let config = Some(matrix("ordered"));
+    paris.handle(5, Event::Submitted(Submission { config, ..submission() }));
+    let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
+    let (engine, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(6));
+    paris.engine = engine;
+    let effects = paris.commit(reaction);
+    let in_doubt = |effect: &Effect| matches!(effect, Effect::Notify(Notice::InDoubt(..)));
+    assert!(effects.iter().any(in_doubt), "{effects:?}");
+    // then an operation by force sets it right.
+    let forced = Submission { force: true, ..submission() };
+    let effects = paris.handle(7, Event::Submitted(forced));
+    let is_run =
+        |effect: &Effect| matches!(effect, Effect::Run(job) if matches!(job.task, Task::Run(_)));
+    assert!(effects.iter().any(is_run), "{effects:?}");
+}
+
 /// Paris took an operation in, and it came to its end at both sites: what paris is about to hear
 /// of itself and of lyon.
 fn run_at_both_sites() -> (Paris, Event, Event) {

@@ -14,7 +14,8 @@ pub struct Explanation {
     pub operations: Vec<ExplainedOperation>,
     /// The operations that count, in the order to run them.
     pub list: Vec<String>,
-    /// Every decision that left an operation out or put two in order.
+    /// Every decision that left an operation out, or put it after another: the last of those that the
+    /// same entry puts before it.
     pub decisions: Vec<DecidedPair>,
 }
 

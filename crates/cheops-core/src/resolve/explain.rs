@@ -21,7 +21,8 @@ pub struct Explanation {
     pub operations: Vec<String>,
     /// The operations that count, in the order to run them.
     pub list: Vec<Listed>,
-    /// Every decision that left an operation out or put two in order.
+    /// Every decision that left an operation out, or put it after another: the last of those that the
+    /// same entry puts before it.
     pub decisions: Vec<Decision>,
 }
 
@@ -116,22 +117,15 @@ fn order_decisions(
             rules.compare(node, other) == Standing::Trails
                 && !resolved.left_out.contains_key(other.id())
         });
-        let mut leaders: BTreeMap<&OperationType, (&Node, usize)> = BTreeMap::new();
+        let mut leaders: BTreeMap<&OperationType, Vec<&Node>> = BTreeMap::new();
         for leader in leading {
-            let kind = &leader.operation.kind;
-            let (last, others) =
-                leaders.get(kind).copied().map_or((leader, 0), |(last, others)| {
-                    (if leader.rank() > last.rank() { leader } else { last }, others + 1)
-                });
-            leaders.insert(kind, (last, others));
+            leaders.entry(&leader.operation.kind).or_default().push(leader);
         }
-        let mut leaders: Vec<_> = leaders.into_values().collect();
-        leaders.sort_by(|(a, _), (b, _)| a.rank().cmp(&b.rank()));
-        decisions.extend(
-            leaders
-                .into_iter()
-                .map(|(leader, others)| order_decision(node, leader, others, &rules)),
-        );
+        for leaders in leaders.values() {
+            if let Some(last) = leaders.iter().max_by(|a, b| a.rank().cmp(&b.rank())) {
+                decisions.push(order_decision(node, last, leaders.len() - 1, &rules));
+            }
+        }
     }
     decisions
 }

@@ -301,3 +301,24 @@ fn the_explanation_tells_what_each_operation_was_made_on_and_why_it_is_in_or_out
           2-1.2 and 1-1.2 are concurrent and both count, 2-1.2 first; (inc, set): take-both-reverse-order, keep-both
     "#]].assert_eq(&explanation.to_string());
 }
+
+#[test]
+fn of_many_that_one_entry_puts_before_an_operation_the_explanation_names_the_last() {
+    let config = matrix(
+        "b a keep-order keep-both
+         a b reverse-order keep-both
+         a a take-both
+         b b take-both",
+    );
+    let mut world = World::new(&config, &["1", "2"]);
+    world.does("1", 1, "a", "a");
+    for n in 2..5 {
+        world.does("2", n, "b", "b");
+    }
+    world.heals();
+    let decisions = explain(world.at("1").operations(), &config).decisions;
+    let sentences: Vec<_> = decisions.iter().map(|decision| decision.sentence.as_str()).collect();
+    let expected = "2-1.3 and 1-1.1 are concurrent and both count, 2-1.3 first, as 2 others before it; \
+                    (a, b): take-both-reverse-order, keep-both";
+    assert_eq!(sentences, [expected]);
+}

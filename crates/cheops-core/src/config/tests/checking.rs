@@ -20,6 +20,33 @@ fn matrix(entries: &[&str]) -> String {
 }
 
 #[test]
+fn what_is_said_of_cheops_own_types_is_refused_but_a_hook_may_wait_for_them() {
+    expect![[r#"
+        `ResolutionMatrix[0].Before` (line 2, column 12): `cheops.delete` is kept for Cheops' own operations; what they do is fixed; leave it out
+    "#]]
+    .assert_eq(&problems(&matrix(&["cheops.delete a take-both"])));
+    expect![[r#"
+        `Types.cheops.delete` (line 1, column 9): `cheops.delete` is kept for Cheops' own operations; what they do is fixed; leave it out
+    "#]]
+    .assert_eq(&problems("Types: {cheops.delete: {Undo: x}}"));
+    let hook = "Hooks: [{On: applied, Command: tell, Types: [cheops.delete]}]";
+    assert_eq!(parsed(hook).config.hooks[0].types, [kind("cheops.delete")].into());
+}
+
+/// What is sent along with operations must count where messages are kept small.
+#[test]
+fn the_size_of_a_config_is_never_much_less_than_it_takes_to_send() {
+    let long = "x".repeat(10_000);
+    for text in [
+        format!("Hooks: [{{On: applied, Command: {long}}}]"),
+        format!("Types: {{a: {{Undo: {long}}}}}"),
+        format!("{{Snapshot: {long}, Restore: x}}"),
+    ] {
+        assert!(parsed(&text).config.size() > 10_000, "{}", &text[..20]);
+    }
+}
+
+#[test]
 fn contradictions_are_reported_all_at_once() {
     expect![[r#"
         `ResolutionMatrix[1]` (line 3, column 3): `inc`, `set` is `take-both-keep-order`, but `ResolutionMatrix[0]` (line 2, column 3) says that `set`, `inc` is `take-both-keep-order`; one of them must change: to agree with the other, this one is `take-both-reverse-order`
