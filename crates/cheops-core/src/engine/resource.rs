@@ -381,7 +381,7 @@ impl Resource {
         self.replies.get(operation)?.of(site, life)
     }
 
-    /// The same for all operations: who is to answer, or in which life, has changed.
+    /// Looks anew at who has answered what: who is to answer, or in which life, has changed.
     pub(super) fn see_what_is_answered(&mut self, me: &Author) {
         let known: Vec<_> = self.resolution.operations().iter().map(|it| it.id.clone()).collect();
         known.iter().for_each(|operation| self.see_whether_answered(operation, me));
