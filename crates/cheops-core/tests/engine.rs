@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Answer, Batch, Effect, Ending, Engine, Event, Heartbeat, JobId, Log, Malformed, Message,
+    Answer, Base, Batch, Effect, Ending, Engine, Event, Heartbeat, JobId, Log, Malformed, Message,
     Notice, Now, Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Unsigned, Update,
     Wait,
 };
@@ -126,6 +126,7 @@ fn update(entries: Vec<Entry>) -> Message {
         base: None,
         knows: entries.iter().map(|entry| entry.id().clone()).collect(),
         entries: entries.into_iter().map(Arc::new).collect(),
+        chain: Default::default(),
         you_may_have_run: Vector::default(),
         asks: false,
     }))
@@ -133,7 +134,13 @@ fn update(entries: Vec<Entry>) -> Message {
 
 fn heartbeat() -> Message {
     let incarnation = Incarnation(1);
-    Message::Heartbeat(Heartbeat { incarnation, sent_ms: 0, echo: None, unheard: Vec::new() })
+    Message::Heartbeat(Heartbeat {
+        incarnation,
+        sent_ms: 0,
+        echo: None,
+        unheard: Vec::new(),
+        set_apart: Vec::new(),
+    })
 }
 
 fn answers(effects: &[Effect]) -> Vec<&Answer> {
@@ -271,11 +278,48 @@ fn numbers_from_a_peer_can_be_as_large_as_they_like() {
 }
 
 #[test]
-fn an_operation_stamped_before_its_own_past_is_left_aside() {
+fn an_operation_that_claims_to_be_before_its_own_past_is_placed_after_it() {
     let mut paris = Paris::new();
     paris.hears(1, "lyon", update(vec![from_lyon(1, 0, &[], 5)]));
     let effects = paris.hears(2, "lyon", update(vec![from_lyon(2, 1, &[id("lyon", 1)], 4)]));
-    assert_eq!(malformed(&effects), Some(Malformed::StampBeforePast));
+    assert_eq!(malformed(&effects), None);
+    let view = paris.engine.resource(&counter()).unwrap();
+    let stamps: Vec<_> = view.operations.iter().map(|it| it.operation.stamp).collect();
+    assert_eq!(stamps, [Stamp { wall_ms: 5, counter: 0 }, Stamp { wall_ms: 5, counter: 1 }]);
+}
+
+#[test]
+fn the_last_stamp_that_may_be_claimed_leaves_room_for_everybody_elses_next() {
+    // Given one operation at the very end of what may be claimed,
+    let mut paris = Paris::new();
+    let last = Stamp { wall_ms: (1 << 48) - 1, counter: u64::from(u32::MAX) };
+    let mut claims_the_end = from_lyon(1, 0, &[], last.wall_ms);
+    if let Body::Operation(operation) = &mut claims_the_end.body {
+        (operation.claimed, operation.stamp) = (last, last);
+    }
+    assert_eq!(malformed(&paris.hears(1, "lyon", update(vec![claims_the_end]))), None);
+    // when an honest site makes the next,
+    paris.handle(2, Event::Submitted(submission()));
+    // then it claims an honest time, stands after that one, and anybody accepts it.
+    let view = paris.engine.resource(&counter()).unwrap();
+    let own = view.operations.iter().find(|it| it.id().site() == &site("paris")).unwrap();
+    assert!(own.operation.claimed.is_claimable() && own.operation.claimed < last);
+    assert!(own.operation.stamp > last, "{}", own.operation.stamp);
+}
+
+#[test]
+fn nobody_makes_a_site_forget_what_it_knows_by_saying_that_it_can_be_forgotten() {
+    let mut paris = Paris::new();
+    paris.handle(1, Event::Submitted(submission()));
+    let mut lie = update(Vec::new());
+    if let Message::Update(update) = &mut lie {
+        update.knows.add(&id("paris", 1));
+        let upto = [id("paris", 1)].into_iter().collect();
+        update.base = Some(Base { upto, declared: None, chain: Default::default(), order: None });
+    }
+    paris.hears(2, "lyon", lie);
+    let view = paris.engine.resource(&counter()).unwrap();
+    assert!(view.pruned.is_empty() && view.operations.len() == 1);
 }
 
 #[test]
@@ -359,7 +403,7 @@ fn a_base_that_its_sender_does_not_know_itself_is_left_aside() {
     let mut lie = update(Vec::new());
     if let Message::Update(update) = &mut lie {
         let upto = [id("lyon", u64::MAX)].into_iter().collect();
-        update.base = Some(cheops_core::engine::Base { upto, declared: None });
+        update.base = Some(Base { upto, declared: None, chain: Default::default(), order: None });
     }
     let effects = paris.hears(2, "lyon", lie);
     assert_eq!(malformed(&effects), Some(Malformed::BaseBeyondKnowledge));
@@ -397,19 +441,27 @@ fn resources_take_turns_when_places_to_run_in_are_few() {
     assert_eq!(next.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["patient"]);
 }
 
-/// Lyon made one that replaces paris' first, and pruned that.
-fn lyon_pruned_the_first() -> Message {
+/// Lyon made one that replaces paris' first, and it went well there: so all know that the first is
+/// of no use to anybody any more.
+fn lyon_replaced_the_first() -> Message {
     let mut later = from_lyon(1, 0, &[id("paris", 1)], 2_000_000);
     if let Body::Operation(operation) = &mut later.body {
         operation.replaces = Replaces::Past;
     }
-    let mut pruned = update(vec![later]);
-    if let Message::Update(update) = &mut pruned {
+    let reply = Reply {
+        id: id("lyon", 2),
+        stamp: Stamp { wall_ms: 2_000_001, counter: 0 },
+        operation: OperationId(id("lyon", 1)),
+        status: Status::Ok,
+        outcome: None,
+    };
+    let after = (1, EntryHash::UNSAID);
+    let reply = Entry::new(&counter(), after, Body::Reply(reply), Vec::new());
+    let mut replaced = update(vec![later, reply]);
+    if let Message::Update(update) = &mut replaced {
         update.knows.add(&id("paris", 1));
-        let upto = [id("paris", 1)].into_iter().collect();
-        update.base = Some(cheops_core::engine::Base { upto, declared: None });
     }
-    pruned
+    replaced
 }
 
 #[test]
@@ -420,7 +472,8 @@ fn an_operation_that_is_pruned_while_it_runs_is_replied_to_all_the_same() {
         Effect::Run(job) => Some(job.id),
         _ => None,
     });
-    paris.hears(2, "lyon", lyon_pruned_the_first());
+    paris.hears(2, "lyon", lyon_replaced_the_first());
+    assert!(!paris.engine.resource(&counter()).unwrap().pruned.is_empty());
     let outcome = Outcome::success("");
     let effects = paris.handle(3, Event::Ended { job: job.unwrap(), outcome });
     let replied = |answer: &&Answer| matches!(answer, Answer::Replied(reply) if *reply.site() == site("paris"));
@@ -475,7 +528,8 @@ fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one
     let mut paris = Paris::new();
     let (first, later) = (matrix("ordered"), matrix("take-both"));
     paris.handle(1, Event::Submitted(Submission { config: Some(first.clone()), ..submission() }));
-    paris.hears(2, "lyon", lyon_pruned_the_first());
+    paris.hears(2, "lyon", lyon_replaced_the_first());
+    assert!(!paris.engine.resource(&counter()).unwrap().pruned.is_empty());
     paris.handle(3, Event::Submitted(Submission { config: Some(later), ..submission() }));
     // when lyon comes back without its disk and asks,
     let mut asks = update(Vec::new());
@@ -496,7 +550,11 @@ fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one
     // And paris knows it after a restart as well.
     let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
     let (engine, _) = Engine::recover(settings, paris.disk.0.clone(), now(5));
-    assert_eq!(engine.resource(&counter()), paris.engine.resource(&counter()));
+    let known = |engine: &Engine| {
+        let view = engine.resource(&counter()).unwrap();
+        (view.config, view.list, view.knows, view.pruned)
+    };
+    assert_eq!(known(&engine), known(&paris.engine));
 }
 
 #[test]
@@ -716,6 +774,7 @@ fn a_message_stays_within_its_budget_of_bytes_but_holds_one_entry_in_any_case() 
         base: None,
         knows: Vector::default(),
         entries: Vec::new(),
+        chain: Default::default(),
         you_may_have_run: Vector::default(),
         asks: true,
     }));

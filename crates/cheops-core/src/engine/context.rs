@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
+use super::lies::Liars;
 use super::links::Links;
 use super::ports::{Effect, JobId, Notice, Now};
 use super::resource::Resource;
@@ -18,6 +19,7 @@ pub(super) struct Context {
     pub(super) settings: Settings,
     pub(super) clock: HybridClock,
     pub(super) links: Links,
+    pub(super) liars: Liars,
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
@@ -35,6 +37,7 @@ impl Context {
         Self {
             links: Links::new(&settings),
             settings,
+            liars: Liars::default(),
             clock: HybridClock::default(),
             timers: Timers::default(),
             waiting: Waiting::default(),

@@ -30,6 +30,11 @@ impl Files {
         }
     }
 
+    /// Forgets who has large files, but for those whose files are gone.
+    pub(super) fn start_over(&mut self) {
+        self.held = BTreeSet::new();
+    }
+
     /// Notes that these are gone.
     pub(super) fn shed(&mut self, operations: BTreeSet<OperationId>) {
         self.held.retain(|id| !operations.contains(id));

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::ports::{Echo, Effect, Heartbeat, Message, Notice};
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
-use crate::model::{Incarnation, ResourceId, SiteId};
+use crate::model::{Incarnation, KeyId, ResourceId, SiteId};
 
 /// What this site knows of the way to another.
 #[derive(Debug, Default)]
@@ -152,6 +152,7 @@ impl Links {
         &mut self,
         site: &SiteId,
         settings: &Settings,
+        set_apart: Vec<KeyId>,
         timers: &mut Timers,
         now_ms: u64,
     ) -> Vec<Effect> {
@@ -177,8 +178,7 @@ impl Links {
             let incarnation = settings.me.incarnation;
             // Few by nature; bounded all the same, since every sign of life carries them.
             let unheard = self.unheard.iter().take(64).cloned().collect();
-            let beat =
-                Heartbeat { incarnation, sent_ms: now_ms, echo, unheard, set_apart: Vec::new() };
+            let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard, set_apart };
             effects.push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
         }
         timers.set(link.next_beat_ms, Timer::Link(site.clone()));

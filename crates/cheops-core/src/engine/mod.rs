@@ -10,7 +10,7 @@
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
 //! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
-//! ones), `replicant` (what sites call a service's resource), `links` (who is heard), `submit`
+//! ones), `lies` (authors that sign two things in one place), `replicant` (what sites call a service's resource), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
@@ -19,6 +19,7 @@ mod durable;
 mod files;
 mod health;
 mod jobs;
+mod lies;
 mod links;
 mod peer;
 mod ports;
@@ -80,6 +81,7 @@ impl Engine {
             Event::Noticed(notice) => turn.notify(notice),
             Event::Ticked => {}
         }
+        lies::convict_found(resources, &mut turn);
         tick(resources, &mut turn);
         out
     }
@@ -136,6 +138,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
             note_life(resources, from, beat.incarnation, turn);
             let me = turn.context.settings.me.site.clone();
             let heard = turn.context.links.heartbeat(from, &me, &beat, turn.now.mono_ms);
+            lies::tell_of_liars(from, &beat, turn);
             if heard == Heard::Back {
                 link_is_back(from, turn);
             }
@@ -144,7 +147,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
             note_life(resources, from, update.incarnation, turn);
             hear_update(resources, from, *update, turn);
         }
-        Message::Evidence(_) => {}
+        Message::Evidence(evidence) => lies::convict(resources, &evidence, turn),
     }
 }
 
@@ -271,8 +274,9 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
         match timer {
             Timer::Link(site) => {
                 let context = &mut *turn.context;
-                let beat =
-                    context.links.beat(&site, &context.settings, &mut context.timers, now_ms);
+                let liars = context.liars.keys();
+                let (settings, timers) = (&context.settings, &mut context.timers);
+                let beat = context.links.beat(&site, settings, liars, timers, now_ms);
                 beat.into_iter().for_each(|effect| turn.effect(effect));
             }
             Timer::Confirm(id) => {

@@ -1,6 +1,6 @@
 //! What another site of a resource knows of it, as far as this site can tell.
 
-use crate::model::{Incarnation, Vector};
+use crate::model::{Author, Incarnation, Vector};
 
 #[derive(Debug, Default)]
 pub(super) struct Peer {
@@ -30,6 +30,19 @@ impl Peer {
         self.incarnation = Some(incarnation);
         self.knows.join(knows);
         self.sent.join(knows);
+    }
+
+    /// What it knows of that author beyond that number counts no more.
+    pub(super) fn limit(&mut self, author: &Author, after: u64) {
+        for vector in [
+            &mut self.knows,
+            &mut self.sent,
+            &mut self.told,
+            &mut self.earlier_life,
+            &mut self.recorded,
+        ] {
+            vector.limit(author, after);
+        }
     }
 
     /// It came back without its memory. What it may have run before stays on record.

@@ -7,7 +7,8 @@ use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
 use super::timers::Timer;
-use super::{Engine, Resources, follow_up};
+use super::{Engine, Resources, follow_up, lies};
+use crate::model::Evidence;
 
 impl Engine {
     /// An engine that knows what the log says, ready to go on. The reaction holds what follows
@@ -20,6 +21,7 @@ impl Engine {
         let mut engine = Self { context: Context::new(settings), resources: Resources::new() };
         let mut said_before = Reaction::default();
         let (resources, mut turn) = engine.turn(now, &mut said_before);
+        let mut shown = Vec::new();
         for record in records {
             match (record.resource().cloned(), &record) {
                 (Some(id), _) => resources
@@ -29,11 +31,13 @@ impl Engine {
                 (None, Record::Life(site, incarnation)) => {
                     turn.context.links.lived(site, *incarnation);
                 }
+                (None, Record::SetApart(evidence)) => shown.push(Evidence::clone(evidence)),
                 (None, _) => {}
             }
         }
         let mut out = Reaction::default();
         let (resources, mut turn) = engine.turn(now, &mut out);
+        lies::recall(resources, &shown, &mut turn);
         for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
@@ -81,7 +85,7 @@ impl Resource {
                 if let Some(declared) = &base.declared {
                     self.join_declared(declared, turn);
                 }
-                self.forget(&base.upto, base.config());
+                self.take_base(&base);
             }
         }
     }

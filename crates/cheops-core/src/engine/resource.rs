@@ -7,14 +7,16 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::durable::Record;
 use super::files::Files;
+use super::lies::is_signed_by_author;
 use super::peer::Peer;
 use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
 use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
+use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Chain, Declaration, Entry, EntryId, Few, Operation, OperationId, OperationType,
-    Outcome, Reply, ResourceId, SiteId, Stamp, Status, Vector,
+    Author, Body, Chain, Declaration, Entry, EntryId, Evidence, Few, Operation, OperationId,
+    OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
 };
 use crate::plan::Effect;
 use crate::resolve::{Change, Resolution, Rules, Why};
@@ -29,6 +31,8 @@ pub(super) struct Resource {
     base_config: Option<Given>,
     /// The hashes of the last entries that were pruned, and the last place that one of them had.
     base_chain: Chain,
+    /// The sites that operations declared which were pruned.
+    pub(super) base_sites: BTreeSet<SiteId>,
     base_order: Option<Stamp>,
     /// Everything known, pruned or not.
     pub(super) knows: Vector,
@@ -47,20 +51,29 @@ pub(super) struct Resource {
     entries: Few<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
+    waiting_bytes: usize,
+    /// Authors that were shown to lie, and the last number of theirs that counts here.
+    pub(super) cuts: BTreeMap<Author, u64>,
+    /// Who was shown what is known here of an author, since it knows something else.
+    pub(super) shown: BTreeSet<(SiteId, Author)>,
 }
 
 /// An entry with its place in the order of arrival, which is causal.
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     arrival: u64,
-    entry: Arc<Entry>,
+    pub(super) entry: Arc<Entry>,
 }
 
 /// What became of an entry that was handed in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Accepted {
+enum Accepted {
     New,
     Known,
+    /// Its author wrote something else in its place, and this is what shows it.
+    Lie(Box<Evidence>),
+    /// Its author was shown to lie, and nothing counts from there on.
+    Disowned,
     /// Something it rests on is missing.
     NotYet,
     Malformed(Malformed),
@@ -82,6 +95,7 @@ impl Resource {
             base: Vector::default(),
             base_config: None,
             base_chain: Chain::default(),
+            base_sites: BTreeSet::new(),
             base_order: None,
             knows: Vector::default(),
             chain: Chain::default(),
@@ -96,6 +110,9 @@ impl Resource {
             entries: Few::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
+            waiting_bytes: 0,
+            cuts: BTreeMap::new(),
+            shown: BTreeSet::new(),
         }
     }
 
@@ -149,15 +166,23 @@ impl Resource {
     /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
         let entry = turn.context.rulebook.share(entry);
-        match self.judge(&entry) {
+        match self.judge(&entry, &turn.context.settings.me) {
             Accepted::New => self.insert(&self.placed(entry), turn),
             Accepted::Known => {}
-            Accepted::NotYet => {
-                if self.waiting.len() < turn.context.settings.waiting_entries {
-                    self.waiting.insert(entry.id().clone(), entry);
-                }
-            }
+            Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
+            Accepted::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
+            Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
             Accepted::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
+        }
+    }
+
+    fn let_wait(&mut self, entry: Arc<Entry>, settings: &Settings) {
+        let bytes = entry.size();
+        let has_room = self.waiting.len() < settings.waiting_entries
+            && self.waiting_bytes.saturating_add(bytes) <= MOST_WAITING_BYTES;
+        if has_room && !self.waiting.contains_key(entry.id()) {
+            self.waiting_bytes += bytes;
+            self.waiting.insert(entry.id().clone(), entry);
         }
     }
 
@@ -165,11 +190,13 @@ impl Resource {
     pub(super) fn accept_waiting(&mut self, turn: &mut Turn<'_>) {
         loop {
             let before = self.waiting.len();
-            for (id, entry) in std::mem::take(&mut self.waiting) {
-                match self.judge(&entry) {
+            self.waiting_bytes = 0;
+            for (_, entry) in std::mem::take(&mut self.waiting) {
+                match self.judge(&entry, &turn.context.settings.me) {
                     Accepted::New => self.insert(&self.placed(entry), turn),
-                    Accepted::NotYet => drop(self.waiting.insert(id, entry)),
-                    Accepted::Known | Accepted::Malformed(_) => {}
+                    Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
+                    Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
+                    Accepted::Known | Accepted::Disowned | Accepted::Malformed(_) => {}
                 }
             }
             if self.waiting.len() == before {
@@ -182,8 +209,14 @@ impl Resource {
         self.waiting.contains_key(id)
     }
 
-    fn judge(&self, entry: &Entry) -> Accepted {
+    fn judge(&self, entry: &Entry, me: &Author) -> Accepted {
         let id = entry.id();
+        if self.is_disowned(id) {
+            return Accepted::Disowned;
+        }
+        if let Some(evidence) = self.lie_in(entry) {
+            return Accepted::Lie(Box::new(evidence));
+        }
         if self.knows.includes(id) {
             return Accepted::Known;
         }
@@ -193,17 +226,94 @@ impl Resource {
         if !entry.claimed().is_claimable() {
             return Accepted::Malformed(Malformed::NoSuchTime);
         }
-        let has_past = self.knows.last_of(&id.author) >= entry.after
-            && entry.needs().iter().all(|needed| self.knows.includes(&needed.0));
+        let is_known =
+            |needed: &OperationId| self.knows.includes(&needed.0) || self.is_disowned(&needed.0);
+        let has_past =
+            self.knows.last_of(&id.author) >= entry.after && entry.needs().iter().all(is_known);
         if !has_past {
             return Accepted::NotYet;
+        }
+        if !self.follows_its_chain(entry) || !self.may_be_vouched_for(entry, me) {
+            return Accepted::Malformed(Malformed::NotItsAuthors);
         }
         match &entry.body {
             Body::Operation(operation) if operation.resource != self.id => {
                 Accepted::Malformed(Malformed::WrongResource)
             }
+            Body::Operation(operation) if !self.may_declare(operation) => {
+                Accepted::Malformed(Malformed::BeyondLimits)
+            }
+            _ if !self.is_of_a_holder(entry) => Accepted::Malformed(Malformed::NotShared),
             _ => Accepted::New,
         }
+    }
+
+    /// Whether it names the entry before it as it is known here, where that can be told. If that one
+    /// is held, there is a lie to show; here it was pruned, or its signature is not the author's.
+    fn follows_its_chain(&self, entry: &Entry) -> bool {
+        let author = &entry.id().author;
+        let last = self.knows.last_of(author);
+        let known = self.chain.of(author).filter(|hash| !hash.is_unsaid());
+        entry.after == last
+            && known.is_none_or(|known| entry.after_hash.is_unsaid() || entry.after_hash == known)
+    }
+
+    /// Entries from before there were signatures are taken on another site's word; not in the name
+    /// of this one, which knows what it wrote, nor after one that their author did sign.
+    fn may_be_vouched_for(&self, entry: &Entry, me: &Author) -> bool {
+        let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
+        let author = &entry.id().author;
+        let last = self.held_of(author).and_then(|held| held.last_key_value());
+        author != me && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
+    }
+
+    /// Whether it says where the resource lives as a user may: all of it where it is new, and
+    /// nothing new where it is known.
+    fn may_declare(&self, operation: &Operation) -> bool {
+        let Some(declares) = &operation.declares else { return true };
+        declares.sites.contains(operation.id.site())
+            && (operation.parents.is_empty()
+                || declares.sites.is_subset(&self.declared.sites)
+                || self.declared.sites.is_empty())
+    }
+
+    /// Only sites that hold a resource write on it.
+    fn is_of_a_holder(&self, entry: &Entry) -> bool {
+        let site = &entry.id().author.site;
+        let declares = match &entry.body {
+            Body::Operation(operation) => operation.declares.as_ref(),
+            Body::Reply(_) => None,
+        };
+        self.declared.sites.is_empty()
+            || self.declared.sites.contains(site)
+            || declares.is_some_and(|declares| declares.sites.contains(site))
+    }
+
+    pub(super) fn held_of(&self, author: &Author) -> Option<&BTreeMap<u64, Held>> {
+        self.entries.get(author)
+    }
+
+    /// Takes out all entries, in the order of their arrival.
+    pub(super) fn take_entries(&mut self) -> Vec<Arc<Entry>> {
+        let mut all: Vec<Held> = Vec::new();
+        for held in self.entries.values_mut() {
+            all.extend(std::mem::take(held).into_values());
+        }
+        self.entries = Few::default();
+        all.sort_by_key(|held| held.arrival);
+        all.into_iter().map(|held| held.entry).collect()
+    }
+
+    /// Forgets what the entries came to, but for what was pruned and for what was run.
+    pub(super) fn start_over(&mut self) {
+        self.chain = self.base_chain.clone();
+        self.declared.sites = self.base_sites.clone();
+        self.declared.config = self.base_config.clone();
+        self.resolution = self.resolution.without_operations();
+        self.replies = BTreeMap::new();
+        self.own = OwnReplies::default();
+        self.unanswered = BTreeSet::new();
+        self.files.start_over();
     }
 
     /// The last place in the order that these have; that of what was pruned for one that was.
@@ -216,7 +326,7 @@ impl Resource {
     }
 
     /// The entry of another site with its place in the order, as every site works it out.
-    fn placed(&self, mut entry: Arc<Entry>) -> Arc<Entry> {
+    pub(super) fn placed(&self, mut entry: Arc<Entry>) -> Arc<Entry> {
         if let Body::Operation(operation) = &entry.body {
             let place = operation.claimed.placed_after(self.order_of_past(&operation.parents));
             if operation.stamp != place
@@ -354,7 +464,7 @@ impl Resource {
 
     fn take_reply(&mut self, reply: &Reply, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         self.see_local_id(reply, turn);
-        if self.base.includes(&reply.operation.0) {
+        if self.base.includes(&reply.operation.0) || self.is_disowned(&reply.operation.0) {
             return;
         }
         turn.context.clock.observe(reply.stamp);
@@ -501,6 +611,23 @@ impl Resource {
         Base { upto: self.base.clone(), declared: Some(declared), chain, order }
     }
 
+    /// Takes over what another site has pruned, or this one had before it was started.
+    pub(super) fn take_base(&mut self, base: &Base) -> u64 {
+        let sites = base.declared.iter().flat_map(|declared| &declared.sites);
+        self.base_sites.extend(sites.cloned());
+        let forgotten = self.forget(&base.upto, base.config());
+        for (author, hash) in base.chain.iter() {
+            if self.base.last_of(author) == base.upto.last_of(author) {
+                self.base_chain.set(author, hash);
+            }
+            if self.knows.last_of(author) == base.upto.last_of(author) {
+                self.chain.set(author, hash);
+            }
+        }
+        self.base_order = self.base_order.max(base.order);
+        forgotten
+    }
+
     /// Forgets everything up to there, but for the last config, which may be one that only who
     /// pruned it first has seen.
     pub(super) fn forget(&mut self, upto: &Vector, config: Option<&Given>) -> u64 {
@@ -511,6 +638,8 @@ impl Resource {
             let given = given.map(|config| (operation.position(), config));
             keep_later(&mut self.base_config, given.as_ref());
             self.base_order = self.base_order.max(Some(operation.stamp));
+            let sites = operation.declares.iter().flat_map(|said| &said.sites);
+            self.base_sites.extend(sites.cloned());
         }
         for (author, last) in upto.iter() {
             let held = self.entries.get(author).and_then(|held| held.range(..=last).next_back());
@@ -545,6 +674,9 @@ impl Resource {
         self.entries.iter().map(of).sum()
     }
 }
+
+/// How much may wait for its past, of one resource.
+const MOST_WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many operations are looked at one by one before all are looked at together.
 const MOST_BEHIND: usize = 1_024;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
-use super::ports::{Base, Effect, Given, Malformed, Message, Notice, Update};
+use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
@@ -23,6 +23,15 @@ impl Resource {
         if update.entries.len() > 4 * turn.context.settings.entries_per_update {
             turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
             return;
+        }
+        let mut update = update;
+        if update.knows.authors() > MOST_AUTHORS {
+            turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
+            return;
+        }
+        let differ = self.authors_that_differ(&update.knows, &update.chain);
+        for (author, after) in &self.cuts {
+            update.knows.limit(author, *after);
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
@@ -38,7 +47,9 @@ impl Resource {
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
                 return;
             }
-            self.adopt(base, turn);
+            if self.believes_a_base(&me) {
+                self.adopt(base, turn);
+            }
         }
         for entry in update.entries {
             self.accept(entry, from, turn);
@@ -47,7 +58,8 @@ impl Resource {
         if remembers_us {
             // Our earlier life held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
-        } else {
+        } else if self.knows.iter().any(|(author, _)| of_earlier_life(author)) {
+            // Who had no earlier life, by all that is signed, is not made to doubt what it ran.
             self.may_have_run(&update.you_may_have_run, turn);
         }
         if self.knows != before {
@@ -76,6 +88,22 @@ impl Resource {
             self.answer(from, turn);
         } else {
             self.send_more(from, turn);
+        }
+        for author in differ {
+            self.show(&author, from, turn);
+        }
+    }
+
+    /// Shows that site what is known here of an author, of whom it knows something else: one of the
+    /// two finds the lie, and tells. Once is enough.
+    fn show(&mut self, author: &Author, to: &SiteId, turn: &mut Turn<'_>) {
+        if self.shown.len() >= MOST_AUTHORS || !self.shown.insert((to.clone(), author.clone())) {
+            return;
+        }
+        let most = Most::by(&turn.context.settings);
+        let entries = self.own_after(author, 0, most);
+        if !entries.is_empty() {
+            self.send(to, entries, Asks::No, turn);
         }
     }
 
@@ -338,11 +366,11 @@ impl Resource {
         if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
             return;
         }
-        self.prune(&below, None, turn);
+        self.prune(&below, turn);
     }
 
-    fn prune(&mut self, below: &Vector, config: Option<&Given>, turn: &mut Turn<'_>) {
-        let forgotten = self.forget(below, config);
+    fn prune(&mut self, below: &Vector, turn: &mut Turn<'_>) {
+        let forgotten = self.forget(below, None);
         self.runs.log.prune(below, &self.items(), &self.config());
         turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
@@ -356,12 +384,26 @@ impl Resource {
             self.publish_replicant(turn);
         }
         if !self.base.covers(&base.upto) {
-            self.prune(&base.upto, base.config(), turn);
+            self.take_base(base);
+            self.runs.log.prune(&base.upto, &self.items(), &self.config());
+            turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
+            turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+            turn.notify(Notice::Pruned(self.id.clone(), 0));
             self.runs.list_rearranged();
             self.accept_waiting(turn);
         }
     }
+
+    /// Whether a base is believed on another site's word. An honest site forgets only what this one
+    /// has confirmed: so there is nothing to learn from it, but for a site that is new to the
+    /// resource, or has lost its memory.
+    fn believes_a_base(&self, me: &Author) -> bool {
+        self.knows.last_of(me) == 0
+    }
 }
+
+/// More authors than a resource can have, each a site in one life of its disk.
+const MOST_AUTHORS: usize = 4_096;
 
 /// Whether a message wants an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use super::Engine;
 use super::resource::Resource;
 use crate::config::Config;
 use crate::model::{
-    Author, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId, Status,
-    Vector,
+    Author, KeyId, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId,
+    Status, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{LeftOut, OperationSet};
@@ -23,6 +23,8 @@ pub struct SiteView {
     pub status: SiteStatus,
     /// The round trip, if one was measured.
     pub round_trip_ms: Option<u64>,
+    /// The keys of it that were shown to sign lies.
+    pub set_apart: Vec<KeyId>,
     /// Resources it shares with this site.
     pub shared: usize,
     /// Resources of which it is not known to know everything.
@@ -224,6 +226,7 @@ impl Engine {
                     (Some(heard), false) => SiteStatus::Unknown { since_ms: heard },
                 },
                 round_trip_ms: link.round_trip_ms,
+                set_apart: self.context.liars.keys_of(site),
                 shared: link.shared,
                 behind_on: link.behind.len(),
             })

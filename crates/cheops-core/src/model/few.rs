@@ -65,6 +65,10 @@ impl<K: Ord, V> Few<K, V> {
         self.0.iter().map(|(key, value)| (key, value))
     }
 
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.iter_mut().map(|(_, value)| value)
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.0.iter().map(|(key, _)| key)
     }

@@ -50,6 +50,22 @@ impl Vector {
         *last = n.max(*last);
     }
 
+    /// Forgets what comes after that number of an author.
+    pub fn limit(&mut self, author: &Author, last: u64) {
+        if self.last_of(author) > last {
+            if last == 0 {
+                self.0.remove(author);
+            } else {
+                *self.0.get_or_insert_with(author, || last) = last;
+            }
+        }
+    }
+
+    /// How many authors there are in it.
+    pub fn authors(&self) -> usize {
+        self.0.iter().len()
+    }
+
     /// Keeps only what `other` knows too.
     pub fn meet(&mut self, other: &Self) {
         self.0.retain(|author, n| {

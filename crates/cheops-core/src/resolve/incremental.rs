@@ -189,6 +189,12 @@ impl Resolution {
         anew
     }
 
+    /// What there is before any of its operations is known: what was pruned is pruned.
+    #[must_use]
+    pub fn without_operations(&self) -> Self {
+        Self { operations: self.operations.without_any(), ..Self::new(self.rules.clone()) }
+    }
+
     /// Forgets every operation included in `upto`, which must be causally closed. The list changes
     /// only if one of them counts or bears on one that stays.
     pub fn prune(&mut self, upto: &Vector) {

@@ -1,0 +1,256 @@
+//! Sites that lie: how two entries of one author show it, and what follows.
+//!
+//! An author numbers what it writes, and each of its entries on a resource names the hash of the
+//! one before. So it can write only one thing in one place. If it tells one site this and another
+//! one that, the two find out as soon as they compare: each says with everything it sends which
+//! hashes it knows last. Both entries are signed, and show the lie to anybody.
+//!
+//! What the author wrote after the fork counts nowhere from then on: sites that took the one branch
+//! and sites that took the other come to the same. Who holds the key is set apart, at every site.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::context::Turn;
+use super::durable::{Reaction, Record};
+use super::ports::{Effect, Heartbeat, Message, Notice};
+use super::resource::{Held, Resource};
+use super::{Resources, follow_up};
+use crate::model::{
+    Author, Entry, EntryId, Evidence, KeyId, Lie, SignedBy, SiteId, Vector, resource_hash,
+};
+
+/// Who was shown to lie, and by what.
+#[derive(Debug, Default)]
+pub(super) struct Liars {
+    convicted: BTreeMap<KeyId, Convicted>,
+    /// What was found while an event was handled, and has to be seen to before it is over.
+    found: Vec<Evidence>,
+}
+
+#[derive(Debug)]
+struct Convicted {
+    site: SiteId,
+    /// What shows it: one for each author and resource, the one that leaves least.
+    evidence: BTreeMap<(Author, [u8; 32]), Evidence>,
+}
+
+/// So many keys are told of in a sign of life.
+const MOST_KEYS_TOLD: usize = 64;
+/// So much is sent at once of what shows one site's lies.
+const MOST_EVIDENCE_TOLD: usize = 16;
+/// So much is kept of what shows one site's lies: one is enough to set it apart.
+const MOST_EVIDENCE: usize = 1_024;
+
+impl Liars {
+    /// The keys of all of them, as many as fit into a sign of life.
+    pub(super) fn keys(&self) -> Vec<KeyId> {
+        self.convicted.keys().take(MOST_KEYS_TOLD).copied().collect()
+    }
+
+    /// The keys of that site which were shown to sign lies.
+    pub(super) fn keys_of(&self, site: &SiteId) -> Vec<KeyId> {
+        let of_site = self.convicted.iter().filter(|(_, convicted)| convicted.site == *site);
+        of_site.map(|(key, _)| *key).collect()
+    }
+
+    /// What shows that this author's entries on a resource do not count.
+    fn against(&self, author: &Author, resource: [u8; 32]) -> Option<&Evidence> {
+        let mut all = self.convicted.values();
+        all.find_map(|convicted| convicted.evidence.get(&(author.clone(), resource)))
+    }
+
+    /// Keeps what shows a lie, if it says more than what is known; and whether its key is new.
+    fn add(&mut self, evidence: &Evidence, lie: Lie) -> Option<bool> {
+        let author = evidence.author().clone();
+        let is_new = !self.convicted.contains_key(&evidence.key());
+        let site = author.site.clone();
+        let convicted = self
+            .convicted
+            .entry(evidence.key())
+            .or_insert_with(|| Convicted { site, evidence: BTreeMap::new() });
+        let about = (author, evidence.one.0.resource);
+        let leaves = |lie: Option<Lie>| match lie {
+            Some(Lie::Fork { after }) => after,
+            _ => u64::MAX,
+        };
+        let known = convicted.evidence.get(&about).map(Evidence::lie);
+        let is_news = known.is_none_or(|known| leaves(Some(lie)) < leaves(known));
+        let has_room = known.is_some() || convicted.evidence.len() < MOST_EVIDENCE;
+        if is_news && has_room {
+            convicted.evidence.insert(about, evidence.clone());
+        }
+        (is_news && has_room).then_some(is_new)
+    }
+}
+
+/// Sees to the lies that were found while an event was handled.
+pub(super) fn convict_found(resources: &mut Resources, turn: &mut Turn<'_>) {
+    while let Some(evidence) = turn.context.liars.found.pop() {
+        convict(resources, &evidence, turn);
+    }
+}
+
+/// Somebody was shown to lie: nothing is heard from it any more, and what it wrote after the fork
+/// counts nowhere.
+pub(super) fn convict(resources: &mut Resources, evidence: &Evidence, turn: &mut Turn<'_>) {
+    let Some(lie) = evidence.lie() else { return };
+    let Some(is_new) = turn.context.liars.add(evidence, lie) else { return };
+    let site = evidence.author().site.clone();
+    turn.record(Record::SetApart(Box::new(evidence.clone())));
+    if is_new {
+        turn.notify(Notice::SetApart(site.clone(), evidence.key()));
+        turn.effect(Effect::SetApart(site.clone(), evidence.key()));
+    }
+    let others: Vec<SiteId> = turn
+        .context
+        .links
+        .iter()
+        .filter(|(other, link)| link.up && **other != site)
+        .map(|(other, _)| other.clone())
+        .collect();
+    for to in others {
+        let message = Message::Evidence(Box::new(evidence.clone()));
+        turn.effect(Effect::Tell { to, message });
+    }
+    disown(resources, evidence, turn);
+    for resource in
+        resources.values_mut().filter(|it| resource_hash(&it.id) == evidence.one.0.resource)
+    {
+        follow_up(resource, turn);
+    }
+}
+
+/// Drops what the author wrote on the resource after the fork.
+fn disown(resources: &mut Resources, evidence: &Evidence, turn: &mut Turn<'_>) {
+    let Some(Lie::Fork { after }) = evidence.lie() else { return };
+    // What this site wrote itself is in its own log, and it is the operator who must find out how
+    // there came to be two of it.
+    if *evidence.author() == turn.context.settings.me {
+        return;
+    }
+    let about = evidence.one.0.resource;
+    for resource in resources.values_mut().filter(|it| resource_hash(&it.id) == about) {
+        resource.cut_off(evidence.author(), after, turn);
+    }
+}
+
+/// After the log was read: who was shown to lie before the stop still is.
+pub(super) fn recall(resources: &mut Resources, evidence: &[Evidence], turn: &mut Turn<'_>) {
+    for evidence in evidence {
+        let Some(lie) = evidence.lie() else { continue };
+        if turn.context.liars.add(evidence, lie) == Some(true) {
+            turn.effect(Effect::SetApart(evidence.author().site.clone(), evidence.key()));
+        }
+        disown(resources, evidence, turn);
+    }
+}
+
+/// Tells a site of those who lie that it does not know of yet.
+pub(super) fn tell_of_liars(to: &SiteId, beat: &Heartbeat, turn: &mut Turn<'_>) {
+    let unknown = turn
+        .context
+        .liars
+        .convicted
+        .iter()
+        .filter(|(key, convicted)| !beat.set_apart.contains(key) && convicted.site != *to);
+    let told: Vec<_> = unknown
+        .flat_map(|(_, convicted)| convicted.evidence.values())
+        .take(MOST_EVIDENCE_TOLD)
+        .cloned()
+        .collect();
+    for evidence in told {
+        let message = Message::Evidence(Box::new(evidence));
+        turn.effect(Effect::Tell { to: to.clone(), message });
+    }
+}
+
+impl Resource {
+    /// Whether the author was shown to have written something else in the place of this.
+    pub(super) fn is_disowned(&self, id: &EntryId) -> bool {
+        self.cuts.get(&id.author).is_some_and(|after| id.n > *after)
+    }
+
+    /// What an entry shows, together with one that is held: that both have one author, and cannot.
+    pub(super) fn lie_in(&self, entry: &Entry) -> Option<Evidence> {
+        let held = self.held_of(&entry.id().author)?;
+        let is_another = |held: &&Held| held.entry.hash() != entry.hash();
+        let same = held.get(&entry.id().n).filter(is_another);
+        let next = held.range(entry.after.saturating_add(1)..).next().map(|(_, held)| held);
+        let next = next.filter(|held| held.entry.after == entry.after).filter(is_another);
+        let said =
+            |held: &&Held| !entry.after_hash.is_unsaid() && held.entry.hash() != entry.after_hash;
+        let before = held.get(&entry.after).filter(said);
+        let suspects = [same, next, before].into_iter().flatten();
+        suspects.filter_map(|held| self.evidence(&held.entry, entry)).find(|it| it.lie().is_some())
+    }
+
+    fn evidence(&self, one: &Entry, other: &Entry) -> Option<Evidence> {
+        let signed = |entry: &Entry| Some((entry.header(&self.id), entry.proof()?.clone()));
+        Some(Evidence { one: signed(one)?, other: signed(other)? })
+    }
+
+    /// A lie was found: it is seen to when the event is over.
+    pub(super) fn found_lie(&self, evidence: Evidence, turn: &mut Turn<'_>) {
+        turn.context.liars.found.push(evidence);
+    }
+
+    /// Shows that site why an entry it sent does not count here.
+    pub(super) fn show_why_disowned(&self, author: &Author, to: &SiteId, turn: &mut Turn<'_>) {
+        let about = resource_hash(&self.id);
+        if let Some(evidence) = turn.context.liars.against(author, about).cloned() {
+            let message = Message::Evidence(Box::new(evidence));
+            turn.effect(Effect::Tell { to: to.clone(), message });
+        }
+    }
+
+    /// Whether another site knows something else of an author under the number that it says.
+    /// Then it is shown what is known here, and finds the lie.
+    pub(super) fn authors_that_differ(
+        &self,
+        knows: &Vector,
+        chain: &crate::model::Chain,
+    ) -> Vec<Author> {
+        let differs = |(author, hash): &(&Author, crate::model::EntryHash)| {
+            let n = knows.last_of(author);
+            let ours = if n == self.knows.last_of(author) {
+                self.chain.of(author)
+            } else {
+                self.held_of(author).and_then(|held| held.get(&n)).map(|held| held.entry.hash())
+            };
+            n > 0 && ours.is_some_and(|ours| ours != *hash)
+        };
+        chain.iter().filter(differs).map(|(author, _)| author.clone()).collect()
+    }
+
+    /// Everything that the author wrote after that number counts no more. All else is looked at
+    /// anew, as if that had never been: so sites come to the same whichever branch they had.
+    pub(super) fn cut_off(&mut self, author: &Author, after: u64, turn: &mut Turn<'_>) {
+        if self.cuts.get(author).is_some_and(|known| *known <= after) {
+            return;
+        }
+        self.cuts.insert(author.clone(), after);
+        let kept: Vec<Arc<Entry>> =
+            self.take_entries().into_iter().filter(|it| !self.is_disowned(it.id())).collect();
+        self.knows.limit(author, after);
+        self.start_over();
+        for peer in self.peers.values_mut() {
+            peer.limit(author, after);
+        }
+        // What it all came to was said when it first came to it.
+        let mut said_before = Reaction::default();
+        let mut quiet = Turn { now: turn.now, context: &mut *turn.context, out: &mut said_before };
+        for entry in kept {
+            let entry = self.placed(entry);
+            self.restore(&entry, &mut quiet);
+        }
+        self.see_what_is_answered(&turn.context.settings.me);
+        self.runs.list_rearranged();
+        self.accept_waiting(turn);
+    }
+}
+
+/// Whether its author itself signed it, as far as that can be told.
+pub(super) fn is_signed_by_author(entry: &Entry) -> bool {
+    entry.proof().is_some_and(|proof| proof.by == SignedBy::Author)
+}
