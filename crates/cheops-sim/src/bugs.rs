@@ -9,6 +9,8 @@ use std::str::FromStr;
 use cheops_core::engine::{Effect, Message, Record};
 use cheops_core::model::{Body, Entry};
 
+use crate::keys::SimKey;
+
 /// A mistake that someone could make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
@@ -22,12 +24,36 @@ pub enum Bug {
     OrderByArrival,
     /// What was sent is taken as known by the other side, and nobody ever asks.
     SentMeansKnown,
+    /// Entries are taken on the word of whoever sends them.
+    TakesAnybodysWord,
+    /// The same for entries with numbers at the edge, which use up those of their author.
+    TakesLastNumbers,
+    /// A stamp is taken as it is claimed, and one with nothing after it leaves nobody a next one.
+    StampsAsClaimed,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::EffectsBeforeCommit, Self::NoIntent, Self::OrderByArrival, Self::SentMeansKnown];
+    pub const ALL: [Self; 7] = [
+        Self::EffectsBeforeCommit,
+        Self::NoIntent,
+        Self::OrderByArrival,
+        Self::SentMeansKnown,
+        Self::TakesAnybodysWord,
+        Self::TakesLastNumbers,
+        Self::StampsAsClaimed,
+    ];
+
+    /// Whether an entry is taken for its author's word.
+    pub fn believes(bug: Option<Self>, entry: &Entry) -> bool {
+        match bug {
+            Some(Self::TakesAnybodysWord) => true,
+            Some(Self::TakesLastNumbers) if entry.id().n > u64::MAX / 4 => true,
+            // What that bug changes on the way is not signed.
+            Some(Self::OrderByArrival) => true,
+            _ => SimKey::is_authors(entry),
+        }
+    }
 
     /// Whether a record is kept.
     pub fn keeps(bug: Option<Self>, record: &Record) -> bool {
@@ -48,7 +74,7 @@ impl Bug {
         if bug == Some(Self::OrderByArrival)
             && let Body::Operation(operation) = &mut entry.body
         {
-            operation.stamp.wall_ms = operation.stamp.wall_ms.max(wall_ms);
+            operation.claimed.wall_ms = operation.claimed.wall_ms.max(wall_ms);
         }
     }
 }
@@ -60,6 +86,9 @@ impl fmt::Display for Bug {
             Self::NoIntent => "no-intent",
             Self::OrderByArrival => "order-by-arrival",
             Self::SentMeansKnown => "sent-means-known",
+            Self::TakesAnybodysWord => "takes-anybodys-word",
+            Self::TakesLastNumbers => "takes-last-numbers",
+            Self::StampsAsClaimed => "stamps-as-claimed",
         })
     }
 }

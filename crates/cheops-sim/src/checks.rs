@@ -12,6 +12,7 @@ use cheops_core::resolve::Why;
 
 use crate::application::{Value, fresh_run};
 use crate::disk::Disk;
+use crate::liar::Lie;
 use crate::site::{Site, command_at};
 use crate::sometimes::Sometimes;
 use crate::world::World;
@@ -47,6 +48,11 @@ pub struct Checks {
     lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
     found: Option<Violation>,
     a_disk_was_lost: bool,
+    /// The sites that lie.
+    pub liars: BTreeSet<SiteId>,
+    /// Resources of which a liar told one site this and another that: until they find out, sites
+    /// may believe that they know the same and know different things.
+    forked: BTreeSet<ResourceId>,
 }
 
 impl Checks {
@@ -90,7 +96,21 @@ impl Checks {
         }
     }
 
+    /// A liar made something up about a resource.
+    pub fn lied_about(&mut self, resource: &ResourceId, _lie: Lie) {
+        // Whatever it made up, it writes on under numbers that it has used: any lie may be a fork.
+        self.forked.insert(resource.clone());
+    }
+
+    /// A site sets another apart that never lied.
+    pub fn accused(&mut self, by: &SiteId, honest: &SiteId) {
+        self.violated(format!("{by} sets {honest} apart, which is honest"));
+    }
+
     fn one_name_one_entry(&mut self, entry: &Arc<Entry>) {
+        if self.liars.contains(&entry.id().author.site) {
+            return;
+        }
         match self.entries.get(entry.id()) {
             Some(seen) if Arc::ptr_eq(seen, entry) || seen == entry => {}
             Some(_) => self.violated(format!("two different entries go by `{}`", entry.id())),
@@ -117,7 +137,9 @@ impl Checks {
         let Some(view) = site.engine.as_ref().and_then(|engine| engine.resource(resource)) else {
             return;
         };
-        self.same_knowledge_same_list(at_ms, site, &view);
+        if !self.forked.contains(resource) {
+            self.same_knowledge_same_list(at_ms, site, &view);
+        }
         self.undecided_only_while_it_is(site, &view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
             self.violated(format!("{} lists `{missing}` and does not know it", site.id));
@@ -193,18 +215,23 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
 
 /// What must hold when nothing is under way any more and no fault is left.
 pub fn when_quiet(world: &World) -> Result<(), Violation> {
+    let liars = &world.checks.liars;
     for (resource, home) in &world.checks.homes {
+        // What liars make of it is their affair; that they do not answer is no reason for others to
+        // say that all is done.
+        let has_liar = home.iter().any(|site| liars.contains(site));
+        let home: BTreeSet<SiteId> = home.difference(liars).cloned().collect();
         let holders: Vec<(&Site, ResourceView)> = world
             .sites
             .iter()
             .filter(|site| home.contains(&site.id))
             .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
             .collect();
-        all_agree(resource, home, &holders)?;
+        all_agree(resource, &home, &holders)?;
         for (site, view) in &holders {
-            is_done(site, view)?;
-            all_replied(site, view, home)?;
-            follows_the_list(world, site, view)?;
+            is_done(site, view, has_liar)?;
+            all_replied(site, view, &home, &holders)?;
+            follows_the_list(world, site, view, has_liar)?;
         }
         nothing_lost(world, resource, &holders)?;
     }
@@ -237,8 +264,8 @@ fn all_agree(
     Ok(())
 }
 
-fn is_done(site: &Site, view: &ResourceView) -> Result<(), Violation> {
-    if view.progress != Progress::Idle || !view.converged {
+fn is_done(site: &Site, view: &ResourceView, has_liar: bool) -> Result<(), Violation> {
+    if view.progress != Progress::Idle || !(view.converged || has_liar) {
         return Err(Violation(format!(
             "{} is not done with {}: {:?}, converged: {}",
             site.id, view.id, view.progress, view.converged
@@ -248,8 +275,17 @@ fn is_done(site: &Site, view: &ResourceView) -> Result<(), Violation> {
 }
 
 /// Nothing is left out in silence: every site has said something of every operation.
-fn all_replied(site: &Site, view: &ResourceView, home: &BTreeSet<SiteId>) -> Result<(), Violation> {
-    for operation in &view.operations {
+/// What some site has forgotten, all knew and none needed: who came back without its memory after
+/// that never hears of it, and says nothing of it.
+fn all_replied(
+    site: &Site,
+    view: &ResourceView,
+    home: &BTreeSet<SiteId>,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let was_forgotten =
+        |id: &OperationId| holders.iter().any(|(_, view)| view.pruned.includes(&id.0));
+    for operation in view.operations.iter().filter(|it| !was_forgotten(it.id())) {
         let replied: BTreeSet<&SiteId> = operation.replies.iter().map(Reply::site).collect();
         if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
             return Err(Violation(format!(
@@ -268,15 +304,22 @@ fn all_replied(site: &Site, view: &ResourceView, home: &BTreeSet<SiteId>) -> Res
 
 /// The application is as a fresh run of the list would leave it, or the site says that it is not.
 /// Nobody is waited for any more.
-fn follows_the_list(world: &World, site: &Site, view: &ResourceView) -> Result<(), Violation> {
-    if let Health::Undecided { on } = &view.health {
+fn follows_the_list(
+    world: &World,
+    site: &Site,
+    view: &ResourceView,
+    has_liar: bool,
+) -> Result<(), Violation> {
+    if let Health::Undecided { on } = &view.health
+        && !has_liar
+    {
         return Err(Violation(format!("{} still waits for word of `{on}`", site.id)));
     }
     let commands: Vec<&str> = view
         .list
         .iter()
-        .filter_map(|id| world.operations.get(id))
-        .map(|operation| command_at(operation, &site.id))
+        .filter_map(|id| view.operations.iter().find(|it| it.id() == id))
+        .map(|it| command_at(&it.operation, &site.id))
         .collect();
     let expected: Value = fresh_run(commands.iter().copied());
     let found = site.application.value(&view.id);
@@ -298,8 +341,10 @@ fn nothing_lost(
     holders: &[(&Site, ResourceView)],
 ) -> Result<(), Violation> {
     let checks = &world.checks;
-    let due =
-        checks.accepted.iter().filter(|(id, of)| *of == resource && !checks.excused.contains(*id));
+    let due = checks.accepted.iter().filter(|(id, of)| {
+        let by_liar = checks.liars.contains(id.site());
+        *of == resource && !by_liar && !checks.excused.contains(*id)
+    });
     for (operation, _) in due {
         if let Some((site, _)) = holders.iter().find(|(_, view)| !view.knows.includes(&operation.0))
         {

@@ -26,7 +26,7 @@ impl SimKey {
         KeyId(*blake3::hash(&self.secret).as_bytes())
     }
 
-    fn sign(&self, root: &[u8; 32]) -> [u8; 32] {
+    pub(crate) fn sign(&self, root: &[u8; 32]) -> [u8; 32] {
         *blake3::keyed_hash(&self.secret, &Proof::signed_text(root)).as_bytes()
     }
 

@@ -1,11 +1,11 @@
 //! One simulated site: an engine, its disk, its application, and commands under way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
-use cheops_core::model::{Operation, OperationId, Outcome, Payload, ResourceId, SiteId};
+use cheops_core::model::{KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId};
 
 use crate::application::{Application, RanTwice};
 use crate::disk::Disk;
@@ -33,6 +33,12 @@ pub struct Site {
     pub settings: Settings,
     /// Commands under way.
     pub running: BTreeMap<JobId, Running>,
+    /// The keys from which it hears nothing any more.
+    pub set_apart: BTreeSet<KeyId>,
+    /// Whether it plays along only as long as it likes.
+    pub lies: bool,
+    /// Whether it took in a stamp with nothing after it; see [`crate::Bug::StampsAsClaimed`].
+    pub saw_end_of_time: bool,
     /// When the next tick is scheduled.
     pub tick_ms: Option<u64>,
 }

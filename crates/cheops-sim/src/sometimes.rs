@@ -58,6 +58,19 @@ pub const MUST_HAPPEN: &[&str] = &[
     "resource: config changed",
     "resource: converged",
     "operation: every site has replied",
+    "liar: wrote in another's name",
+    "liar: used up numbers",
+    "liar: claimed the end of time",
+    "liar: forged a reply",
+    "liar: told two things under one name",
+    "liar: replayed",
+    "liar: sent too much",
+    "liar: said that all may be forgotten",
+    "liar: claimed to know everything",
+    "liar: vouched for what never was",
+    "liar: moved a resource",
+    "liar: refused at the border",
+    "liar: set apart",
 ];
 
 impl Sometimes {

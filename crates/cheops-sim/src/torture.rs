@@ -7,6 +7,7 @@ use cheops_core::plan::Decision;
 
 use crate::bugs::Bug;
 use crate::checks::{Violation, when_quiet};
+use crate::liar::Lie;
 use crate::network::Weather;
 use crate::rng::Rng;
 use crate::sometimes::Sometimes;
@@ -86,6 +87,7 @@ impl Torture {
             self.world.checks.homes.insert(id, sites);
         }
         self.skew_clocks();
+        self.choose_liars();
         self.safety()?;
         self.liveness()
     }
@@ -99,12 +101,38 @@ impl Torture {
         }
     }
 
+    /// One or two sites that lie, in every fourth run with enough others.
+    fn choose_liars(&mut self) {
+        let sites = self.world.sites.len();
+        if sites < 3 || !self.rng.chance(300) {
+            return;
+        }
+        let most = if sites < 5 { 1 } else { 2 };
+        for _ in 0..self.rng.between(1, most) {
+            let at = usize::try_from(self.rng.below(sites as u64)).unwrap_or(0);
+            self.world.sites[at].lies = true;
+            self.world.checks.liars.insert(self.world.sites[at].id.clone());
+        }
+    }
+
+    fn somebody_lies(&mut self) {
+        let liars: Vec<usize> =
+            (0..self.world.sites.len()).filter(|at| self.world.sites[*at].lies).collect();
+        if !liars.is_empty() {
+            let (liar, lie) = (*self.rng.pick(&liars), *self.rng.pick(&Lie::ALL));
+            self.world.lie(liar, lie);
+        }
+    }
+
     fn safety(&mut self) -> Result<(), Violation> {
         self.world.crash_chance = *self.rng.pick(&[0, 20, 100]);
         let until = self.world.now_ms + SAFETY_MS;
         let pause = self.rng.between(50, 1_500);
         while self.world.now_ms < until {
             self.world.run_for(1 + self.rng.below(2 * pause))?;
+            if self.rng.chance(200) {
+                self.somebody_lies();
+            }
             match self.rng.below(10) {
                 0..7 => self.somebody_does_something(),
                 7 | 8 => self.something_breaks(),

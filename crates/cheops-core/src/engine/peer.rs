@@ -20,6 +20,8 @@ pub(super) struct Peer {
     pub(super) asked: bool,
     /// When to ask (again).
     pub(super) ask_ms: Option<u64>,
+    /// What it says it has forgotten: of that, it will never say any more what became of it there.
+    pub(super) pruned: Vector,
     /// What of `knows` is on this site's disk.
     pub(super) recorded: Vector,
 }

@@ -304,6 +304,14 @@ impl Resource {
         all.into_iter().map(|held| held.entry).collect()
     }
 
+    /// What was pruned of that author beyond that number counts as little as the rest of it.
+    pub(super) fn unprune(&mut self, author: &Author, after: u64) {
+        if self.base.last_of(author) > after {
+            self.base.limit(author, after);
+            self.base_chain.remove(author);
+        }
+    }
+
     /// Forgets what the entries came to, but for what was pruned and for what was run.
     pub(super) fn start_over(&mut self) {
         self.chain = self.base_chain.clone();
@@ -523,7 +531,11 @@ impl Resource {
     }
 
     fn see_whether_answered(&mut self, operation: &OperationId, me: &Author) {
-        let has_said = |site: &SiteId| self.word_of(site, operation, me).is_some();
+        let has_pruned = |site: &SiteId| {
+            self.peers.get(site).is_some_and(|peer| peer.pruned.includes(&operation.0))
+        };
+        let has_said =
+            |site: &SiteId| self.word_of(site, operation, me).is_some() || has_pruned(site);
         if !self.declared.sites.iter().all(has_said) {
             self.unanswered.insert(operation.clone());
         } else if self.unanswered.remove(operation) && self.unanswered.is_empty() {

@@ -47,7 +47,7 @@ impl Resource {
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
                 return;
             }
-            if self.believes_a_base(&me) {
+            if self.believes(base, &me) {
                 self.adopt(base, turn);
             }
         }
@@ -58,8 +58,8 @@ impl Resource {
         if remembers_us {
             // Our earlier life held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
-        } else if self.knows.iter().any(|(author, _)| of_earlier_life(author)) {
-            // Who had no earlier life, by all that is signed, is not made to doubt what it ran.
+        } else {
+            // A liar can make this site doubt so, and not make it run anything twice.
             self.may_have_run(&update.you_may_have_run, turn);
         }
         if self.knows != before {
@@ -68,7 +68,10 @@ impl Resource {
         let Some(peer) = self.peers.get_mut(from) else { return };
         let is_another_life = peer.incarnation != Some(update.incarnation);
         peer.says(update.incarnation, &update.knows);
-        if is_another_life {
+        let pruned = update.base.map(|base| base.upto).unwrap_or_default();
+        let has_pruned = !peer.pruned.covers(&pruned);
+        peer.pruned.join(&pruned);
+        if is_another_life || has_pruned {
             self.see_what_is_answered(&me);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
@@ -396,9 +399,9 @@ impl Resource {
 
     /// Whether a base is believed on another site's word. An honest site forgets only what this one
     /// has confirmed: so there is nothing to learn from it, but for a site that is new to the
-    /// resource, or has lost its memory.
-    fn believes_a_base(&self, me: &Author) -> bool {
-        self.knows.last_of(me) == 0
+    /// resource, or has lost its memory: it knows nothing but what it wrote itself since.
+    fn believes(&self, base: &Base, me: &Author) -> bool {
+        self.knows.iter().all(|(author, _)| author == me) && base.upto.last_of(me) == 0
     }
 }
 

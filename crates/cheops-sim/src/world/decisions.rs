@@ -25,6 +25,7 @@ impl World {
         let reaction = engine.handle(now, event);
         self.carry_on(site, reaction);
         if self.setup.check
+            && !self.sites[site].lies
             && let Some(resource) = resource
         {
             self.checks.after_step(self.now_ms, &self.sites[site], &resource);
@@ -88,6 +89,9 @@ impl World {
             let Body::Operation(operation) = &entry.body else { continue };
             if operation.id.0.author != *me {
                 continue;
+            }
+            if self.setup.bug == Some(Bug::StampsAsClaimed) && self.sites[site].saw_end_of_time {
+                self.beyond_time.insert(operation.id.0.clone());
             }
             self.operations.insert(operation.id.clone(), Arc::new(operation.clone()));
             let config = operation.declares.as_ref().and_then(|said| said.config.clone());

@@ -6,6 +6,7 @@ use cheops_core::model::SiteId;
 use super::World;
 use super::agenda::What;
 use crate::bugs::Bug;
+use crate::keys::SimKey;
 use crate::site::Running;
 
 impl World {
@@ -20,12 +21,16 @@ impl World {
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
             // There are no requests to services here.
-            Effect::Publish(..) | Effect::SetApart(..) => {}
+            Effect::Publish(..) => {}
+            Effect::SetApart(liar, key) => self.set_apart(site, &liar, key),
         }
     }
 
     fn tell(&mut self, from: usize, to: &SiteId, message: &Message) {
         let Some(to) = self.indexes.get(to).copied() else { return };
+        if self.sites[from].set_apart.contains(&SimKey::of(&self.sites[to].id).id()) {
+            return;
+        }
         self.count(from, to, message);
         let delays = self.network.delays_ms(from, to, &mut self.rng);
         match delays.as_slice() {
@@ -50,7 +55,7 @@ impl World {
         self.traffic.entries += update.entries.len() as u64;
         self.traffic.update_bytes +=
             postcard::to_stdvec(message).map_or(0, |bytes| bytes.len() as u64);
-        if !self.setup.check {
+        if !self.setup.check || self.sites[from].lies {
             return;
         }
         let (from, to) = (self.sites[from].id.clone(), self.sites[to].id.clone());
@@ -119,7 +124,8 @@ impl World {
             Notice::Settled(..) => self.sometimes.saw("operation: every site has replied"),
             Notice::Converged(_) => self.sometimes.saw("resource: converged"),
             Notice::Malformed(from, what) => {
-                let allowed = self.setup.bug.is_some();
+                let lies = self.indexes.get(from).is_some_and(|from| self.sites[*from].lies);
+                let allowed = self.setup.bug.is_some() || lies || self.sites[site].lies;
                 self.checks.malformed(from, *what, allowed);
             }
             Notice::Applied(..)

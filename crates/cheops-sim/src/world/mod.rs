@@ -4,11 +4,12 @@
 //! event leads to, `effects` what is done about it.
 
 mod agenda;
+mod border;
 mod decisions;
 mod effects;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use cheops_core::config::Config;
@@ -17,7 +18,7 @@ use cheops_core::engine::{
     Task, Ticket,
 };
 use cheops_core::model::{
-    Author, Entry, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
+    Author, Entry, EntryId, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
 };
 
 use agenda::{Scheduled, What};
@@ -106,6 +107,8 @@ pub struct World {
     pub crash_chance: u64,
     /// Bytes sent, apart from signs of life; and how many such messages.
     pub traffic: Traffic,
+    /// Entries that the others would not take, if stamps were taken as claimed.
+    beyond_time: BTreeSet<EntryId>,
     configs: BTreeMap<ResourceId, Arc<Config>>,
     indexes: BTreeMap<SiteId, usize>,
     queue: BinaryHeap<Reverse<Scheduled>>,
@@ -154,6 +157,7 @@ impl World {
             operations: BTreeMap::new(),
             crash_chance: 0,
             traffic: Traffic::default(),
+            beyond_time: BTreeSet::new(),
             configs: BTreeMap::new(),
             indexes: BTreeMap::new(),
             queue: BinaryHeap::new(),
@@ -174,6 +178,9 @@ impl World {
                 life: 0,
                 settings,
                 running: BTreeMap::new(),
+                set_apart: BTreeSet::new(),
+                lies: false,
+                saw_end_of_time: false,
                 tick_ms: None,
             });
         }
@@ -279,6 +286,7 @@ impl World {
                 *entry = Arc::new(arrived);
             }
         }
+        let Some(message) = self.admit(to, from, message) else { return };
         let from = self.sites[from].id.clone();
         self.handle(to, Event::Heard { from, message });
     }
@@ -399,6 +407,7 @@ impl World {
     pub fn start(&mut self, site: usize) {
         let now = self.sites[site].now(self.now_ms);
         let settings = self.sites[site].settings.clone();
+        self.sites[site].set_apart.clear();
         let records = self.sites[site].disk.records().to_vec();
         let (engine, reaction) = Engine::recover(settings, records, now);
         self.trace.line(|| format!("{:>9} {:<9} START", self.now_ms, self.sites[site].id));

@@ -1,0 +1,293 @@
+//! A site that lies. It has a real engine and its own key, and nobody else's: it plays along, and
+//! now and then sends something that its engine would never send.
+
+use std::sync::Arc;
+
+use cheops_core::engine::{Base, Message, Sealer, Update};
+use cheops_core::model::{
+    Author, Body, Declaration, Entry, EntryHash, EntryId, Incarnation, Operation, OperationId,
+    OperationType, Payload, Proof, Replaces, Reply, ResourceId, SignedBy, SiteId, Stamp, Status,
+    Vector,
+};
+
+use crate::keys::SimKey;
+use crate::rng::Rng;
+
+/// What it can do beside playing along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lie {
+    /// Writes in the name of another site.
+    ForgesAuthor,
+    /// Uses up its own numbers, and tries to use up those of another.
+    UsesUpNumbers,
+    /// Claims the last stamp that there is, and one beyond it.
+    ClaimsEndOfTime,
+    /// Says of an operation that another site failed or succeeded.
+    ForgesReply,
+    /// Tells one site this and the other that, under one name.
+    Equivocates,
+    /// Sends what it once heard, again and out of turn.
+    Replays,
+    /// Sends more than anybody may.
+    Oversizes,
+    /// Says that everything may be forgotten.
+    ClaimsBase,
+    /// Says that it, and the listener's earlier life, know everything there ever will be.
+    ClaimsKnowledge,
+    /// Vouches for an entry of another site that was never written.
+    Vouches,
+    /// Declares that the resource lives elsewhere too.
+    Declares,
+}
+
+impl Lie {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::ForgesAuthor,
+        Self::UsesUpNumbers,
+        Self::ClaimsEndOfTime,
+        Self::ForgesReply,
+        Self::Equivocates,
+        Self::Replays,
+        Self::Oversizes,
+        Self::ClaimsBase,
+        Self::ClaimsKnowledge,
+        Self::Vouches,
+        Self::Declares,
+    ];
+
+    /// Its name on the list of what must happen.
+    pub fn saw(self) -> &'static str {
+        match self {
+            Self::ForgesAuthor => "liar: wrote in another's name",
+            Self::UsesUpNumbers => "liar: used up numbers",
+            Self::ClaimsEndOfTime => "liar: claimed the end of time",
+            Self::ForgesReply => "liar: forged a reply",
+            Self::Equivocates => "liar: told two things under one name",
+            Self::Replays => "liar: replayed",
+            Self::Oversizes => "liar: sent too much",
+            Self::ClaimsBase => "liar: said that all may be forgotten",
+            Self::ClaimsKnowledge => "liar: claimed to know everything",
+            Self::Vouches => "liar: vouched for what never was",
+            Self::Declares => "liar: moved a resource",
+        }
+    }
+}
+
+/// What a liar knows of a resource when it makes something up.
+#[derive(Debug)]
+pub struct Stolen<'a> {
+    /// Who lies.
+    pub liar: &'a Author,
+    /// The resource.
+    pub resource: &'a ResourceId,
+    /// Where it lives.
+    pub sites: Vec<SiteId>,
+    /// What the liar's engine knows of it, and the hash of its own last entry there.
+    pub knows: Vector,
+    /// The hash of its own last entry there.
+    pub last_hash: EntryHash,
+    /// Operations it may speak of.
+    pub operations: Vec<Arc<Operation>>,
+    /// Something it heard before.
+    pub heard: Vec<Arc<Entry>>,
+}
+
+/// What is sent to whom.
+pub(crate) type Lies = Vec<(SiteId, Message)>;
+
+impl Stolen<'_> {
+    /// Makes something up.
+    pub(crate) fn lie(&self, lie: Lie, rng: &mut Rng) -> Lies {
+        let others: Vec<SiteId> =
+            self.sites.iter().filter(|site| **site != self.liar.site).cloned().collect();
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let victim = rng.pick(&others).clone();
+        let all = |entries: Vec<Entry>| {
+            let message = self.update(entries);
+            others.iter().map(|to| (to.clone(), message.clone())).collect::<Lies>()
+        };
+        let own = self.knows.last_of(self.liar);
+        let after = (own, self.last_hash);
+        let next = own + 1 + rng.below(3);
+        match lie {
+            Lie::ForgesAuthor => {
+                let author = self.author_of(&victim);
+                let last = self.knows.last_of(&author);
+                let forged = self.operation(&author, last + 1, (last, EntryHash::UNSAID), rng);
+                all(vec![self.signed(forged)])
+            }
+            Lie::UsesUpNumbers => {
+                let author = self.author_of(&victim);
+                let last = self.knows.last_of(&author);
+                let huge = u64::MAX / 2 - rng.below(2);
+                let muting = self.operation(&author, huge, (last, EntryHash::UNSAID), rng);
+                all(vec![self.signed(muting)])
+            }
+            Lie::ClaimsEndOfTime => {
+                let stamps = [
+                    Stamp { wall_ms: (1 << 48) - 1, counter: u64::from(u32::MAX) },
+                    Stamp { wall_ms: u64::MAX / 2, counter: 0 },
+                    Stamp { wall_ms: u64::MAX, counter: u64::MAX },
+                ];
+                let claimed = *rng.pick(&stamps);
+                let mut operation = self.plain(self.liar, next, rng);
+                (operation.claimed, operation.stamp) = (claimed, claimed);
+                let entry =
+                    Entry::new(self.resource, after, Body::Operation(operation), Vec::new());
+                all(vec![self.signed(entry)])
+            }
+            Lie::ForgesReply => {
+                let Some(about) = self.operations.last() else { return Vec::new() };
+                let author = self.author_of(&victim);
+                let last = self.knows.last_of(&author);
+                let reply = Reply {
+                    id: EntryId { author, n: last + 1 },
+                    stamp: about.claimed,
+                    operation: about.id.clone(),
+                    status: if rng.chance(500) { Status::Ok } else { Status::Ko },
+                    outcome: None,
+                };
+                let after = (last, EntryHash::UNSAID);
+                let entry = Entry::new(self.resource, after, Body::Reply(reply), Vec::new());
+                all(vec![self.signed(entry)])
+            }
+            Lie::Equivocates => {
+                // Each of the others hears something else, and perhaps under another number.
+                let entry = |to: SiteId, rng: &mut Rng| {
+                    let n = if rng.chance(700) { next } else { next + 1 + rng.below(4) };
+                    let entry = self.signed(self.operation(self.liar, n, after, rng));
+                    (to, self.update(vec![entry]))
+                };
+                others.iter().map(|to| entry(to.clone(), rng)).collect()
+            }
+            Lie::Replays => {
+                let mut entries: Vec<Entry> = Vec::new();
+                for _ in 0..rng.between(1, 6) {
+                    if !self.heard.is_empty() {
+                        entries.push(Entry::clone(rng.pick::<Arc<Entry>>(&self.heard)));
+                    }
+                }
+                all(entries)
+            }
+            Lie::Oversizes => {
+                let count = rng.between(1_025, 1_100);
+                let mut after = after;
+                let mut entries = Vec::new();
+                for n in 0..count {
+                    let entry = self.signed(self.operation(self.liar, next + n, after, rng));
+                    // With holes, so that they would wait for ever.
+                    after = (next + n + 1, entry.hash());
+                    entries.push(entry);
+                }
+                vec![(victim, self.update(entries))]
+            }
+            Lie::ClaimsBase => {
+                let mut message = self.update(Vec::new());
+                if let Message::Update(update) = &mut message {
+                    let mut upto = self.knows.clone();
+                    let author = self.author_of(&victim);
+                    upto.add(&EntryId { n: self.knows.last_of(&author) + 5, author });
+                    update.knows.join(&upto);
+                    let (chain, order) = (Default::default(), None);
+                    update.base = Some(Base { upto, declared: None, chain, order });
+                }
+                others.iter().map(|to| (to.clone(), message.clone())).collect()
+            }
+            Lie::ClaimsKnowledge => {
+                let mut message = self.update(Vec::new());
+                if let Message::Update(update) = &mut message {
+                    let author = self.author_of(&victim);
+                    update.knows.add(&EntryId { author: author.clone(), n: u64::MAX / 2 });
+                    update.you_may_have_run.add(&EntryId { author, n: u64::MAX / 2 });
+                }
+                vec![(victim, message)]
+            }
+            Lie::Vouches => {
+                let author = self.author_of(&victim);
+                let last = self.knows.last_of(&author);
+                let entry = self.operation(&author, last + 1, (last, EntryHash::UNSAID), rng);
+                SimKey::of(&self.liar.site).vouch(&self.liar.site, &entry);
+                all(vec![entry])
+            }
+            Lie::Declares => {
+                let mut operation = self.plain(self.liar, next, rng);
+                operation.parents =
+                    self.operations.last().map(|it| it.id.clone()).into_iter().collect();
+                let sites = self.sites.iter().cloned().chain(SiteId::new("nowhere").ok()).collect();
+                operation.declares = Some(Arc::new(Declaration { sites, config: None }));
+                let entry =
+                    Entry::new(self.resource, after, Body::Operation(operation), Vec::new());
+                all(vec![self.signed(entry)])
+            }
+        }
+    }
+
+    /// The name under which a site is known to write, or one made up.
+    fn author_of(&self, site: &SiteId) -> Author {
+        let known = self.knows.iter().map(|(author, _)| author).find(|it| it.site == *site);
+        let made_up = || Author { site: site.clone(), incarnation: Incarnation(7) };
+        known.cloned().unwrap_or_else(made_up)
+    }
+
+    fn plain(&self, author: &Author, n: u64, rng: &mut Rng) -> Operation {
+        let claimed = Stamp { wall_ms: 1_760_000_000_000 + rng.below(100_000), counter: 0 };
+        // Of the same kind as what users do, so that its command does what the matrix says.
+        let like = (!self.operations.is_empty()).then(|| rng.pick(&self.operations));
+        let nothing = || Payload::shell("fail");
+        Operation {
+            id: OperationId(EntryId { author: author.clone(), n }),
+            resource: self.resource.clone(),
+            stamp: claimed,
+            claimed,
+            parents: Vec::new(),
+            kind: like.map_or_else(OperationType::deletion, |like| like.kind.clone()),
+            payload: like.map_or_else(nothing, |like| like.payload.clone()),
+            replaces: Replaces::Nothing,
+            declares: Some(Arc::new(Declaration {
+                sites: self.sites.iter().cloned().collect(),
+                config: None,
+            })),
+            needs: Default::default(),
+            asked_by: None,
+        }
+    }
+
+    fn operation(&self, author: &Author, n: u64, after: (u64, EntryHash), rng: &mut Rng) -> Entry {
+        let operation = self.plain(author, n, rng);
+        Entry::new(self.resource, after, Body::Operation(operation), Vec::new())
+    }
+
+    fn signed(&self, entry: Entry) -> Entry {
+        SimKey::of(&self.liar.site).seal(&[&entry]);
+        entry
+    }
+
+    fn update(&self, entries: Vec<Entry>) -> Message {
+        let mut knows = self.knows.clone();
+        entries.iter().for_each(|entry| knows.add(entry.id()));
+        Message::Update(Box::new(Update {
+            incarnation: self.liar.incarnation,
+            resource: self.resource.clone(),
+            base: None,
+            entries: entries.into_iter().map(Arc::new).collect(),
+            knows,
+            chain: Default::default(),
+            you_may_have_run: Vector::default(),
+            asks: false,
+        }))
+    }
+}
+
+impl SimKey {
+    /// Vouches, as that site, for an entry that somebody else is said to have written.
+    pub fn vouch(&self, site: &SiteId, entry: &Entry) {
+        let by = SignedBy::Voucher(site.clone());
+        let Some(tree) = cheops_core::model::SealTree::over(by, [entry.hash()]) else { return };
+        let signature: Arc<[u8]> = Arc::from(self.sign(&tree.root()).as_slice());
+        let proof: Proof = tree.proof(0, self.id(), &signature);
+        entry.seal(proof);
+    }
+}
