@@ -88,4 +88,8 @@ export const SITE_STATES: Record<SiteState, { word: string; means: string }> = {
         word: 'never heard',
         means: 'Nothing was ever heard of it since this agent started.',
     },
+    'set-apart': {
+        word: 'set apart',
+        means: 'It signed two entries that cannot both be its word: nothing is heard from it.',
+    },
 };

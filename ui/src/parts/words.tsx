@@ -46,7 +46,7 @@ export function SiteName({ site }: { site: string }) {
         >
             <span class={`site-dot ${state ?? ''}`} aria-hidden="true" />
             {site}
-            {(state === 'unknown' || state === 'never-heard') && (
+            {(state === 'unknown' || state === 'never-heard' || state === 'set-apart') && (
                 <span class="hidden"> ({SITE_STATES[state].word})</span>
             )}
         </a>

@@ -56,6 +56,7 @@ fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::
         SiteStatus::Up { since_ms } => (wire::SiteState::Up, Some(since_ms)),
         SiteStatus::Unknown { since_ms } => (wire::SiteState::Unknown, Some(since_ms)),
     };
+    let state = if api.peers.is_set_apart(&view.site) { wire::SiteState::SetApart } else { state };
     let ago = |at_ms: u64| Duration::from_millis(now_ms.saturating_sub(at_ms)) + since_then;
     wire::Site {
         site: view.site.to_string(),

@@ -56,6 +56,9 @@ pub enum SiteState {
     Unknown,
     /// Nothing was ever heard of it since the agent started.
     NeverHeard,
+    /// It signed two entries that cannot both be its word: nothing is heard from it until it is
+    /// issued a new identity.
+    SetApart,
 }
 
 impl SiteState {
@@ -66,6 +69,7 @@ impl SiteState {
             Self::Up => "up",
             Self::Unknown => "unknown",
             Self::NeverHeard => "never-heard",
+            Self::SetApart => "set-apart",
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::agent;
 use crate::failure::{Failure, Verdict};
 use crate::grid::{Cell, cell, grid, number, plain};
-use crate::look::{BOLD, DIM, GOOD, PLAIN, WARN, styled};
+use crate::look::{BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
 use crate::output::{Format, Output};
 use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
@@ -66,6 +66,8 @@ fn row(site: &Site, now_ms: u64) -> Vec<Cell> {
         (SiteState::Unknown, Some(since)) => ("unknown", WARN, format!("heard {since} ago")),
         (SiteState::Unknown, None) => ("unknown", WARN, String::new()),
         (SiteState::NeverHeard, _) => ("never heard", WARN, String::new()),
+        (SiteState::SetApart, Some(since)) => ("set apart", BAD, format!("heard {since} ago")),
+        (SiteState::SetApart, None) => ("set apart", BAD, String::new()),
     };
     let round_trip = site.round_trip_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
     let behind = match site.entries_behind {

@@ -149,6 +149,7 @@ const SINCE: Record<Site['state'], string> = {
     up: 'Up since',
     unknown: 'Last heard',
     'never-heard': 'Last heard',
+    'set-apart': 'Last heard',
 };
 
 interface TableProps {

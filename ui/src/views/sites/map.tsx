@@ -249,6 +249,8 @@ function Glyph({ state }: { state: Site['state'] }) {
             return <path class="glyph" d="M0-5.5 6 4.5H-6z" />;
         case 'up':
             return <path class="glyph open" d="m-4 .5 2.7 2.7L4-3.5" />;
+        case 'set-apart':
+            return <path class="glyph open" d="m-3.5-3.5 7 7m0-7-7 7" />;
         case 'unknown':
         case 'never-heard':
             return (
@@ -274,6 +276,8 @@ export function statusLine(site: Site, cut: boolean): string {
                 : 'unknown';
         case 'never-heard':
             return 'never heard';
+        case 'set-apart':
+            return 'set apart';
     }
 }
 

@@ -15,12 +15,23 @@ export function overview(sites: Sites, summary: Summary | null, now: number): Ov
     const quiet = sites.sites.filter(
         (site) => site.state === 'unknown' || site.state === 'never-heard',
     );
-    const troubled = summary ? sum(summary, TROUBLE) : 0;
+    const liars = sites.sites.filter((site) => site.state === 'set-apart');
+    const troubled = liars.length + (summary ? sum(summary, TROUBLE) : 0);
+    const apart = liars.length > 0 ? `${setApart(liars)} ` : '';
     return {
         tone: troubled > 0 ? 'bad' : quiet.length > 0 ? 'warn' : summary ? 'ok' : 'off',
-        sites: quiet.length > 0 ? notHeard(quiet, now) : allHeard(sites.sites),
+        sites:
+            apart +
+            (quiet.length > 0
+                ? notHeard(quiet, now)
+                : allHeard(sites.sites.filter((site) => site.state !== 'set-apart'))),
         resources: summary ? aboutResources(summary) : '',
     };
+}
+
+function setApart(liars: Site[]): string {
+    const are = liars.length === 1 ? 'is' : 'are';
+    return `${names(liars)} ${are} set apart, for signing what cannot both be true.`;
 }
 
 function allHeard(sites: Site[]): string {
