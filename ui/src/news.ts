@@ -90,23 +90,6 @@ export function sentence(change: Change): Sentence {
                 { site: change.site },
                 ` sent something that cannot be, and it was left aside: ${change.why}`,
             ]);
-        case 'set-apart':
-            return say('warning', 'bad', [
-                { site: change.site },
-                ' signed two entries that cannot both be its word, and is set apart',
-            ]);
-        case 'shared-identity':
-            return say('warning', 'bad', [
-                { site: change.site },
-                ` is two agents at once: ${change.seen}`,
-            ]);
-        case 'asked':
-            return say('question', 'off', [
-                ...(change.resource ? [{ resource: change.resource }, ': '] : []),
-                `${change.principal} at `,
-                { site: change.site },
-                ` asked for ${change.what}`,
-            ]);
     }
 }
 
