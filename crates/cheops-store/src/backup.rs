@@ -164,7 +164,14 @@ impl Backup {
             let folder = dir.join("blobs").join(first);
             files::make_dir(&folder).map_err(failed("make", &folder))?;
             let path = folder.join(rest);
-            copied.bytes += self.blobs.copy_to(blob, &path)?;
+            match self.blobs.copy_to(blob, &path) {
+                Ok(bytes) => copied.bytes += bytes,
+                Err(BlobError::Missing { .. }) => {
+                    copied.missing += 1;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
             settle_file(&path)?;
             copied.files += 1;
         }
