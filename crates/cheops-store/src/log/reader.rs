@@ -216,3 +216,44 @@ fn changes(
     }
     Ok(items)
 }
+
+#[cfg(test)]
+mod tests {
+    use cheops_core::engine::Notice;
+    use cheops_core::model::SiteId;
+
+    use super::super::row::NOTICE;
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn a_notice_that_a_later_version_made_is_passed_over_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let site = SiteId::new("paris").unwrap();
+        let mut opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+        opened.store.keep(&[], [&Notice::SiteUp(site.clone())]).unwrap();
+        drop(opened);
+        let path = dir.path().join("log.db");
+        let db = super::super::connect(&path, super::super::Access::Write).unwrap();
+        let mut head = Head::load(&db).unwrap();
+        let later = ChangeRow {
+            seq: head.take_seq(),
+            kind: NOTICE,
+            at_ms: 1,
+            spent_ms: Some(i64::MAX),
+            resource: None,
+            site: None,
+            incarnation: None,
+            n: None,
+            body: &[cheops_record::disk::VERSION, 99, 0, 0, 0, 0],
+        };
+        head.digest.add(later.insert(&db).unwrap());
+        head.save(&db).unwrap();
+        drop(db);
+        for _ in 0..2 {
+            let opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+            let changes = opened.reader.changes_since(Seq::default(), None, 10).unwrap();
+            assert_eq!((changes.items.len(), changes.next), (1, Seq(2)));
+        }
+    }
+}
