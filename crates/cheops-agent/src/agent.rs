@@ -10,7 +10,7 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
-use cheops_store::{Claim, OpenError, Opened, Options};
+use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Voucher};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -187,7 +187,8 @@ impl Agent {
         let identity = identity(&config)?;
         let claim = claim(&config.data_dir).await?;
         let ports = Ports::take(&config).await?;
-        let opened = open(claim, &config).await?;
+        let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
+        let opened = open(claim, &config, &signer).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
         let peers = peers(&config, &me, identity.as_ref())?;
         let replicas = replicas(&config);
@@ -204,7 +205,7 @@ impl Agent {
             snapshots: opened.snapshots.clone(),
             replicas: replicas.clone(),
         };
-        let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
+        let backup = opened.backup.clone();
         let (driver, thread) = driver(&config, &me, opened, hands, signer)?;
 
         let mesh_address = peers.local_address();
@@ -216,6 +217,7 @@ impl Agent {
             blobs: blobs.clone(),
             incoming: incoming.clone(),
             reader: reader.clone(),
+            backup,
             metrics: telemetry::count(),
             advertise: advertised(&config, mesh_address),
             counted: Counted::default(),
@@ -376,13 +378,44 @@ async fn claim(dir: &Path) -> Result<Claim, StartError> {
     }
 }
 
-async fn open(claim: Claim, config: &AgentConfig) -> Result<Opened, StartError> {
+async fn open(
+    claim: Claim,
+    config: &AgentConfig,
+    signer: &Signer,
+) -> Result<Opened, StartError> {
     let site = config.site.clone();
-    let options = Options { audit_retention: config.audit.retention, ..Options::default() };
+    let options = Options {
+        audit_retention: config.audit.retention,
+        vouch: voucher(config, signer),
+        progress: told_in_the_log(),
+        ..Options::default()
+    };
     // Half of it is enough to tell the lives of one site apart, and people read these numbers.
     let life = random()? >> 32;
     let opened = tokio::task::spawn_blocking(move || claim.open(&site, || life, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
+}
+
+/// A site of a mesh answers for what it had before there were signatures.
+fn voucher(config: &AgentConfig, signer: &Signer) -> Voucher {
+    let Some(key) = signer.0.clone() else { return Voucher::default() };
+    let site = config.site.clone();
+    Voucher::new(move |entries| key.vouch(&site, entries))
+}
+
+/// Tells how far something has come that is done at a start, once a second and when it is done.
+fn told_in_the_log() -> Progress {
+    const EVERY: Duration = Duration::from_secs(1);
+    let told = std::sync::Mutex::new(None::<(&'static str, Instant)>);
+    Progress::new(move |far: Far| {
+        let Far { doing, done, of } = far;
+        let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let is_due = told.is_none_or(|(what, at)| what != doing || at.elapsed() > EVERY);
+        if is_due || (done == of && of > 0) {
+            *told = Some((doing, Instant::now()));
+            tracing::info!(done, of, "{doing}");
+        }
+    })
 }
 
 fn peers(

@@ -6,7 +6,7 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
     NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter,
     ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit,
     SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
@@ -33,7 +33,7 @@ use crate::types::{
     paths(
         sites, site, summary, resources, resource, operations, submit, show, explain, decide,
         delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
-        show_as_original, healthz, readyz, metrics, openapi_document,
+        show_as_original, backup, healthz, readyz, metrics, openapi_document,
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
@@ -175,6 +175,18 @@ fn explain() {}
     )
 )]
 fn decide() {}
+
+/// Copy the data directory of this site, while it goes on
+///
+/// The copy can be started from in place of the original.
+#[utoipa::path(post, path = "/api/v1/backup", tag = "running",
+    request_body = Backup,
+    responses(
+        (status = 200, description = "one event a line; the last says how it ended", body = BackupEvent, content_type = "application/x-ndjson"),
+        (status = 400, description = "it is not a whole path", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn backup() {}
 
 /// Delete a resource
 ///

@@ -13,6 +13,8 @@ pub const SITES: &str = "/api/v1/sites";
 pub const SITE: &str = "/api/v1/sites/{site}";
 /// `GET`: all resources in a few numbers.
 pub const SUMMARY: &str = "/api/v1/summary";
+/// `POST`: copy the data directory of the site.
+pub const BACKUP: &str = "/api/v1/backup";
 /// `GET`: the matrices that come with Cheops.
 pub const PROFILES: &str = "/api/v1/profiles";
 /// `POST`: try a matrix.

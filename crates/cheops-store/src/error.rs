@@ -30,10 +30,11 @@ pub enum OpenError {
         /// Who asked.
         asked: SiteId,
     },
-    /// It was written by another version of this program.
+    /// It was written by a later version of this program, or by one from before any release.
     #[error(
-        "data directory `{}` has format {found}; this version reads format {understood}",
-        .dir.display()
+        "data directory `{}` has format {found}; cheops {} reads format {understood}, and moves \
+         format 3 there",
+        .dir.display(), env!("CARGO_PKG_VERSION")
     )]
     FormatVersion {
         /// The data directory.
@@ -76,9 +77,13 @@ impl OpenError {
             Self::WrongSite { .. } => {
                 Some("start the agent under its own name, or with another data directory")
             }
+            Self::FormatVersion { found, understood, .. } if found > understood => Some(
+                "start the version of cheops that wrote it, or a later one; or move the directory \
+                 away and start with an empty one, to get the resources back from the other sites",
+            ),
             Self::FormatVersion { .. } => Some(
-                "use the version of cheops that wrote it; or move it away and start with an empty \
-                 one, to get the resources back from the other sites",
+                "start the version of cheops that wrote it; or move the directory away and start \
+                 with an empty one, to get the resources back from the other sites",
             ),
             Self::Corrupt(_) => Some(START_EMPTY),
             Self::Io { .. } | Self::Database { .. } => None,
@@ -108,9 +113,9 @@ pub enum AppendError {
     /// What is there already is not what was written.
     #[error("the log of this site is damaged")]
     Corrupt(#[source] Corruption),
-    /// A record has no written form.
-    #[error("a record could not be encoded")]
-    Encoding(#[source] postcard::Error),
+    /// A record is longer than any can be.
+    #[error("a record of {0} bytes is too long for the log")]
+    TooLong(usize),
 }
 
 impl AppendError {
@@ -125,7 +130,7 @@ impl AppendError {
             Self::Full { .. } => Some("make room on the file system of the data directory"),
             Self::Failed { .. } => Some("look for errors of the medium in the system's log"),
             Self::Corrupt(_) => Some(START_EMPTY),
-            Self::Encoding(_) => None,
+            Self::TooLong(_) => None,
         }
     }
 }

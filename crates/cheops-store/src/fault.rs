@@ -15,7 +15,8 @@ pub(crate) enum Fault {
     Damaged(Place, String),
     /// What could not be done with which file.
     Io(&'static str, PathBuf, io::Error),
-    Encoding(postcard::Error),
+    /// A body is longer than a row or frame can hold.
+    TooLong(usize),
 }
 
 impl Fault {
@@ -57,7 +58,7 @@ impl Fault {
             }
             Self::Damaged(place, what) => damaged(place, what),
             Self::Io(doing, path, error) => Sorted::Io(doing, path, error),
-            Self::Encoding(error) => Sorted::Encoding(error),
+            Self::TooLong(bytes) => Sorted::TooLong(bytes),
         }
     }
 
@@ -66,7 +67,7 @@ impl Fault {
             Sorted::Damaged(corruption) => OpenError::Corrupt(corruption),
             Sorted::Sql(source) => OpenError::Database { path: path.to_path_buf(), source },
             Sorted::Io(doing, path, source) => OpenError::Io { doing, path, source },
-            Sorted::Encoding(error) => OpenError::Corrupt(undecodable(path, &error)),
+            Sorted::TooLong(bytes) => OpenError::Corrupt(too_long(path, bytes)),
         }
     }
 
@@ -75,14 +76,14 @@ impl Fault {
             Sorted::Damaged(corruption) => ReadError::Corrupt(corruption),
             Sorted::Sql(source) => ReadError::Failed { path: path.to_path_buf(), source },
             Sorted::Io(_, path, source) => ReadError::Io { path, source },
-            Sorted::Encoding(error) => ReadError::Corrupt(undecodable(path, &error)),
+            Sorted::TooLong(bytes) => ReadError::Corrupt(too_long(path, bytes)),
         }
     }
 
     pub(crate) fn into_append(self, path: &Path) -> AppendError {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => AppendError::Corrupt(corruption),
-            Sorted::Encoding(error) => AppendError::Encoding(error),
+            Sorted::TooLong(bytes) => AppendError::TooLong(bytes),
             Sorted::Sql(source) if says_full(&source, path) => {
                 AppendError::Full { path: path.to_path_buf(), source: source.into() }
             }
@@ -101,22 +102,17 @@ enum Sorted {
     Damaged(Corruption),
     Sql(rusqlite::Error),
     Io(&'static str, PathBuf, io::Error),
-    Encoding(postcard::Error),
+    TooLong(usize),
 }
 
-fn undecodable(path: &Path, error: &postcard::Error) -> Corruption {
-    Corruption { path: path.to_path_buf(), place: Place::File, what: error.to_string() }
+fn too_long(path: &Path, bytes: usize) -> Corruption {
+    let what = format!("a record of {bytes} bytes is longer than any can be");
+    Corruption { path: path.to_path_buf(), place: Place::File, what }
 }
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
-    }
-}
-
-impl From<postcard::Error> for Fault {
-    fn from(error: postcard::Error) -> Self {
-        Self::Encoding(error)
     }
 }
 

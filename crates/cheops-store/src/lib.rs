@@ -15,6 +15,7 @@
 //! The layout on disk is described in `docs/format.md`. Everything in here blocks; a caller that
 //! must not wait uses a thread.
 
+mod backup;
 mod blobs;
 mod error;
 mod fault;
@@ -27,11 +28,12 @@ mod options;
 mod rules;
 mod snapshots;
 
+pub use backup::{Backup, BackupError, Copied};
 pub use blobs::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Pin, Stored};
 pub use error::{AppendError, Corruption, OpenError, Place, ReadError};
 pub use feed::{Change, Changes, Seq, What};
 pub use log::{Reader, Store};
 pub use memory::MemoryStore;
 pub use open::{Claim, Opened, open};
-pub use options::{Options, WallClock};
+pub use options::{Far, Options, Progress, Voucher, WallClock};
 pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

@@ -1,6 +1,6 @@
 //! Opening a data directory: whose is it, is anyone else in it, and is all of it as it was left?
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,14 @@ use cheops_core::model::{Incarnation, SiteId};
 use rusqlite::{Connection, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::backup::{Backup, COPIED};
 use crate::blobs::{BlobError, Blobs};
 use crate::error::{OpenError, Place};
 use crate::fault::Fault;
 use crate::files;
 use crate::log::{
-    self, Access, FORMAT, Head, Journal, Key, Reader, Round, Scanned, Settled, Shared, Store,
+    self, Access, FORMAT, Head, Journal, Key, Moving, OLD_FORMAT, Reader, Round, Scanned, Settled,
+    Shared, Store,
 };
 use crate::options::Options;
 use crate::snapshots::Snapshots;
@@ -38,6 +40,8 @@ pub struct Opened {
     pub first_life: bool,
     /// What the site's engine is recovered from, in order.
     pub records: Vec<Record>,
+    /// Makes copies while the site goes on.
+    pub backup: Backup,
 }
 
 /// A data directory that nobody else works on, for as long as this is held.
@@ -50,7 +54,8 @@ pub struct Claim {
 /// Opens the data directory of that site, and makes it if there is none. `draw` gives the number
 /// of a new life: it must be random, so that a site which lost its disk never takes an old one.
 ///
-/// Reads and checks everything in the log. Files that nobody needs any more are removed.
+/// Reads and checks everything in the log. Files that nobody needs any more are removed. A directory
+/// of the format before is moved to this one.
 pub fn open(
     dir: &Path,
     site: &SiteId,
@@ -81,6 +86,7 @@ impl Claim {
         options: Options,
     ) -> Result<Opened, OpenError> {
         let Self { places, lock } = self;
+        let mut draw = Some(draw);
         let is_new = !places.was_created()?;
         let failed = |fault: Fault| fault.into_open(&places.log);
         let mut db =
@@ -89,21 +95,45 @@ impl Claim {
             let drawn = Key::draw();
             let key = drawn.map_err(|source| io_error("draw a key for", &places.dir, source))?;
             let round = Round { size: options.journal_bytes, key };
-            let head = Head::new(site.clone(), Incarnation(draw()), round);
+            let life = draw.take().map_or(1, |draw| draw().max(1));
+            let head = Head::new(site.clone(), Incarnation(life), round);
             create(&mut db, &head).map_err(failed)?;
         }
-        let head = admit(&db, &places, site)?;
+        let moving = Moving::new(&places.log, &places.journal, &options);
+        let is_moved = log::format(&db).map_err(|error| failed(error.into()))? == Some(OLD_FORMAT);
+        if is_moved {
+            places.of_site(site, Moving::site(&db).map_err(failed)?)?;
+            moving.all(db).map_err(failed)?;
+            db = log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
+        }
+        let mut head = admit(&db, &places, site)?;
         let scanned = check(&db, &head).map_err(failed)?;
+        if head.incarnation == COPIED {
+            // What it was copied from may have given out more numbers since.
+            head.incarnation = Incarnation(draw.take().map_or(1, |draw| draw().max(1)));
+            head.save(&db).map_err(failed)?;
+        }
         places.mark_created(&head)?;
         let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
         let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
         let first_life = head.next_seq == 1 && unsettled.is_empty();
         let settled =
             Settled::after(&shared, journal, head, &unsettled, &options).map_err(failed)?;
+        let mut settled = settled;
         let scanned = match unsettled.is_empty() {
             true => scanned,
             false => shared.read(|db| log::scan(db, &settled.head)).map_err(failed)?,
         };
+        if let Some(vouch) = options.vouch.get() {
+            let (head, progress) = (settled.head.clone(), &options.progress);
+            settled.head = log::vouch(&shared, head, &scanned.unsigned, vouch, progress)
+                .map_err(failed)?;
+        }
+        if !is_moved {
+            // It was whole once more: what it was moved from is of no use any longer.
+            files::remove_if_there(&moving.kept)
+                .map_err(|source| io_error("remove", &moving.kept, source))?;
+        }
         let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
             .map_err(|error| blob_error(&places.blobs, error))?;
         let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
@@ -113,6 +143,7 @@ impl Claim {
             first_life,
             records: scanned.records,
             reader: Reader::new(Arc::clone(&shared)),
+            backup: Backup::new(Arc::clone(&shared), blobs.clone(), places.snapshots.clone()),
             store: Store::new(shared, blobs.clone(), options, settled),
             blobs,
             snapshots,
@@ -164,21 +195,29 @@ impl Places {
         Ok(!empty.map_err(|error| Fault::from(error).into_open(&self.log))?)
     }
 
+    fn of_site(&self, asked: &SiteId, found: SiteId) -> Result<(), OpenError> {
+        if found == *asked {
+            return Ok(());
+        }
+        Err(OpenError::WrongSite { dir: self.dir.clone(), found, asked: asked.clone() })
+    }
+
     /// From now on an empty log is a lost one, and so is a missing journal. Until now there can be
     /// nothing in it, but for a log that was copied here alone: which is whole without it.
     fn mark_created(&self, head: &Head) -> Result<(), OpenError> {
-        if self.mark.exists() {
-            return Ok(());
-        }
-        if !self.journal.exists() {
-            files::remove_drafts(&self.drafts)
-                .and_then(|()| Journal::create(&self.journal, &self.drafts, head.journal.size))
-                .map_err(|source| io_error("write", &self.journal, source))?;
-        }
         let text = format!(
             "cheops data directory, format {FORMAT}\nsite {}\nincarnation {}\n",
             head.site, head.incarnation
         );
+        let is_marked = self.mark.exists();
+        if is_marked && fs::read(&self.mark).is_ok_and(|mark| mark == text.as_bytes()) {
+            return Ok(());
+        }
+        if !is_marked && !self.journal.exists() {
+            files::remove_drafts(&self.drafts)
+                .and_then(|()| Journal::create(&self.journal, &self.drafts, head.journal.size))
+                .map_err(|source| io_error("write", &self.journal, source))?;
+        }
         files::remove_drafts(&self.drafts)
             .and_then(|()| files::write_whole(&self.mark, &self.drafts, text.as_bytes()))
             .map_err(|source| io_error("write", &self.mark, source))
@@ -223,12 +262,10 @@ fn admit(db: &Connection, places: &Places, site: &SiteId) -> Result<Head, OpenEr
         }
         None => return Err(damaged("it is not the log of a site")),
     }
-    log::matches_schema(db).map_err(failed)?;
+    log::matches_schema(db, FORMAT).map_err(failed)?;
     let head = Head::load(db).map_err(failed)?;
-    if head.site == *site {
-        return Ok(head);
-    }
-    Err(OpenError::WrongSite { dir: places.dir.clone(), found: head.site, asked: site.clone() })
+    places.of_site(site, head.site.clone())?;
+    Ok(head)
 }
 
 fn check(db: &Connection, head: &Head) -> Result<Scanned, Fault> {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cheops_core::model::Entry;
+
 /// How a store behaves. The default is right for a site; tests bring their own clock.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -15,6 +17,11 @@ pub struct Options {
     pub journal_bytes: u64,
     /// What time it is.
     pub clock: WallClock,
+    /// Who vouches for entries that nobody signed: those from before there were signatures. A site
+    /// without others has nobody, and keeps them as they are.
+    pub vouch: Voucher,
+    /// Who is told how far a directory of an earlier format has been moved to this one.
+    pub progress: Progress,
 }
 
 impl Default for Options {
@@ -23,7 +30,64 @@ impl Default for Options {
             audit_retention: Duration::from_secs(7 * 24 * 3600),
             journal_bytes: 8 << 20,
             clock: WallClock::default(),
+            vouch: Voucher::default(),
+            progress: Progress::default(),
         }
+    }
+}
+
+/// Who vouches for entries: each that is handed to it has a proof afterwards.
+#[derive(Clone, Default)]
+pub struct Voucher(Option<Arc<dyn Fn(&[&Entry]) + Send + Sync>>);
+
+impl Voucher {
+    /// One who does it so.
+    pub fn new(vouch: impl Fn(&[&Entry]) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(vouch)))
+    }
+
+    pub(crate) fn get(&self) -> Option<&(dyn Fn(&[&Entry]) + Send + Sync)> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for Voucher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Voucher" } else { "nobody" })
+    }
+}
+
+/// How far something long has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Far {
+    /// What is being done.
+    pub doing: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is.
+    pub of: u64,
+}
+
+/// Who is told how far something long has come.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(Far) + Send + Sync>>);
+
+impl Progress {
+    /// One who is told so.
+    pub fn new(tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(tell)))
+    }
+
+    pub(crate) fn tell(&self, doing: &'static str, done: u64, of: u64) {
+        if let Some(tell) = &self.0 {
+            tell(Far { doing, done, of });
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress" } else { "nobody" })
     }
 }
 

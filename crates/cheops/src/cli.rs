@@ -8,7 +8,7 @@ use crate::failure::{Failure, Verdict};
 use crate::look;
 use crate::output::{Format, Output};
 use crate::verbs::{
-    agent, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource, resources,
+    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource, resources,
     sample, scope, settle, show, sites, watch, with,
 };
 
@@ -87,6 +87,7 @@ pub(crate) enum Verb {
     Sites(sites::Arguments),
     Delete(delete::Arguments),
     Settle(settle::Arguments),
+    Backup(backup::Arguments),
     Scope(scope::Arguments),
     Matrix(matrix::Arguments),
     Completions(completions::Arguments),
@@ -113,6 +114,7 @@ impl Verb {
             Self::Sites(arguments) => sites::run(&arguments, agent, output),
             Self::Delete(arguments) => delete::run(&arguments, agent, output),
             Self::Settle(arguments) => settle::run(&arguments, agent, output),
+            Self::Backup(arguments) => backup::run(&arguments, agent, output),
             Self::Scope(arguments) => scope::run(&arguments, output),
             Self::Matrix(arguments) => matrix::run(&arguments, output),
             Self::Completions(arguments) => completions::run(&arguments, output),

@@ -67,6 +67,7 @@ enum Request {
     Submit(Box<Submission>, mpsc::UnboundedSender<Said>, Vec<Pin>),
     Ask(Question),
     Decide(Box<Event>, Question),
+    Settle(oneshot::Sender<()>),
     Drain(oneshot::Sender<()>),
 }
 
@@ -175,6 +176,13 @@ impl Driver {
         });
         let request = Request::Decide(Box::new(decision), ask);
         self.requests.send(request).await.map_err(|_closed| Stopped)?;
+        hears.await.map_err(|_closed| Stopped)
+    }
+
+    /// Waits until those who follow the log can see all that is durable now.
+    pub(crate) async fn settle(&self) -> Result<(), Stopped> {
+        let (done, hears) = oneshot::channel();
+        self.requests.send(Request::Settle(done)).await.map_err(|_closed| Stopped)?;
         hears.await.map_err(|_closed| Stopped)
     }
 
@@ -290,6 +298,8 @@ struct Turn {
     /// Asked after decisions, and answered only when these are durable.
     decisions: Vec<Question>,
     submitted: Vec<Ticket>,
+    /// Who waits until followers of the log see all of it.
+    settling: Vec<oneshot::Sender<()>>,
     /// Since when there is something in it to make durable.
     waits_since: Option<Instant>,
 }
@@ -302,6 +312,7 @@ impl Turn {
             && self.questions.is_empty()
             && self.decisions.is_empty()
             && self.submitted.is_empty()
+            && self.settling.is_empty()
             && self.pins.is_empty()
             && self.waits_since.is_none_or(|since| since.elapsed() < MAY_WAIT)
     }
@@ -319,6 +330,12 @@ impl Running {
                 continue;
             }
             self.make_durable(&mut turn).await;
+            if !turn.settling.is_empty() {
+                self.settle();
+            }
+            if self.settle_at.is_none() {
+                turn.settling.drain(..).for_each(|done| drop(done.send(())));
+            }
             let waited = turn.questions.drain(..).chain(turn.decisions.drain(..));
             for question in waited {
                 question(&self.engine, now(self.began));
@@ -400,6 +417,7 @@ impl Running {
                 turn.reaction.join(self.engine.handle(now(self.began), *decision));
                 turn.decisions.push(question);
             }
+            Request::Settle(done) => turn.settling.push(done),
             Request::Drain(done) => {
                 self.engine.drain();
                 self.draining = Some(done);
@@ -503,8 +521,8 @@ impl Running {
                         let _gone = said.send(Said::NotDurable(why));
                     }
                     Request::Ask(question) => question(&self.engine, now(self.began)),
-                    // Not taken: who asked hears that nothing was decided.
-                    Request::Decide(..) => {}
+                    // Not taken: who asked hears that nothing was decided, or shown.
+                    Request::Decide(..) | Request::Settle(_) => {}
                     Request::Drain(done) => {
                         self.engine.drain();
                         self.draining = Some(done);

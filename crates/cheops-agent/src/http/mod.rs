@@ -16,6 +16,7 @@
 //! | `elsewhere` | requests that another site answers |
 //! | `guard`, `refusal`, `wire` | who may ask; how errors look; how things look on the wire |
 
+mod backup;
 mod changes;
 mod cross;
 mod demo;
@@ -44,7 +45,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
-use cheops_store::{Blobs, Reader};
+use cheops_store::{Backup, Blobs, Reader};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::driver::Driver;
@@ -68,6 +69,7 @@ pub(crate) struct Api {
     pub(crate) blobs: Blobs,
     pub(crate) incoming: Incoming,
     pub(crate) reader: Reader,
+    pub(crate) backup: Backup,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
     pub(crate) counted: Counted,
@@ -85,6 +87,7 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::SITES, get(read::sites))
         .route(paths::SITE, get(read::sites_seen_by))
         .route(paths::SUMMARY, get(summary::summary))
+        .route(paths::BACKUP, post(backup::backup))
         .route(paths::PROFILES, get(matrix::all_profiles))
         .route(paths::MATRIX, post(matrix::try_one))
         .route(paths::CROSS, get(cross::parts))

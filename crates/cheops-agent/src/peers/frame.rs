@@ -6,15 +6,17 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use cheops_core::engine::Message;
 use cheops_core::model::{BlobId, Incarnation, SiteId};
+use cheops_record::{FormError, wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::link::CLOSED_AS_SPARE;
 
-/// The protocol spoken here.
-pub(super) const VERSION: u16 = 2;
+/// The protocol spoken here, with those who speak it too.
+const NEWEST: u16 = 3;
 /// The oldest one understood.
-pub(super) const OLDEST: u16 = 2;
+pub(super) const OLDEST: u16 = 3;
 const MAGIC: [u8; 6] = *b"CHEOPS";
 /// The longest frame taken in. Messages are kept far below it by the engine's byte budget.
 pub(super) const LONGEST: usize = 16 * 1024 * 1024;
@@ -39,9 +41,19 @@ pub(super) enum LinkError {
     #[error("the other side does not speak Cheops' protocol")]
     Stranger,
     #[error(
-        "the other side speaks version {theirs} of the protocol, this one {ours}: upgrade the older agent"
+        "`{site}` speaks version {theirs} of the protocol, and this agent no older one than {}: \
+         upgrade the agent at `{site}`",
+        OLDEST
     )]
-    Version { theirs: u16, ours: u16 },
+    TooOld { site: SiteId, theirs: u16 },
+    #[error(
+        "`{site}` speaks no older version of the protocol than {theirs}, and this agent {}: \
+         upgrade this agent, not the one at `{site}`",
+        NEWEST
+    )]
+    TooNew { site: SiteId, theirs: u16 },
+    #[error("something arrived that cannot be read: {0}")]
+    Form(#[from] FormError),
     #[error("a frame of {0} bytes is longer than the limit")]
     TooLong(usize),
     #[error("something arrived that cannot be read: {0}")]
@@ -69,6 +81,11 @@ pub(super) enum LinkError {
 }
 
 impl LinkError {
+    /// Whether the other side speaks another language, of which nobody can say more than this.
+    pub(super) fn is_of_versions(&self) -> bool {
+        matches!(self, Self::TooOld { .. } | Self::TooNew { .. })
+    }
+
     /// Whether the other side had no need for the connection, which is no error to speak of.
     pub(super) fn is_spare(&self) -> bool {
         let spare = quinn::VarInt::from_u32(CLOSED_AS_SPARE);
@@ -105,9 +122,12 @@ impl From<quinn::WriteError> for LinkError {
     }
 }
 
-/// The first thing each side says.
+/// The first thing each side says, after the newest version that it speaks. Later versions may add
+/// to the end of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Hello {
+    /// The oldest version that it speaks.
+    pub(super) oldest: u16,
     pub(super) site: SiteId,
     pub(super) incarnation: Incarnation,
     /// New with every start of the agent.
@@ -156,17 +176,35 @@ pub(super) fn encode_head(value: &impl Serialize, into: &mut Vec<u8>) -> Result<
     encode_within(LONGEST_HEAD, value, into)
 }
 
+/// Appends a message, in the form that it has on a link.
+pub(super) fn encode_message(message: &Message, into: &mut Vec<u8>) -> Result<(), LinkError> {
+    framed(LONGEST, into, |into| {
+        wire::encode_message(message, into);
+        Ok(())
+    })
+}
+
 fn encode_within(
     longest: usize,
     value: &impl Serialize,
     into: &mut Vec<u8>,
 ) -> Result<(), LinkError> {
+    framed(longest, into, |into| {
+        // Postcard writes to the end of what it is given.
+        *into = postcard::to_extend(value, std::mem::take(into))?;
+        Ok(())
+    })
+}
+
+fn framed(
+    longest: usize,
+    into: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), LinkError>,
+) -> Result<(), LinkError> {
     let start = into.len();
     into.extend_from_slice(&[0; 4]);
-    let length_of = |buffer: &Vec<u8>| buffer.len() - start - 4;
-    // Postcard writes to the end of what it is given.
-    *into = postcard::to_extend(value, std::mem::take(into))?;
-    let length = length_of(into);
+    write(into)?;
+    let length = into.len() - start - 4;
     if length > longest {
         // The other side would have to close the link, or the stream, over it.
         into.truncate(start);
@@ -183,6 +221,24 @@ pub(super) async fn read<T: DeserializeOwned>(
     buffer: &mut Vec<u8>,
     longest: usize,
 ) -> Result<T, LinkError> {
+    read_bytes(from, buffer, longest).await?;
+    Ok(postcard::from_bytes(buffer)?)
+}
+
+/// Reads what the other side says on the link itself.
+pub(super) async fn read_message(
+    from: &mut quinn::RecvStream,
+    buffer: &mut Vec<u8>,
+) -> Result<wire::Received, LinkError> {
+    read_bytes(from, buffer, LONGEST).await?;
+    Ok(wire::decode(buffer)?)
+}
+
+async fn read_bytes(
+    from: &mut quinn::RecvStream,
+    buffer: &mut Vec<u8>,
+    longest: usize,
+) -> Result<(), LinkError> {
     let mut length = [0; 4];
     from.read_exact(&mut length).await?;
     let length = u32::from_le_bytes(length) as usize;
@@ -191,28 +247,103 @@ pub(super) async fn read<T: DeserializeOwned>(
     }
     buffer.resize(length, 0);
     from.read_exact(buffer).await?;
-    Ok(postcard::from_bytes(buffer)?)
+    Ok(())
 }
 
-/// The greeting: magic, versions, then a frame that later versions may add to.
+/// The greeting: magic and newest version, then a frame that later versions may add to. The first
+/// eight bytes are as they were in version 2, so that whoever speaks that can say what is wrong.
 pub(super) fn greeting(hello: &Hello) -> Result<Vec<u8>, LinkError> {
     let mut bytes = MAGIC.to_vec();
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&NEWEST.to_le_bytes());
     encode(hello, &mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads the other side's.
-pub(super) async fn read_greeting(from: &mut quinn::RecvStream) -> Result<Hello, LinkError> {
+/// Reads the greeting of that site, and says which version to speak with it.
+pub(super) async fn read_greeting(
+    from: &mut quinn::RecvStream,
+    site: &SiteId,
+) -> Result<(Hello, u16), LinkError> {
     let mut head = [0; 8];
     from.read_exact(&mut head).await?;
+    let newest = newest_of(head, site)?;
+    let hello: Hello = read(from, &mut Vec::new(), LONGEST_GREETING).await?;
+    let spoken = spoken(hello.oldest, newest, site)?;
+    Ok((hello, spoken))
+}
+
+/// The newest version that the other side speaks.
+fn newest_of(head: [u8; 8], site: &SiteId) -> Result<u16, LinkError> {
     let [magic @ .., low, high] = head;
     if magic != MAGIC {
         return Err(LinkError::Stranger);
     }
-    let theirs = u16::from_le_bytes([low, high]);
-    if !(OLDEST..=VERSION).contains(&theirs) {
-        return Err(LinkError::Version { theirs, ours: VERSION });
+    match u16::from_le_bytes([low, high]) {
+        theirs if theirs < OLDEST => Err(LinkError::TooOld { site: site.clone(), theirs }),
+        theirs => Ok(theirs),
     }
-    read(from, &mut Vec::new(), LONGEST_GREETING).await
+}
+
+/// The highest version that both speak.
+fn spoken(oldest: u16, newest: u16, site: &SiteId) -> Result<u16, LinkError> {
+    if oldest > NEWEST {
+        return Err(LinkError::TooNew { site: site.clone(), theirs: oldest });
+    }
+    Ok(newest.min(NEWEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello() -> Hello {
+        Hello {
+            oldest: OLDEST,
+            site: SiteId::new("lyon").unwrap(),
+            incarnation: Incarnation(5),
+            boot: 9,
+            software: "0.1.0".into(),
+        }
+    }
+
+    fn head(bytes: &[u8]) -> [u8; 8] {
+        *bytes.first_chunk().unwrap()
+    }
+
+    #[test]
+    fn a_greeting_is_these_bytes() {
+        let bytes = greeting(&hello()).unwrap();
+        assert_eq!(head(&bytes), *b"CHEOPS\x03\x00");
+        assert_eq!(&bytes[8..], b"\x0e\0\0\0\x03\x04lyon\x05\x09\x050.1.0");
+    }
+
+    #[test]
+    fn who_speaks_the_version_before_is_told_that_it_is_the_one_to_upgrade() {
+        let error = newest_of(*b"CHEOPS\x02\x00", &hello().site).unwrap_err();
+        assert!(error.is_of_versions());
+        assert_eq!(
+            error.to_string(),
+            "`lyon` speaks version 2 of the protocol, and this agent no older one than 3: upgrade \
+             the agent at `lyon`"
+        );
+        assert!(matches!(newest_of(*b"GET / HT", &hello().site), Err(LinkError::Stranger)));
+    }
+
+    #[test]
+    fn a_later_version_that_still_speaks_this_one_is_spoken_with() {
+        let site = hello().site;
+        // A greeting of a version 4 that added something to its end.
+        let mut bytes = b"CHEOPS\x04\x00".to_vec();
+        bytes.extend(b"\x14\0\0\0\x03\x04lyon\x05\x09\x051.0.0\x05later");
+        let newest = newest_of(head(&bytes), &site).unwrap();
+        let hello: Hello = postcard::from_bytes(&bytes[12..]).unwrap();
+        assert_eq!((hello.site.as_str(), hello.software.as_str()), ("lyon", "1.0.0"));
+        assert_eq!(spoken(hello.oldest, newest, &site).unwrap(), 3);
+        let error = spoken(4, 5, &site).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`lyon` speaks no older version of the protocol than 4, and this agent 3: upgrade this \
+             agent, not the one at `lyon`"
+        );
+    }
 }

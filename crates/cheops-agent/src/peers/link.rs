@@ -1,11 +1,14 @@
 //! One connection at work: a writer and a reader for messages, and an ear for requests.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cheops_core::engine::{Event, Message};
 use cheops_core::model::SiteId;
+use cheops_record::FormError;
+use cheops_record::wire::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::content::{self, Incoming};
@@ -79,7 +82,8 @@ impl Candidate {
             let _closing = send.set_priority(MESSAGES_FIRST);
             send.write_all(&frame::greeting(ours)?).await?;
             let mut receive = connection.accept_uni().await?;
-            let hello = frame::read_greeting(&mut receive).await?;
+            let (hello, version) = frame::read_greeting(&mut receive, &certificate).await?;
+            tracing::debug!(site = %certificate, version, "greeted");
             if hello.site != certificate {
                 return Err(LinkError::Impostor { certificate, says: hello.site });
             }
@@ -90,7 +94,8 @@ impl Candidate {
             Ok((send, receive, hello)) => Ok(Self { connection, send, receive, hello, called }),
             Err(error) => {
                 // If the other side closed it, its reason says more than ours.
-                let error = connection.close_reason().map_or(error, LinkError::from);
+                let told = connection.close_reason().filter(|_| !error.is_of_versions());
+                let error = told.map_or(error, LinkError::from);
                 connection.close(CLOSED_AS_REFUSED.into(), error.to_string().as_bytes());
                 Err(error)
             }
@@ -254,7 +259,7 @@ async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoin
             match outgoing {
                 Outgoing::Flushed(done) => flushed.push(done),
                 Outgoing::Message(message) => {
-                    if let Err(error) = frame::encode(&message, &mut bytes) {
+                    if let Err(error) = frame::encode_message(&message, &mut bytes) {
                         tracing::error!(error = causes(&error), "a message could not be sent");
                     }
                 }
@@ -282,25 +287,46 @@ impl Reader {
     async fn run(self, mut receive: quinn::RecvStream) {
         let mut buffer = Vec::new();
         let gate = content::Gate::new(self.link.clone(), self.work.clone());
+        let mut left_out = LeftOut::default();
         loop {
-            let message: Message =
-                match frame::read(&mut receive, &mut buffer, frame::LONGEST).await {
-                    Ok(message) => message,
-                    Err(LinkError::Broken) => return,
-                    Err(error) => {
-                        let reason = causes(&error);
-                        tracing::warn!(site = %self.from, error = reason, "the link is closed");
-                        self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
-                        return;
-                    }
-                };
+            let received = match frame::read_message(&mut receive, &mut buffer).await {
+                Ok(received) => received,
+                Err(LinkError::Broken) => return,
+                Err(error) => {
+                    let reason = causes(&error);
+                    tracing::warn!(site = %self.from, error = reason, "the link is closed");
+                    self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
+                    return;
+                }
+            };
             metrics::counter!("cheops_bytes_received_total").increment(buffer.len() as u64);
             buffer.shrink_to(256 * 1024);
+            for error in &received.left_out {
+                left_out.note(&self.from, error);
+            }
+            // Certificates say whose word an entry is.
+            let Some(Frame::Message(message)) = received.frame else { continue };
             let Some(message) = gate.pass(message) else { continue };
             let heard = Event::Heard { from: self.from.clone(), message };
             if self.work.driver.happened(heard).await.is_err() {
                 return;
             }
+        }
+    }
+}
+
+/// What a later version said and this one does not understand: each is told once, since it may be
+/// said again and again.
+#[derive(Default)]
+struct LeftOut(BTreeSet<String>);
+
+impl LeftOut {
+    const MOST: usize = 256;
+
+    fn note(&mut self, from: &SiteId, error: &FormError) {
+        metrics::counter!("cheops_messages_left_out_total").increment(1);
+        if self.0.len() < Self::MOST && self.0.insert(error.to_string()) {
+            tracing::warn!(site = %from, %error, "what it says is left aside");
         }
     }
 }

@@ -108,6 +108,7 @@ impl Peers {
         let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
         let peers = peers.into_iter().map(|(site, address)| (site, Peer::new(address))).collect();
         let hello = Hello {
+            oldest: frame::OLDEST,
             site: me.site.clone(),
             incarnation: me.incarnation,
             boot,

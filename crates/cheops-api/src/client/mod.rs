@@ -28,12 +28,14 @@ use upload::{Carried, Form, Sent, whole};
 
 use crate::paths::{self, segment};
 use crate::types::{
-    Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
     Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter, ResourceSummary,
     RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary,
     TryMatrix,
 };
 
+/// How long a copy may be made without a word: one large file may take that.
+const BACKUP_MAY_TAKE: Duration = Duration::from_secs(3_600);
 const JSON: &str = "application/json";
 /// How long to wait for a connection, and for the answer of an agent that has nothing to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -247,6 +249,14 @@ impl Client {
         let ask = Ask::new(Method::POST, paths::decision(id, operation));
         let settle = Settle { decision, site: site.map(str::to_owned) };
         self.answer(self.jsoned(ask, &settle)?).await.map(drop)
+    }
+
+    /// Copies the data directory of the agent's site to a folder on its machine. What is heard of it
+    /// comes as it happens.
+    pub async fn backup(&self, dir: &str) -> Result<Lines<BackupEvent>, ClientError> {
+        // Large files are copied in silence.
+        let ask = Ask::new(Method::POST, paths::BACKUP.to_owned()).patience(BACKUP_MAY_TAKE);
+        self.lines(self.jsoned(ask, &Backup { dir: dir.to_owned() })?).await
     }
 
     /// Deletes a resource. What is heard of it comes as it happens.

@@ -1,6 +1,7 @@
 //! What goes over the wire: one type per request, answer and event. Names are plain text here;
 //! each side checks what it reads.
 
+mod backup;
 mod change;
 mod cross;
 mod demo;
@@ -17,6 +18,7 @@ mod site;
 mod submit;
 mod summary;
 
+pub use backup::{Backup, BackupEvent};
 pub use change::{Change, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};

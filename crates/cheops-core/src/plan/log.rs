@@ -39,7 +39,7 @@ pub enum Decision {
 
 /// What is known of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Trace {
+pub enum Trace {
     /// It took effect.
     Took,
     /// It had none.
@@ -58,21 +58,25 @@ impl Trace {
 
 /// One run, at its place in the order of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Run {
-    pub(super) item: Item,
-    pub(super) trace: Trace,
+pub struct Run {
+    /// What ran.
+    pub item: Item,
+    /// What is known of it.
+    pub trace: Trace,
     /// Its undo failed, or would bring back a state that is no longer recorded.
-    pub(super) fixed: bool,
+    pub fixed: bool,
     /// It belongs to a life of the disk that is lost: when it ran, as compared with others like
     /// it, is not known.
-    pub(super) recalled: bool,
+    pub recalled: bool,
 }
 
 /// A saved state, and the runs that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Saved {
-    pub(super) id: SnapshotId,
-    pub(super) runs: Vec<Run>,
+pub struct Saved {
+    /// Its name.
+    pub id: SnapshotId,
+    /// The runs.
+    pub runs: Vec<Run>,
 }
 
 /// How the runs of an operation ended.
@@ -105,6 +109,52 @@ pub struct RunLog {
     next_snapshot: u64,
     /// Runs since a snapshot was last asked for.
     since_snapshot: u64,
+}
+
+/// A run log taken apart, for who writes it down.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunLogParts {
+    /// Oldest first.
+    pub runs: Vec<Run>,
+    /// The last outcome of everything that ever ended here, and how often in a row it was refused.
+    pub ended: Vec<(OperationId, Effect, u32)>,
+    /// Begun and not finished.
+    pub pending: Option<Step>,
+    /// Oldest first.
+    pub snapshots: Vec<Saved>,
+    /// All that may have run in a life that is lost.
+    pub suspects: Vec<Item>,
+    /// The name that the next snapshot gets.
+    pub next_snapshot: u64,
+    /// Runs since a snapshot was last asked for.
+    pub since_snapshot: u64,
+}
+
+impl From<&RunLog> for RunLogParts {
+    fn from(log: &RunLog) -> Self {
+        let RunLog { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot } =
+            log.clone();
+        let ended = ended.into_iter().map(|(id, Ending { last, refusals })| (id, last, refusals));
+        let ended = ended.collect();
+        Self { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot }
+    }
+}
+
+impl From<RunLogParts> for RunLog {
+    fn from(parts: RunLogParts) -> Self {
+        let RunLogParts {
+            runs,
+            ended,
+            pending,
+            snapshots,
+            suspects,
+            next_snapshot,
+            since_snapshot,
+        } = parts;
+        let ended = ended.into_iter().map(|(id, last, refusals)| (id, Ending { last, refusals }));
+        let ended = ended.collect();
+        Self { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot }
+    }
 }
 
 impl RunLog {
@@ -267,7 +317,7 @@ impl RunLog {
         let trace = if succeeded { Trace::Took } else { Trace::Refused };
         self.set_last(&item.id, Trace::MayHaveRun, trace);
         self.note(&item.id, succeeded);
-        self.since_snapshot += 1;
+        self.since_snapshot = self.since_snapshot.saturating_add(1);
     }
 
     fn finish_undo(&mut self, id: &OperationId, succeeded: bool) {
@@ -327,7 +377,7 @@ impl RunLog {
 
     fn finish_snapshot(&mut self, id: SnapshotId, succeeded: bool) {
         // A snapshot that failed is not asked for again at once.
-        self.next_snapshot = id.0 + 1;
+        self.next_snapshot = id.0.saturating_add(1);
         self.since_snapshot = 0;
         if succeeded {
             self.snapshots.push(Saved { id, runs: self.runs.clone() });
@@ -340,7 +390,7 @@ impl RunLog {
     fn note(&mut self, id: &OperationId, took: bool) {
         let ending = match took {
             true => Ending { last: Effect::Took, refusals: 0 },
-            false => Ending { last: Effect::Refused, refusals: self.refusals(id) + 1 },
+            false => Ending { last: Effect::Refused, refusals: self.refusals(id).saturating_add(1) },
         };
         self.ended.insert(id.clone(), ending);
     }

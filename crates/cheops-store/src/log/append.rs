@@ -144,32 +144,13 @@ impl<'a> Appending<'a> {
     }
 
     fn change(&mut self, row: ChangeRow<'_>) -> Result<(), Fault> {
-        let sql = "INSERT INTO changes \
-                   (seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-        let sum = row.sum();
-        self.db.prepare_cached(sql)?.execute(params![
-            row.seq,
-            row.kind,
-            row.at_ms,
-            row.spent_ms,
-            row.resource,
-            row.site,
-            row.incarnation,
-            row.n,
-            row.body,
-            sum.0,
-        ])?;
-        self.head.digest.add(sum);
+        self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
 
     fn state(&mut self, slot: &Slot, body: &[u8]) -> Result<(), Fault> {
         let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body };
-        let sum = row.sum();
-        let sql = "INSERT INTO state (seq, slot, body, sum) VALUES (?, ?, ?, ?)";
-        self.db.prepare_cached(sql)?.execute(params![row.seq, row.slot, row.body, sum.0])?;
-        self.head.digest.add(sum);
+        self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
 

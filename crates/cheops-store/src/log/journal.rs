@@ -17,9 +17,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cheops_core::engine::{Notice, Record};
+use cheops_record::disk;
 
 use super::head::{Head, Round};
-use super::row::{decode, encode};
+use super::row::{decode_notice, decode_record};
 use crate::error::Place;
 use crate::fault::Fault;
 use crate::files;
@@ -80,19 +81,19 @@ impl Batch {
         frame.extend(at_ms.to_le_bytes());
         let mut batch = Self { at_ms, items: Vec::new(), frame };
         for record in records {
-            batch.add(RECORD, &encode(record)?, Item::Record(record.clone()))?;
+            batch.add(RECORD, &disk::encode_record(record), Item::Record(record.clone()))?;
         }
         for notice in notices {
-            batch.add(NOTICE, &encode(notice)?, Item::Notice(notice.clone()))?;
+            batch.add(NOTICE, &disk::encode_notice(notice), Item::Notice(notice.clone()))?;
         }
         batch.frame.resize(batch.frame.len().next_multiple_of(STEP), 0);
         Ok(batch)
     }
 
     fn add(&mut self, kind: u8, body: &[u8], item: Item) -> Result<(), Fault> {
-        let too_long = |_| Fault::Encoding(postcard::Error::SerializeBufferFull);
+        let length = u32::try_from(body.len()).map_err(|_long| Fault::TooLong(body.len()))?;
         self.frame.push(kind);
-        self.frame.extend(u32::try_from(body.len()).map_err(too_long)?.to_le_bytes());
+        self.frame.extend(length.to_le_bytes());
         let start = self.frame.len();
         self.frame.extend(body);
         self.items.push((item, start..self.frame.len()));
@@ -110,9 +111,10 @@ impl Batch {
             let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
             let body = after.get(..length).ok_or("an item is longer than its frame")?;
             let item = match kind {
-                RECORD => Item::Record(decode(body)?),
-                _ => Item::Notice(decode(body)?),
+                RECORD => decode_record(body).map(Item::Record),
+                _ => decode_notice(body).map(Item::Notice),
             };
+            let item = item.map_err(|error| format!("an item cannot be read: {error}"))?;
             let start = frame.len() - after.len();
             items.push((item, start..start + length));
             rest = &after[length..];

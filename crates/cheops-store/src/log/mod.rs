@@ -3,6 +3,7 @@
 mod append;
 mod head;
 mod journal;
+mod migrate;
 mod reader;
 mod row;
 mod scan;
@@ -12,8 +13,11 @@ mod store;
 
 pub(crate) use head::{Head, Round};
 pub(crate) use journal::{Journal, Key};
+pub(crate) use migrate::{Moving, vouch};
 pub(crate) use scan::{Scanned, check_structure, scan};
-pub(crate) use schema::{Access, FORMAT, connect, create, format, is_empty, matches_schema};
+pub(crate) use schema::{
+    Access, FORMAT, OLD_FORMAT, connect, create, format, is_empty, matches_schema,
+};
 pub(crate) use shared::Shared;
 
 pub use reader::Reader;

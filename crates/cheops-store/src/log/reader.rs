@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-use cheops_core::model::ResourceId;
+use cheops_core::model::{KeyId, ResourceId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::head::Head;
 use super::row::{ChangeRow, Sum, Summing, unsigned};
 use super::shared::{Durable, Shared};
-use crate::error::ReadError;
+use crate::error::{AppendError, ReadError};
 use crate::fault::Fault;
 use crate::feed::{Change, Changes, Seq};
 
@@ -128,6 +128,39 @@ impl Reader {
         retained.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
     }
 
+    /// The certificates that were kept, each under the name of its key.
+    pub fn identities(&self) -> Result<Vec<(KeyId, Vec<u8>)>, ReadError> {
+        let read = self.shared.read(|db| {
+            let sql = "SELECT key, certificate, sum FROM identities ORDER BY key";
+            let mut statement = db.prepare_cached(sql)?;
+            let mut rows = statement.query(())?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let key = KeyId(row.get(0)?);
+                let (certificate, sum): (Vec<u8>, _) = (row.get(1)?, Sum(row.get(2)?));
+                if identity_sum(key, &certificate) != sum {
+                    let what = "its checksum does not match";
+                    return Err(Fault::row("identities", &key, None, what));
+                }
+                found.push((key, certificate));
+            }
+            Ok(found)
+        });
+        read.map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    /// Keeps a certificate: it is on the medium when this returns. Entries that its key signed can
+    /// be checked, and passed on, after any restart.
+    pub fn keep_identity(&self, key: KeyId, certificate: &[u8]) -> Result<(), AppendError> {
+        let kept = self.shared.write(Durable::AtOnce, |db| {
+            let sql = "REPLACE INTO identities (key, certificate, sum) VALUES (?, ?, ?)";
+            let sum = identity_sum(key, certificate);
+            db.prepare_cached(sql)?.execute(params![key.0, certificate, sum.0])?;
+            Ok(())
+        });
+        kept.map_err(|fault| fault.into_append(&self.shared.path))
+    }
+
     /// How many bytes the log takes on disk, without blobs and snapshots.
     pub fn size(&self) -> Result<u64, ReadError> {
         ["log.db", "log.db-wal", "log.db-shm", "journal"].iter().try_fold(0, |sum, name| {
@@ -139,6 +172,10 @@ impl Reader {
             }
         })
     }
+}
+
+fn identity_sum(key: KeyId, certificate: &[u8]) -> Sum {
+    Summing::table("identities").bytes(&key.0).bytes(certificate).sum()
 }
 
 fn cursor_sum(name: &str, seq: i64) -> Sum {
@@ -167,6 +204,10 @@ fn changes(
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         let (change, _) = ChangeRow::read(row)?;
+        if change.is_news_of_a_later_version() {
+            // It stays where it is, for who knows it.
+            continue;
+        }
         items.push(Change {
             seq: Seq(unsigned(change.seq)),
             at_ms: unsigned(change.at_ms),
@@ -174,4 +215,45 @@ fn changes(
         });
     }
     Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use cheops_core::engine::Notice;
+    use cheops_core::model::SiteId;
+
+    use super::super::row::NOTICE;
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn a_notice_that_a_later_version_made_is_passed_over_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let site = SiteId::new("paris").unwrap();
+        let mut opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+        opened.store.keep(&[], [&Notice::SiteUp(site.clone())]).unwrap();
+        drop(opened);
+        let path = dir.path().join("log.db");
+        let db = super::super::connect(&path, super::super::Access::Write).unwrap();
+        let mut head = Head::load(&db).unwrap();
+        let later = ChangeRow {
+            seq: head.take_seq(),
+            kind: NOTICE,
+            at_ms: 1,
+            spent_ms: Some(i64::MAX),
+            resource: None,
+            site: None,
+            incarnation: None,
+            n: None,
+            body: &[cheops_record::disk::VERSION, 99, 0, 0, 0, 0],
+        };
+        head.digest.add(later.insert(&db).unwrap());
+        head.save(&db).unwrap();
+        drop(db);
+        for _ in 0..2 {
+            let opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+            let changes = opened.reader.changes_since(Seq::default(), None, 10).unwrap();
+            assert_eq!((changes.items.len(), changes.next), (1, Seq(2)));
+        }
+    }
 }

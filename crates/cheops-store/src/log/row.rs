@@ -2,15 +2,12 @@
 
 use cheops_core::engine::{Notice, Record};
 use cheops_core::model::EntryId;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use cheops_record::{FormError, disk, v1};
+use rusqlite::{Connection, params};
 
 use crate::fault::Fault;
 use crate::feed::{Seq, What};
 use crate::rules::Slot;
-
-/// The version of the bodies, which is their first byte.
-const BODY_VERSION: u8 = 1;
 
 /// `changes.kind`.
 pub(crate) const ENTRY: i64 = 1;
@@ -132,6 +129,27 @@ impl<'a> ChangeRow<'a> {
         self.spent_ms.map_or(live, |spent_ms| live.spent(spent_ms))
     }
 
+    /// Puts it into the table, under its checksum.
+    pub(crate) fn insert(&self, db: &Connection) -> Result<Sum, Fault> {
+        let sql = "INSERT INTO changes \
+                   (seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let sum = self.sum();
+        db.prepare_cached(sql)?.execute(params![
+            self.seq,
+            self.kind,
+            self.at_ms,
+            self.spent_ms,
+            self.resource,
+            self.site,
+            self.incarnation,
+            self.n,
+            self.body,
+            sum.0,
+        ])?;
+        Ok(sum)
+    }
+
     /// What was read, once it is known to be what was written.
     pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Sum), Fault> {
         let seq: i64 = row.get(0)?;
@@ -164,14 +182,26 @@ impl<'a> ChangeRow<'a> {
 
     pub(crate) fn decode(&self) -> Result<What, Fault> {
         let decoded = match self.kind {
-            ENTRY => decode(self.body).and_then(|record| match record {
-                Record::Entry(resource, entry) => Ok(What::Entry(resource, entry)),
-                _ => Err("it is marked as an entry and is none".to_string()),
-            }),
-            NOTICE => decode::<Notice>(self.body).map(What::Notice),
+            ENTRY => {
+                decode_record(self.body).map_err(|error| error.to_string()).and_then(
+                    |record| match record {
+                        Record::Entry(resource, entry) => Ok(What::Entry(resource, entry)),
+                        _ => Err("it is marked as an entry and is none".to_string()),
+                    },
+                )
+            }
+            NOTICE => {
+                decode_notice(self.body).map(What::Notice).map_err(|error| error.to_string())
+            }
             kind => Err(format!("there is no kind {kind}")),
         };
         decoded.map_err(|what| self.damaged(what))
+    }
+
+    /// Whether it is a notice of a kind that a later version made.
+    pub(crate) fn is_news_of_a_later_version(&self) -> bool {
+        self.kind == NOTICE
+            && decode_notice(self.body).is_err_and(|error| error.is_of_a_later_version())
     }
 }
 
@@ -189,6 +219,14 @@ impl<'a> StateRow<'a> {
 
     pub(crate) fn sum(&self) -> Sum {
         Summing::table("state").int(self.seq).bytes(self.slot.as_bytes()).bytes(self.body).sum()
+    }
+
+    /// Puts it into the table, under its checksum.
+    pub(crate) fn insert(&self, db: &Connection) -> Result<Sum, Fault> {
+        let sql = "INSERT INTO state (seq, slot, body, sum) VALUES (?, ?, ?, ?)";
+        let sum = self.sum();
+        db.prepare_cached(sql)?.execute(params![self.seq, self.slot, self.body, sum.0])?;
+        Ok(sum)
     }
 
     /// What was read, once it is known to be what was written.
@@ -212,7 +250,7 @@ impl<'a> StateRow<'a> {
     }
 
     pub(crate) fn decode(&self) -> Result<Record, Fault> {
-        let record: Record = decode(self.body).map_err(|what| self.damaged(what))?;
+        let record = decode_record(self.body).map_err(|error| self.damaged(error.to_string()))?;
         match Slot::of(&record) {
             Some(slot) if slot.as_str() == self.slot => Ok(record),
             _ => Err(self.damaged("it is kept under the slot of another record")),
@@ -220,20 +258,19 @@ impl<'a> StateRow<'a> {
     }
 }
 
-/// The written form of a record or notice.
-pub(crate) fn encode(value: &impl Serialize) -> Result<Vec<u8>, Fault> {
-    Ok(postcard::to_extend(value, vec![BODY_VERSION])?)
+/// Reads the body of a record, of this version or of the one before.
+pub(crate) fn decode_record(body: &[u8]) -> Result<Record, FormError> {
+    match body.first() {
+        Some(&v1::VERSION) => v1::decode_record(body),
+        _ => disk::decode_record(body),
+    }
 }
 
-pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    match body.split_first() {
-        Some((&BODY_VERSION, bytes)) => match postcard::take_from_bytes(bytes) {
-            Ok((value, [])) => Ok(value),
-            Ok(_) => Err("there is more in its body than belongs there".to_string()),
-            Err(error) => Err(format!("its body cannot be read: {error}")),
-        },
-        Some((version, _)) => Err(format!("its body has version {version}, which is not known")),
-        None => Err("it has no body".to_string()),
+/// Reads the body of a notice, of this version or of the one before.
+pub(crate) fn decode_notice(body: &[u8]) -> Result<Notice, FormError> {
+    match body.first() {
+        Some(&v1::VERSION) => v1::decode_notice(body),
+        _ => disk::decode_notice(body),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Reading everything, and believing nothing of it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cheops_core::engine::Record;
-use cheops_core::model::BlobId;
+use cheops_core::model::{BlobId, Entry, ResourceId};
 use rusqlite::Connection;
 
 use super::head::Head;
@@ -20,6 +21,16 @@ pub(crate) struct Scanned {
     pub(crate) records: Vec<Record>,
     /// The blobs that entries in it refer to.
     pub(crate) blobs: BTreeSet<BlobId>,
+    /// Entries among them that nobody signed, with their places.
+    pub(crate) unsigned: Vec<Unsigned>,
+}
+
+/// An entry that nobody signed.
+#[derive(Debug)]
+pub(crate) struct Unsigned {
+    pub(crate) seq: i64,
+    pub(crate) resource: ResourceId,
+    pub(crate) entry: Arc<Entry>,
 }
 
 /// Reads every row and checks each alone and all together.
@@ -38,11 +49,13 @@ pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
     if references(db)? != found.references {
         return Err(Fault::table("blob_refs", "it is not what the entries refer to"));
     }
+    let unsigned = found.unsigned();
     // Each table came in order: this merges the two.
     found.records.sort_by_key(|(seq, _)| *seq);
     Ok(Scanned {
         records: found.records.into_iter().map(|(_, record)| record).collect(),
         blobs: found.references.into_iter().map(|(blob, _)| blob).collect(),
+        unsigned,
     })
 }
 
@@ -73,6 +86,17 @@ impl Found {
             }
         }
         Ok(())
+    }
+
+    fn unsigned(&self) -> Vec<Unsigned> {
+        let unsigned = self.records.iter().filter_map(|(seq, record)| match record {
+            Record::Entry(resource, entry) if entry.proof().is_none() => {
+                let (resource, entry) = (resource.clone(), Arc::clone(entry));
+                Some(Unsigned { seq: *seq, resource, entry })
+            }
+            _ => None,
+        });
+        unsigned.collect()
     }
 
     fn let_go_of_what_was_shed(&mut self) {

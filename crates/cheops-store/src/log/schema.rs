@@ -9,7 +9,9 @@ use rusqlite::{Connection, OpenFlags};
 use crate::fault::Fault;
 
 /// The format of the data directory that this version reads and writes.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
+/// The one before, which is moved to this one when it is opened.
+pub(crate) const OLD_FORMAT: u32 = 3;
 /// `CHEO`: what `file` and other tools may know the database by.
 const APPLICATION: i32 = 0x4348_454f;
 
@@ -64,6 +66,23 @@ CREATE TABLE cursors (
     sum BLOB NOT NULL
 ) WITHOUT ROWID;
 ";
+
+/// Since format 4: whose keys the entries are signed with.
+const IDENTITIES: &str = "
+CREATE TABLE identities (
+    key BLOB PRIMARY KEY,
+    certificate BLOB NOT NULL,
+    sum BLOB NOT NULL
+) WITHOUT ROWID;
+";
+
+/// The tables of a format.
+fn tables(format: u32) -> String {
+    match format {
+        OLD_FORMAT => TABLES.to_string(),
+        _ => [TABLES, IDENTITIES].concat(),
+    }
+}
 
 /// How a connection is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,16 +149,16 @@ pub(crate) fn format(db: &Connection) -> Result<Option<u32>, rusqlite::Error> {
 
 /// Makes the tables. The caller's transaction makes that one step with what it writes into them.
 pub(crate) fn create(db: &Connection) -> Result<(), rusqlite::Error> {
-    db.execute_batch(TABLES)?;
+    db.execute_batch(&tables(FORMAT))?;
     db.pragma_update(None, "application_id", APPLICATION)?;
     db.pragma_update(None, "user_version", FORMAT)
 }
 
-/// Whether the tables are as this version makes them. A damaged definition may still be valid SQL
-/// and then mean something else.
-pub(crate) fn matches_schema(db: &Connection) -> Result<(), Fault> {
+/// Whether the tables are as that format has them. A damaged definition may still be valid SQL and
+/// then mean something else.
+pub(crate) fn matches_schema(db: &Connection, format: u32) -> Result<(), Fault> {
     let ours = Connection::open_in_memory()?;
-    ours.execute_batch(TABLES)?;
+    ours.execute_batch(&tables(format))?;
     if definitions(db)? == definitions(&ours)? {
         Ok(())
     } else {

@@ -385,7 +385,7 @@ fn the_resource_that_damage_is_about_is_named() {
         ("pruned/b", Some("b")),
         ("life/nantes", None),
     ] {
-        let sql = format!("UPDATE state SET body = x'01' WHERE slot = '{slot}'");
+        let sql = format!("UPDATE state SET body = x'02' WHERE slot = '{slot}'");
         let Place::Row { resource: named, .. } = tampered(&sql).place else { panic!("{slot}") };
         assert_eq!(named.as_deref(), resource, "{slot}");
     }

@@ -8,6 +8,7 @@
 )]
 #![allow(clippy::print_stderr, reason = "children talk to the test that started them")]
 
+mod backup;
 mod blobs;
 mod contract;
 mod crash;
@@ -18,3 +19,4 @@ mod opening;
 mod properties;
 mod snapshots;
 mod support;
+mod upgrade;

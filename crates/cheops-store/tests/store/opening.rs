@@ -53,14 +53,15 @@ fn the_log_of_another_site_is_refused() {
 }
 
 #[test]
-fn another_format_is_refused() {
+fn a_later_format_is_refused_and_says_which_program_it_takes() {
     let dir = tempdir().unwrap();
     drop(open_paris(dir.path(), Options::default()).unwrap());
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
-    db.pragma_update(None, "user_version", 4).unwrap();
+    db.pragma_update(None, "user_version", 5).unwrap();
     drop(db);
     let error = open_paris(dir.path(), Options::default()).unwrap_err();
-    assert!(matches!(error, OpenError::FormatVersion { found: 4, understood: 3, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::FormatVersion { found: 5, understood: 4, .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("the version of cheops that wrote it, or a later one"));
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
     let opened = open_paris(dir.path(), Options::default()).unwrap();
     assert_eq!(opened.incarnation, Incarnation(7));
     expect![[r#"
-        cheops data directory, format 3
+        cheops data directory, format 4
         site paris
         incarnation 7
     "#]]

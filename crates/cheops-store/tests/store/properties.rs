@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cheops_core::engine::{Base, Notice, Record};
+use cheops_core::engine::{Notice, Record};
 use cheops_core::model::{
     BlobId, Entry, EntryId, FileRef, Header, Incarnation, OperationId, Payload, Vector,
 };
@@ -12,7 +12,7 @@ use cheops_store::{MemoryStore, ReadError, Seq};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::support::{
+use crate::support::{base, 
     Clock, OnDisk, Twin, life_of, operation, reply, resource, site, step, vector, with_payload,
 };
 
@@ -77,7 +77,7 @@ fn any_record() -> impl Strategy<Value = Record> {
         1 => (any_site(), any::<u64>())
             .prop_map(|(at, life)| Record::Life(site(at), Incarnation(life))),
         2 => (any_resource(), any_vector()).prop_map(|(of, upto)| {
-            Record::Pruned(resource(of), Box::new(Base { upto, declared: None }))
+            Record::Pruned(resource(of), Box::new(base(upto, None)))
         }),
     ]
 }

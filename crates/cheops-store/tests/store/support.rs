@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cheops_core::engine::{Base, Declared, Notice, Record};
 use cheops_core::model::{
-    Author, BlobId, Body, Entry, EntryId, FileRef, Incarnation, Operation, OperationId,
+    Author, BlobId, Body, Chain, Entry, EntryId, FileRef, Incarnation, Operation, OperationId,
     OperationType, Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 use cheops_core::plan::{Item, Step};
@@ -93,7 +93,11 @@ pub(crate) fn step(id: EntryId) -> Step {
 pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Record {
     let sites = BTreeSet::from([site("paris")]);
     let declared = Some(Declared { sites, config: None, replicant: None });
-    Record::Pruned(resource(of), Box::new(Base { upto: vector(upto), declared }))
+    Record::Pruned(resource(of), Box::new(base(vector(upto), declared)))
+}
+
+pub(crate) fn base(upto: Vector, declared: Option<Declared>) -> Base {
+    Base { upto, declared, chain: Chain::default(), order: None }
 }
 
 pub(crate) fn converged(of: &str) -> Notice {
@@ -112,7 +116,7 @@ impl Clock {
     pub(crate) fn options(&self, retention: Duration) -> Options {
         let shown = Arc::clone(&self.0);
         let clock = WallClock::new(move || shown.load(Ordering::Relaxed));
-        Options { audit_retention: retention, journal_bytes: 64 << 10, clock }
+        Options { audit_retention: retention, journal_bytes: 64 << 10, clock, ..Options::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file, or folder, per verb.
 
 pub(crate) mod agent;
+pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;

@@ -1,0 +1,384 @@
+//! The written forms of the model, as the disk and the wire have them since format 4 and protocol
+//! version 3. A number that was given to a kind is never given to another.
+
+use std::sync::Arc;
+
+use cheops_core::config::{
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
+    Snapshots,
+};
+use cheops_core::engine::{Base, Declared};
+use cheops_core::model::{
+    Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
+    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, MetaId, Operation,
+    OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces, Replica,
+    Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+};
+
+use crate::code::{Form, FormError, Reader, Writer, choices, kinds, names, parts};
+
+names!(SiteId, ResourceId, MetaId, LocalId, OperationType);
+
+parts!(Incarnation, 1, { 0: number });
+parts!(Author, 3, { site: site, incarnation: incarnation });
+parts!(EntryId, 4, { author: author, n: n });
+parts!(OperationId, 4, { 0: id });
+parts!(BlobId, 32, { 0: hash });
+parts!(EntryHash, 32, { 0: hash });
+parts!(KeyId, 32, { 0: hash });
+parts!(Stamp, 2, { wall_ms: wall_ms, counter: counter });
+parts!(Position, 6, { stamp: stamp, id: id });
+parts!(Header, 2, { name: name, value: value });
+parts!(FileRef, 34, { name: name, blob: blob, size: size });
+parts!(Asker, 3, { principal: principal, site: site });
+parts!(Output, 2, { text: text, truncated: truncated });
+parts!(Replica, 4, { meta_id: meta_id, collection: collection, act: act });
+
+choices!(Act, "an act", { 1 => Creates, 2 => CreatesAs, 3 => Changes, 4 => Deletes });
+choices!(Replaces, "a replacement", { 1 => Nothing, 2 => Past, 3 => PastByForce });
+
+kinds!(Payload, "a payload", {
+    1 => Shell { command: command, files: files },
+    2 => Http {
+        service: service,
+        method: method,
+        path: path,
+        headers: headers,
+        body: body,
+        replica: replica,
+    },
+});
+
+kinds!(Status, "a status", {
+    1 => Ok {},
+    2 => Ko {},
+    3 => Superseded { by: by },
+    4 => InDoubt {},
+    5 => Partial { done: done, of: of },
+});
+
+kinds!(Outcome, "an outcome", {
+    1 => Exited { code: code, output: output },
+    2 => Answered {
+        status: status,
+        headers: headers,
+        output: output,
+        done: done,
+        local_id: local_id,
+    },
+    3 => TimedOut { limit_ms: limit_ms },
+    4 => NotYet { reason: reason, in_doubt: in_doubt },
+    5 => NotStarted { reason: reason },
+});
+
+kinds!(Rule, "a rule", {
+    1 => TakeOne {},
+    2 => TakeBoth {},
+    3 => KeepOrder {},
+    4 => ReverseOrder {},
+    5 => Ordered {},
+    6 => Logic { 0: name },
+});
+choices!(Concurrent, "a rule for concurrent operations", { 1 => ReplaceWins, 2 => KeepBoth });
+parts!(Resolution, 6, { rule: rule, concurrent: concurrent });
+parts!(Handling, 5, {
+    undo: undo,
+    idempotent: idempotent,
+    assigns: assigns,
+    check: check,
+    decompose: decompose,
+});
+parts!(Snapshots, 2, { snapshot: snapshot, restore: restore });
+choices!(HookEvent, "an event of a hook", {
+    1 => Applied,
+    2 => Failed,
+    3 => PartialError,
+    4 => Superseded,
+    5 => Diverged,
+    6 => InDoubt,
+    7 => Converged,
+    8 => SiteDown,
+    9 => SiteUp,
+});
+kinds!(HookAction, "an action of a hook", { 1 => Command { 0: text }, 2 => Url { 0: text } });
+choices!(HookRun, "a place of a hook", { 1 => EachSite, 2 => Once });
+parts!(Hook, 8, { on: on, action: action, run: run, types: types });
+
+/// A config may get more parts in a later version, which change what it means: who does not know
+/// them must not go by the rest.
+impl Form for Config {
+    const LEAST: usize = 4;
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { matrix, types, snapshots, hooks } = self;
+        out.section(|out| {
+            matrix.put(out);
+            types.put(out);
+            snapshots.put(out);
+            hooks.put(out);
+        });
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        let mut from = from.section()?;
+        let matrix = Form::take(&mut from)?;
+        let types = Form::take(&mut from)?;
+        let snapshots = Form::take(&mut from)?;
+        let hooks = Form::take(&mut from)?;
+        from.knows_all("a config")?;
+        Ok(Self { matrix, types, snapshots, hooks })
+    }
+}
+
+parts!(Declaration, 2, { sites: sites, config: config });
+
+impl Form for Vector {
+    const LEAST: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.number(self.iter().count() as u64);
+        for (author, n) in self.iter() {
+            author.put(out);
+            n.put(out);
+        }
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        (0..from.count(EntryId::LEAST)?).map(|_| EntryId::take(from)).collect()
+    }
+}
+
+impl Form for Chain {
+    const LEAST: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.number(self.iter().count() as u64);
+        for (author, hash) in self.iter() {
+            author.put(out);
+            hash.put(out);
+        }
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        let least = Author::LEAST + EntryHash::LEAST;
+        (0..from.count(least)?).map(|_| <(Author, EntryHash)>::take(from)).collect()
+    }
+}
+
+parts!(Replicant, 5, {
+    service: service,
+    meta_id: meta_id,
+    collection: collection,
+    local_ids: local_ids,
+});
+parts!(Declared, 3, { sites: sites, config: config, replicant: replicant });
+
+/// Later versions may say more of what was forgotten; who does not know that goes by the rest.
+impl Form for Base {
+    const LEAST: usize = 4;
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { upto, declared, chain, order } = self;
+        out.section(|out| {
+            upto.put(out);
+            declared.put(out);
+            chain.put(out);
+            order.put(out);
+        });
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        let mut from = from.section()?;
+        Ok(Self {
+            upto: Form::take(&mut from)?,
+            declared: Form::take(&mut from)?,
+            chain: Form::take(&mut from)?,
+            order: Form::take(&mut from)?,
+        })
+    }
+}
+
+kinds!(SignedBy, "a signer", { 1 => Author {}, 2 => Voucher { 0: site } });
+
+impl Form for Arc<[u8]> {
+    const LEAST: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        out.bytes(self);
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        from.bytes().map(Self::from)
+    }
+}
+
+parts!(Proof, 40, { by: by, key: key, index: index, path: path, signature: signature });
+parts!(EntryHeader, 100, {
+    author: author,
+    n: n,
+    resource: resource,
+    after: after,
+    after_hash: after_hash,
+    said: said,
+});
+parts!(Evidence, 280, { one: one, other: other });
+
+/// Extensions that this version understands. There are none yet.
+const UNDERSTOOD: [&str; 0] = [];
+
+impl Form for Extension {
+    const LEAST: usize = 3;
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { name, must_understand, value } = self;
+        out.text(name);
+        out.flag(*must_understand);
+        out.bytes(value);
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        let (name, must_understand) = (from.text()?, from.flag()?);
+        if must_understand && !UNDERSTOOD.contains(&name) {
+            // A name of a later version is short; whoever makes up a long one need not be quoted.
+            let shown = name.chars().filter(|c| !c.is_control()).take(64).collect();
+            return Err(FormError::UnknownExtension(shown));
+        }
+        let value = from.bytes()?.to_vec();
+        Ok(Self { name: name.to_owned(), must_understand, value })
+    }
+}
+
+/// Whether an entry is written with its place in the order. At home it is, since the past that it
+/// follows from may be forgotten there. Others work it out themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placed {
+    Yes,
+    No,
+}
+
+const OPERATION: u64 = 1;
+const REPLY: u64 = 2;
+
+/// An entry: its name, its place, what it says, what later versions add, and whose word it is. Its
+/// resource stands before it, once for many.
+pub(crate) fn put_entry(entry: &Entry, placed: Placed, out: &mut Vec<u8>) {
+    out.section(|out| {
+        entry.id().put(out);
+        entry.after.put(out);
+        entry.after_hash.put(out);
+        match &entry.body {
+            Body::Operation(operation) => {
+                out.number(OPERATION);
+                out.section(|out| put_operation(operation, placed, out));
+            }
+            Body::Reply(Reply { id: _, stamp, operation, status, outcome }) => {
+                out.number(REPLY);
+                out.section(|out| {
+                    stamp.put(out);
+                    operation.put(out);
+                    status.put(out);
+                    outcome.put(out);
+                });
+            }
+        }
+        entry.extra.put(out);
+        out.flag(entry.proof().is_some());
+        if let Some(proof) = entry.proof() {
+            proof.put(out);
+        }
+    });
+}
+
+/// Reads what [`put_entry`] wrote. What later versions made and this one cannot go by is refused,
+/// by the entry's name.
+pub(crate) fn take_entry(
+    resource: &ResourceId,
+    placed: Placed,
+    from: &mut Reader<'_>,
+) -> Result<Entry, FormError> {
+    let mut from = from.section()?;
+    let id = EntryId::take(&mut from)?;
+    let rest = take_said(resource, &id, placed, &mut from);
+    rest.map_err(|error| error.of_entry(&id))
+}
+
+fn take_said(
+    resource: &ResourceId,
+    id: &EntryId,
+    placed: Placed,
+    from: &mut Reader<'_>,
+) -> Result<Entry, FormError> {
+    let after = (u64::take(from)?, EntryHash::take(from)?);
+    let kind = from.number()?;
+    let mut said = from.section()?;
+    // First what it says beside: that has a name.
+    let extra: Vec<Extension> = Form::take(from)?;
+    let body = match kind {
+        OPERATION => {
+            let operation = take_operation(resource, id, placed, &mut said)?;
+            said.knows_all("an operation")?;
+            Body::Operation(operation)
+        }
+        REPLY => {
+            let reply = Reply {
+                id: id.clone(),
+                stamp: Form::take(&mut said)?,
+                operation: Form::take(&mut said)?,
+                status: Form::take(&mut said)?,
+                outcome: Form::take(&mut said)?,
+            };
+            said.knows_all("a reply")?;
+            Body::Reply(reply)
+        }
+        kind => return Err(FormError::UnknownKind { what: "an entry", kind }),
+    };
+    let proof: Option<Proof> = Form::take(from)?;
+    from.knows_all("it")?;
+    let entry = Entry::new(resource, after, body, extra);
+    if let Some(proof) = proof {
+        entry.seal(proof);
+    }
+    Ok(entry)
+}
+
+fn put_operation(operation: &Operation, placed: Placed, out: &mut Vec<u8>) {
+    let Operation {
+        id: _,
+        resource: of,
+        stamp,
+        claimed,
+        parents,
+        kind,
+        payload,
+        replaces,
+        declares,
+        needs,
+        asked_by,
+    } = operation;
+    of.put(out);
+    claimed.put(out);
+    if placed == Placed::Yes {
+        stamp.put(out);
+    }
+    parents.put(out);
+    kind.put(out);
+    payload.put(out);
+    replaces.put(out);
+    declares.put(out);
+    needs.put(out);
+    asked_by.put(out);
+}
+
+fn take_operation(
+    resource: &ResourceId,
+    id: &EntryId,
+    placed: Placed,
+    from: &mut Reader<'_>,
+) -> Result<Operation, FormError> {
+    let of = ResourceId::take(from)?;
+    // There are many operations on one resource: they share its name.
+    let of = if of == *resource { resource.clone() } else { of };
+    let claimed = Form::take(from)?;
+    let stamp = if placed == Placed::Yes { Form::take(from)? } else { claimed };
+    Ok(Operation {
+        id: OperationId(id.clone()),
+        resource: of,
+        stamp,
+        claimed,
+        parents: Form::take(from)?,
+        kind: Form::take(from)?,
+        payload: Form::take(from)?,
+        replaces: Form::take(from)?,
+        declares: Form::take(from)?,
+        needs: Form::take(from)?,
+        asked_by: Form::take(from)?,
+    })
+}

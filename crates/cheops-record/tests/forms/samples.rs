@@ -1,0 +1,346 @@
+//! One of everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use cheops_core::config::Config;
+use cheops_core::engine::{
+    Base, Declared, Echo, Ending, Heartbeat, Malformed, Message, Notice, Record, Update,
+};
+use cheops_core::model::{
+    Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
+    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, MetaId, Operation,
+    OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces, Replica,
+    Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+};
+use cheops_core::plan::{Divergence, Ended, Item, RunLog, SnapshotId, Step};
+
+pub(crate) fn site(name: &str) -> SiteId {
+    SiteId::new(name).unwrap()
+}
+
+pub(crate) fn resource(name: &str) -> ResourceId {
+    ResourceId::new(name).unwrap()
+}
+
+pub(crate) fn author(name: &str) -> Author {
+    Author { site: site(name), incarnation: Incarnation(0x5f) }
+}
+
+pub(crate) fn id(name: &str, n: u64) -> EntryId {
+    EntryId { author: author(name), n }
+}
+
+fn operation_id(n: u64) -> OperationId {
+    OperationId(id("paris", n))
+}
+
+fn stamp(n: u64) -> Stamp {
+    Stamp { wall_ms: 1_760_000_000_000 + n, counter: n }
+}
+
+fn vector() -> Vector {
+    [id("lyon", 300), id("paris", 7)].into_iter().collect()
+}
+
+fn chain() -> Chain {
+    [(author("lyon"), EntryHash([3; 32]))].into_iter().collect()
+}
+
+pub(crate) const AFTER_HASH: EntryHash = EntryHash([0xab; 32]);
+
+const CONFIG: &str = r#"{"ResolutionMatrix":[
+ {"Before":"set","After":"set","Result":"take-one"},
+ {"Before":"set","After":"inc","Result":"take-both-keep-order","Concurrent":"keep-both"},
+ {"Before":"inc","After":"inc","Result":"take-both"},
+ {"Before":"inc","After":"log","Result":"ordered"},
+ {"Before":"log","After":"log","Result":"logic:mine"}],
+ "Types":{"inc":{"Undo":"decr","Idempotent":true,"Assigns":true,"Check":"test 1","Decompose":"split"}},
+ "Snapshot":"save","Restore":"load",
+ "Hooks":[{"On":"applied","Command":"echo","Types":["set"]},
+          {"On":"failed","Url":"http://127.0.0.1:1/x","Run":"once"}]}"#;
+
+pub(crate) fn config() -> Arc<Config> {
+    Arc::new(Config::parse(CONFIG).unwrap().config)
+}
+
+pub(crate) fn proof() -> Proof {
+    Proof {
+        by: SignedBy::Author,
+        key: KeyId([4; 32]),
+        index: 1,
+        path: vec![[5; 32], [6; 32]],
+        signature: Arc::from([7, 8, 9].as_slice()),
+    }
+}
+
+/// An operation with everything that one can have.
+pub(crate) fn operation(payload: Payload) -> Operation {
+    Operation {
+        id: operation_id(9),
+        resource: resource("album"),
+        stamp: stamp(9),
+        claimed: stamp(9),
+        parents: vec![operation_id(7), OperationId(id("lyon", 300))],
+        kind: OperationType::new("set").unwrap(),
+        payload,
+        replaces: Replaces::Past,
+        declares: Some(Arc::new(Declaration {
+            sites: BTreeSet::from([site("lyon"), site("paris")]),
+            config: Some(config()),
+        })),
+        needs: BTreeSet::from([resource("parent")]),
+        asked_by: Some(Asker { principal: "uid 1000 (ada)".into(), site: site("paris") }),
+    }
+}
+
+fn file() -> FileRef {
+    FileRef { name: "f".into(), blob: BlobId([2; 32]), size: 70_000 }
+}
+
+pub(crate) fn shell() -> Payload {
+    Payload::Shell { command: "cat {f}".into(), files: vec![file()] }
+}
+
+fn http(act: Act) -> Payload {
+    let meta_id = MetaId::new("m-1").unwrap();
+    Payload::Http {
+        service: "image".into(),
+        method: "POST".into(),
+        path: "/v1/things".into(),
+        headers: vec![Header { name: "accept".into(), value: "text/plain".into() }],
+        body: Some(file()),
+        replica: Some(Box::new(Replica { meta_id, collection: "/v1/things".into(), act })),
+    }
+}
+
+pub(crate) fn entry(body: Body, extra: Vec<Extension>, proof: Option<Proof>) -> Arc<Entry> {
+    let entry = Entry::new(&resource("album"), (7, AFTER_HASH), body, extra);
+    if let Some(proof) = proof {
+        entry.seal(proof);
+    }
+    Arc::new(entry)
+}
+
+fn reply(status: Status, outcome: Option<Outcome>) -> Arc<Entry> {
+    let (id, operation) = (id("lyon", 301), operation_id(9));
+    let reply = Reply { id, stamp: stamp(10), operation, status, outcome };
+    let voucher = Proof { by: SignedBy::Voucher(site("nantes")), ..proof() };
+    entry(Body::Reply(reply), Vec::new(), Some(voucher))
+}
+
+/// Entries of all kinds, and what they show.
+pub(crate) fn entries() -> Vec<(&'static str, Arc<Entry>)> {
+    let op = |payload| entry(Body::Operation(operation(payload)), Vec::new(), Some(proof()));
+    let bare = Operation {
+        parents: Vec::new(),
+        replaces: Replaces::Nothing,
+        declares: None,
+        needs: BTreeSet::new(),
+        asked_by: None,
+        ..operation(Payload::shell("true"))
+    };
+    let forced = Operation { replaces: Replaces::PastByForce, ..bare.clone() };
+    let later = Extension { name: "note".into(), must_understand: false, value: vec![1, 2] };
+    let answered = Outcome::Answered {
+        status: 201,
+        headers: vec![Header { name: "location".into(), value: "/v1/things/9".into() }],
+        output: Output::whole("{}"),
+        done: true,
+        local_id: Some(LocalId::new("9").unwrap()),
+    };
+    let cut = Output { text: "é".into(), truncated: true };
+    vec![
+        ("shell", op(shell())),
+        ("http creates", op(http(Act::Creates))),
+        ("http creates as", op(http(Act::CreatesAs))),
+        ("http changes", op(http(Act::Changes))),
+        ("http deletes", op(http(Act::Deletes))),
+        ("bare and unsigned", entry(Body::Operation(bare.clone()), Vec::new(), None)),
+        ("forced", entry(Body::Operation(forced), Vec::new(), None)),
+        ("with more", entry(Body::Operation(bare), vec![later], Some(proof()))),
+        ("reply ok", reply(Status::Ok, Some(answered))),
+        ("reply ko", reply(Status::Ko, Some(Outcome::Exited { code: -9, output: cut }))),
+        ("reply superseded", reply(Status::Superseded { by: operation_id(8) }, None)),
+        (
+            "reply in doubt",
+            reply(Status::InDoubt, Some(Outcome::NotYet { reason: "busy".into(), in_doubt: true })),
+        ),
+        (
+            "reply partial",
+            reply(Status::Partial { done: 2, of: 3 }, Some(Outcome::TimedOut { limit_ms: 60_000 })),
+        ),
+        (
+            "reply not started",
+            reply(Status::Ko, Some(Outcome::NotStarted { reason: "no sh".into() })),
+        ),
+    ]
+}
+
+fn item(n: u64) -> Item {
+    let kind = OperationType::new("set").unwrap();
+    Item { id: operation_id(n), kind, replaces: Replaces::Past }
+}
+
+fn run_log() -> RunLog {
+    let mut log = RunLog::default();
+    log.may_have_run([item(1)]);
+    for (step, ended) in [
+        (Step::Snapshot(SnapshotId(0)), Ended::Ok),
+        (Step::Run(item(2)), Ended::Ok),
+        (Step::Run(item(3)), Ended::Ko),
+    ] {
+        log.begin(&step);
+        log.finish(&step, ended);
+    }
+    log.begin(&Step::Undo(item(2)));
+    log
+}
+
+fn base() -> Base {
+    let local_ids = Some(BTreeMap::from([(site("paris"), LocalId::new("12").unwrap())]));
+    let replicant = Replicant {
+        service: "image".into(),
+        meta_id: MetaId::new("m-1").unwrap(),
+        collection: "/v1".into(),
+        local_ids,
+    };
+    let given = (Position { stamp: stamp(7), id: operation_id(7) }, config());
+    let declared = Declared {
+        sites: BTreeSet::from([site("lyon"), site("paris")]),
+        config: Some(given),
+        replicant: Some(replicant),
+    };
+    Base { upto: vector(), declared: Some(declared), chain: chain(), order: Some(stamp(7)) }
+}
+
+pub(crate) fn evidence() -> Box<Evidence> {
+    let header = |said| EntryHeader {
+        author: author("lyon"),
+        n: 4,
+        resource: [1; 32],
+        after: 3,
+        after_hash: AFTER_HASH,
+        said: [said; 32],
+    };
+    Box::new(Evidence { one: (header(1), proof()), other: (header(2), proof()) })
+}
+
+/// Records of all kinds.
+pub(crate) fn records() -> Vec<(String, Record)> {
+    let album = || resource("album");
+    let mut records: Vec<(String, Record)> = entries()
+        .into_iter()
+        .map(|(name, entry)| (format!("entry: {name}"), Record::Entry(album(), entry)))
+        .collect();
+    let others = [
+        ("begun: run", Record::Begun(album(), Step::Run(item(1)))),
+        ("begun: undo", Record::Begun(album(), Step::Undo(item(1)))),
+        ("begun: check", Record::Begun(album(), Step::Check(item(1)))),
+        ("begun: snapshot", Record::Begun(album(), Step::Snapshot(SnapshotId(3)))),
+        ("begun: restore", Record::Begun(album(), Step::Restore(SnapshotId(3)))),
+        ("finished: ok", Record::Finished(album(), Step::Run(item(1)), Ended::Ok)),
+        ("finished: ko", Record::Finished(album(), Step::Run(item(1)), Ended::Ko)),
+        ("finished: yes", Record::Finished(album(), Step::Check(item(1)), Ended::ItHappened)),
+        ("finished: no", Record::Finished(album(), Step::Check(item(1)), Ended::ItDidNot)),
+        ("ran", Record::Ran(album(), Box::new(run_log()))),
+        ("knows", Record::Knows(album(), site("lyon"), Incarnation(6), vector())),
+        ("earlier life", Record::EarlierLife(album(), site("lyon"), vector())),
+        ("life", Record::Life(site("lyon"), Incarnation(6))),
+        ("pruned", Record::Pruned(album(), Box::new(base()))),
+        ("shed", Record::Shed(album(), BTreeSet::from([operation_id(1), operation_id(2)]))),
+        ("set apart", Record::SetApart(evidence())),
+    ];
+    records.extend(others.map(|(name, record)| (name.to_owned(), record)));
+    records
+}
+
+/// Notices of all kinds.
+pub(crate) fn notices() -> Vec<Notice> {
+    let (r, o) = (|| resource("album"), operation_id);
+    let mut notices = vec![
+        Notice::Applied(r(), o(1)),
+        Notice::Failed(r(), o(1)),
+        Notice::PartialError(r(), o(1)),
+        Notice::Superseded(r(), o(1), o(2)),
+        Notice::Diverged(r(), Divergence::LeftOut { ran: o(1) }),
+        Notice::Diverged(r(), Divergence::Order { ran: o(1), before: o(2) }),
+        Notice::Diverged(r(), Divergence::Forgotten { ran: o(1) }),
+        Notice::Diverged(r(), Divergence::UnknownPast),
+        Notice::Diverged(r(), Divergence::NoEnd { ran: o(1) }),
+        Notice::InDoubt(r(), o(1)),
+        Notice::Converged(r()),
+        Notice::SiteDown(site("lyon")),
+        Notice::SiteUp(site("lyon")),
+        Notice::SiteLostItsDisk(site("lyon")),
+        Notice::StrangeClock(r(), o(1), 99),
+        Notice::Pruned(r(), 300),
+        Notice::SetApart(site("lyon"), KeyId([4; 32])),
+        Notice::SharedIdentity(site("lyon"), "two boots".into()),
+        Notice::Asked(Some(r()), Asker { principal: "ada".into(), site: site("paris") }, "show".into()),
+        Notice::Asked(None, Asker { principal: "ada".into(), site: site("paris") }, "backup".into()),
+    ];
+    let endings = [
+        Ending::Applied,
+        Ending::Failed,
+        Ending::PartialError,
+        Ending::Superseded,
+        Ending::InDoubt,
+    ];
+    notices.extend(endings.map(|ending| Notice::Settled(r(), o(1), ending)));
+    let mistakes = [
+        Malformed::NotShared,
+        Malformed::WrongResource,
+        Malformed::StampBeforePast,
+        Malformed::NumberNotAfter,
+        Malformed::NoSuchTime,
+        Malformed::BaseBeyondKnowledge,
+        Malformed::TooMany,
+        Malformed::BeyondLimits,
+        Malformed::NotItsAuthors,
+    ];
+    notices.extend(mistakes.map(|what| Notice::Malformed(site("lyon"), what)));
+    notices
+}
+
+pub(crate) fn update(entries: Vec<Arc<Entry>>) -> Message {
+    Message::Update(Box::new(Update {
+        incarnation: Incarnation(0x5f),
+        resource: resource("album"),
+        base: Some(base()),
+        entries,
+        knows: vector(),
+        chain: chain(),
+        you_may_have_run: vector(),
+        asks: true,
+    }))
+}
+
+/// Messages of all kinds.
+pub(crate) fn messages() -> Vec<(&'static str, Message)> {
+    let heartbeat = Heartbeat {
+        incarnation: Incarnation(0x5f),
+        sent_ms: 1_000,
+        echo: Some(Echo { sent_ms: 900, held_ms: 20 }),
+        unheard: vec![site("nantes")],
+        set_apart: vec![KeyId([4; 32])],
+    };
+    let first = Heartbeat { echo: None, unheard: Vec::new(), set_apart: Vec::new(), ..heartbeat.clone() };
+    let bare = Update {
+        incarnation: Incarnation(1),
+        resource: resource("album"),
+        base: None,
+        entries: Vec::new(),
+        knows: Vector::default(),
+        chain: Chain::default(),
+        you_may_have_run: Vector::default(),
+        asks: false,
+    };
+    vec![
+        ("heartbeat", Message::Heartbeat(heartbeat)),
+        ("first heartbeat", Message::Heartbeat(first)),
+        ("update", update(entries().into_iter().map(|(_, entry)| entry).collect())),
+        ("bare update", Message::Update(Box::new(bare))),
+        ("evidence", Message::Evidence(evidence())),
+    ]
+}
