@@ -10,7 +10,7 @@ use axum::Router;
 use axum::serve::ListenerExt;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
-use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Voucher};
+use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -190,7 +190,7 @@ impl Agent {
         let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
         let opened = open(claim, &config, &signer).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
-        let peers = peers(&config, &me, identity.as_ref())?;
+        let peers = peers(&config, &me, identity.as_ref(), &opened.reader)?;
         let replicas = replicas(&config);
         let memory = Remembered::new(&config.proxy);
         let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
@@ -378,11 +378,7 @@ async fn claim(dir: &Path) -> Result<Claim, StartError> {
     }
 }
 
-async fn open(
-    claim: Claim,
-    config: &AgentConfig,
-    signer: &Signer,
-) -> Result<Opened, StartError> {
+async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Opened, StartError> {
     let site = config.site.clone();
     let options = Options {
         audit_retention: config.audit.retention,
@@ -422,10 +418,11 @@ fn peers(
     config: &AgentConfig,
     me: &Author,
     identity: Option<&Identity>,
+    kept: &Reader,
 ) -> Result<Peers, StartError> {
     let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
     let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity);
-    Ok(Peers::bind(me, random()?, mesh, others)?)
+    Ok(Peers::bind(me, random()?, mesh, kept, others)?)
 }
 
 /// Where the others are told to find this site.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cheops_core::model::SiteId;
-use cheops_record::{KeyError, SiteKey};
+use cheops_record::{CertificateError, KeyError, Keyring, SiteKey, site_of};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -98,7 +98,8 @@ pub fn issue(dir: &Path, site: &SiteId, out: &Path) -> Result<(), MeshError> {
     };
     let (name, certificate) = (read(NAME)?, read(CERTIFICATE)?);
     let issuer = Issuer::new(authority(&name), KeyPair::from_pem(&read(KEY)?)?);
-    let key = KeyPair::generate()?;
+    // The cheapest to check: every commit of this site is checked by all others.
+    let key = KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
     let own = site_certificate(site)?.signed_by(&key, &issuer)?;
     let identity = format!("{}{}{certificate}", own.pem(), key.serialize_pem());
     write_new(out, &identity, 0o600)
@@ -150,6 +151,7 @@ pub struct Identity {
     pub site: SiteId,
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
+    authority: CertificateDer<'static>,
     pub(crate) roots: Arc<rustls::RootCertStore>,
 }
 
@@ -168,8 +170,13 @@ impl Identity {
             .map_err(|error| wrong(&format!("its key cannot be read: {error}")))?;
         let site = site_of(&own).ok_or_else(|| wrong("its certificate names no site"))?;
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(authority).map_err(|error| wrong(&error.to_string()))?;
-        Ok(Self { site, chain: vec![own], key, roots: Arc::new(roots) })
+        roots.add(authority.clone()).map_err(|error| wrong(&error.to_string()))?;
+        Ok(Self { site, chain: vec![own], key, authority, roots: Arc::new(roots) })
+    }
+
+    /// By which the mesh's sites are known.
+    pub(crate) fn keyring(&self) -> Result<Keyring, CertificateError> {
+        Keyring::new([self.authority.clone()])
     }
 
     /// What the site signs its entries with.
@@ -177,17 +184,6 @@ impl Identity {
         // There is one: that is how an identity is read.
         SiteKey::new(self.key.secret_der(), &self.chain[0]).map_err(MeshError::Key)
     }
-}
-
-/// The site a certificate speaks for.
-pub(crate) fn site_of(certificate: &CertificateDer<'_>) -> Option<SiteId> {
-    let parsed = webpki::EndEntityCert::try_from(certificate).ok()?;
-    let mut names = parsed.valid_dns_names();
-    let name = names.next()?;
-    if names.next().is_some() {
-        return None;
-    }
-    SiteId::new(name).ok()
 }
 
 #[cfg(test)]

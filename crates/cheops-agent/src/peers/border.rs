@@ -38,7 +38,8 @@ const MOST_WARNED: usize = 256;
 /// What was let in of a message, and whether something was not.
 pub(super) struct Admitted {
     pub(super) message: Option<Message>,
-    pub(super) refused: Option<ProofError>,
+    /// Whether something was refused, and that was not so a while ago.
+    pub(super) is_news: bool,
 }
 
 impl Border {
@@ -94,23 +95,23 @@ impl Border {
 
     /// What of a message is let in: entries that their author signed, in their order.
     pub(super) fn admit(&self, from: &SiteId, message: Message) -> Admitted {
-        let admitted = match message {
-            Message::Heartbeat(_) => Admitted { message: Some(message), refused: None },
+        let (message, refused) = match message {
+            Message::Heartbeat(_) => (Some(message), None),
             Message::Evidence(ref evidence) => match self.0.keyring.convicts(evidence) {
-                Ok(true) => Admitted { message: Some(message), refused: None },
-                Ok(false) => Admitted { message: None, refused: None },
-                Err(refused) => Admitted { message: None, refused: Some(refused) },
+                Ok(true) => (Some(message), None),
+                Ok(false) => (None, None),
+                Err(refused) => (None, Some(refused)),
             },
             Message::Update(update) => self.admit_update(update),
         };
-        if let Some(refused) = &admitted.refused {
+        let is_news = refused.is_some_and(|refused| {
             metrics::counter!("cheops_entries_refused_total").increment(1);
-            self.warn(from, &refused.to_string());
-        }
-        admitted
+            self.warn(from, &refused.to_string())
+        });
+        Admitted { message, is_news }
     }
 
-    fn admit_update(&self, mut update: Box<Update>) -> Admitted {
+    fn admit_update(&self, mut update: Box<Update>) -> (Option<Message>, Option<ProofError>) {
         let mut refused = None;
         update.entries.retain(|entry| match self.0.keyring.check(entry) {
             Ok(()) => true,
@@ -119,19 +120,21 @@ impl Border {
                 false
             }
         });
-        Admitted { message: Some(Message::Update(update)), refused }
+        (Some(Message::Update(update)), refused)
     }
 
-    fn warn(&self, from: &SiteId, what: &str) {
+    /// Warns, unless the same was said a while ago; and whether it was.
+    fn warn(&self, from: &SiteId, what: &str) -> bool {
         let mut warned = lock(&self.0.warned);
         let key = (from.clone(), what.to_owned());
         if warned.get(&key).is_some_and(|at| at.elapsed() < STILL) {
-            return;
+            return false;
         }
         if warned.len() >= MOST_WARNED {
             warned.clear();
         }
         warned.insert(key, Instant::now());
         tracing::warn!(site = %from, what, "it sent an entry that is not its author's word");
+        true
     }
 }

@@ -62,6 +62,15 @@ pub(super) enum LinkError {
     Impostor { certificate: SiteId, says: SiteId },
     #[error("`{0}` is not among the peers of this site")]
     NotAPeer(SiteId),
+    #[error(
+        "`{0}` is set apart: it signed two entries that cannot both be its word; find out who has \
+         its identity, then issue it a new one"
+    )]
+    SetApart(SiteId),
+    #[error("another agent shows the identity of this site, `{0}`: stop one of the two")]
+    Ourselves(SiteId),
+    #[error("its certificate cannot be used: {0}")]
+    Certificate(String),
     #[error("the certificate names no site")]
     Nameless,
     #[error("no answer")]
@@ -180,6 +189,14 @@ pub(super) fn encode_head(value: &impl Serialize, into: &mut Vec<u8>) -> Result<
 pub(super) fn encode_message(message: &Message, into: &mut Vec<u8>) -> Result<(), LinkError> {
     framed(LONGEST, into, |into| {
         wire::encode_message(message, into);
+        Ok(())
+    })
+}
+
+/// Appends a certificate.
+pub(super) fn encode_certificate(certificate: &[u8], into: &mut Vec<u8>) -> Result<(), LinkError> {
+    framed(LONGEST, into, |into| {
+        wire::encode_certificate(certificate, into);
         Ok(())
     })
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cheops_core::engine::{Event, Message};
+use cheops_core::engine::{Event, Malformed, Message, Notice};
 use cheops_core::model::SiteId;
 use cheops_record::FormError;
 use cheops_record::wire::Frame;
@@ -15,7 +15,7 @@ use super::content::{self, Incoming};
 use super::frame::{self, Hello, LinkError};
 use super::supervise::Called;
 use super::tunnel::Door;
-use super::{Peers, lock, tls, tunnel};
+use super::{Border, Peers, lock, tls, tunnel};
 use crate::causes::causes;
 use crate::driver::Driver;
 
@@ -54,6 +54,8 @@ pub(super) struct Work {
     pub(super) driver: Driver,
     pub(super) incoming: Incoming,
     pub(super) door: Door,
+    /// None only where there is no mesh, and so no link.
+    pub(super) border: Option<Border>,
 }
 
 /// A connection whose other side has proven who it is, and speaks a language we know.
@@ -75,6 +77,16 @@ impl Candidate {
     ) -> Result<Self, LinkError> {
         let greeted = async {
             let certificate = tls::proven_site(&connection)?;
+            if certificate == ours.site {
+                return Err(LinkError::Ourselves(certificate));
+            }
+            if let (Some(border), Some(shown)) = (&peers.0.border, tls::shown(&connection)) {
+                let learnt = border.learn(&shown);
+                let (_, key) = learnt.map_err(|error| LinkError::Certificate(causes(&error)))?;
+                if border.is_set_apart(key) {
+                    return Err(LinkError::SetApart(certificate));
+                }
+            }
             if !peers.0.peers.contains_key(&certificate) {
                 return Err(LinkError::NotAPeer(certificate));
             }
@@ -140,7 +152,7 @@ impl Candidate {
             requests: Room::of(REQUESTS),
             calls: Room::of(CALLS),
         });
-        tokio::spawn(write(self.send, messages));
+        tokio::spawn(write(self.send, messages, work.border.clone()));
         let reader = Reader { from, link: link.clone(), work: work.clone() };
         tokio::spawn(reader.run(self.receive));
         tracing::debug!(site = %link.hello.site, release = %link.hello.software, "greeted");
@@ -249,7 +261,12 @@ pub(super) fn spare(connection: &quinn::Connection) {
     connection.close(CLOSED_AS_SPARE.into(), b"there is another connection");
 }
 
-async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoing>) {
+async fn write(
+    mut send: quinn::SendStream,
+    mut messages: mpsc::Receiver<Outgoing>,
+    border: Option<Border>,
+) {
+    let mut sent = BTreeSet::new();
     let mut waiting = Vec::with_capacity(MESSAGES_AT_ONCE);
     let mut bytes = Vec::new();
     while messages.recv_many(&mut waiting, MESSAGES_AT_ONCE).await > 0 {
@@ -259,6 +276,12 @@ async fn write(mut send: quinn::SendStream, mut messages: mpsc::Receiver<Outgoin
             match outgoing {
                 Outgoing::Flushed(done) => flushed.push(done),
                 Outgoing::Message(message) => {
+                    let unknown = border.iter().flat_map(|it| it.to_send(&message, &mut sent));
+                    for certificate in unknown {
+                        if let Err(error) = frame::encode_certificate(&certificate, &mut bytes) {
+                            tracing::error!(error = causes(&error), "a certificate is not sent");
+                        }
+                    }
                     if let Err(error) = frame::encode_message(&message, &mut bytes) {
                         tracing::error!(error = causes(&error), "a message could not be sent");
                     }
@@ -304,14 +327,43 @@ impl Reader {
             for error in &received.left_out {
                 left_out.note(&self.from, error);
             }
-            // Certificates say whose word an entry is.
-            let Some(Frame::Message(message)) = received.frame else { continue };
+            let message = match received.frame {
+                Some(Frame::Message(message)) => message,
+                Some(Frame::Certificate(certificate)) => {
+                    self.learn(&certificate);
+                    continue;
+                }
+                None => continue,
+            };
+            let Some(message) = self.admit(message).await else { continue };
             let Some(message) = gate.pass(message) else { continue };
             let heard = Event::Heard { from: self.from.clone(), message };
             if self.work.driver.happened(heard).await.is_err() {
                 return;
             }
         }
+    }
+}
+
+impl Reader {
+    /// By which certificate entries that follow are to be checked.
+    fn learn(&self, certificate: &[u8]) {
+        let learnt = self.work.border.as_ref().map(|border| border.learn(certificate));
+        if let Some(Err(error)) = learnt {
+            let error = causes(&error);
+            tracing::warn!(site = %self.from, error, "a certificate it sent is left aside");
+        }
+    }
+
+    /// What is its author's word. That something is not is news, and nothing more.
+    async fn admit(&self, message: Message) -> Option<Message> {
+        let Some(border) = &self.work.border else { return Some(message) };
+        let admitted = border.admit(&self.from, message);
+        if admitted.is_news {
+            let notice = Notice::Malformed(self.from.clone(), Malformed::NotItsAuthors);
+            let _stopping = self.work.driver.happened(Event::Noticed(notice)).await;
+        }
+        admitted.message
     }
 }
 

@@ -6,11 +6,13 @@
 //!
 //! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is; `link` is
 //! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
-//! passes on requests, `tls` says who is who, `refused` which calls came to nothing.
+//! passes on requests, `border` lets in only what is its author's word, `tls` says who is who, `refused` which calls came to nothing.
 
 mod addresses;
+mod border;
 mod content;
 mod frame;
+mod holders;
 mod link;
 mod lookup;
 mod pieces;
@@ -26,10 +28,13 @@ use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
 use cheops_core::model::{Author, KeyId, SiteId};
+use cheops_store::Reader;
 use tokio::sync::mpsc;
 
+pub(crate) use self::border::Border;
 pub(crate) use self::content::{FetchError, Incoming};
-use self::frame::Hello;
+use self::frame::{Hello, LinkError};
+use self::holders::Runs;
 use self::link::Link;
 pub(crate) use self::tunnel::{Door, PassedOn, ToService, TunnelError};
 use crate::driver::Driver;
@@ -61,8 +66,7 @@ struct Inner {
     port: Option<Port>,
     peers: BTreeMap<SiteId, Peer>,
     refused: refused::Refused,
-    /// Keys of sites that were shown to lie.
-    set_apart: Mutex<BTreeSet<KeyId>>,
+    border: Option<Border>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
@@ -77,6 +81,10 @@ struct Peer {
     address: String,
     link: Mutex<Option<Arc<Link>>>,
     problem: Mutex<Option<String>>,
+    /// Keys of it that were shown to sign lies.
+    set_apart: Mutex<BTreeSet<KeyId>>,
+    /// The runs of its agent that were heard, the last one last.
+    runs: Mutex<Runs>,
     accepted: mpsc::Sender<link::Candidate>,
     accepted_in: Mutex<Option<mpsc::Receiver<link::Candidate>>>,
 }
@@ -103,6 +111,7 @@ impl Peers {
         me: &Author,
         boot: u64,
         mesh: Option<(SocketAddr, &Identity)>,
+        kept: &Reader,
         peers: impl IntoIterator<Item = (SiteId, String)>,
     ) -> Result<Self, PeersError> {
         let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
@@ -115,8 +124,8 @@ impl Peers {
             software: env!("CARGO_PKG_VERSION").into(),
         };
         let (refused, tasks) = (refused::Refused::default(), Mutex::default());
-        let set_apart = Mutex::default();
-        Ok(Self(Arc::new(Inner { hello, port, peers, refused, set_apart, tasks })))
+        let border = mesh.map(|(_, identity)| border(identity, kept)).transpose()?;
+        Ok(Self(Arc::new(Inner { hello, port, peers, refused, border, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -127,7 +136,8 @@ impl Peers {
     /// Begins to look for the other sites, and to be found.
     pub(crate) fn start(&self, driver: &Driver, incoming: &Incoming, door: &Door) {
         let (driver, incoming, door) = (driver.clone(), incoming.clone(), door.clone());
-        let work = link::Work { driver, incoming, door };
+        let border = self.0.border.clone();
+        let work = link::Work { driver, incoming, door, border };
         let mut tasks = lock(&self.0.tasks);
         for (site, peer) in &self.0.peers {
             if let Some(accepted) = lock(&peer.accepted_in).take() {
@@ -137,7 +147,11 @@ impl Peers {
             }
         }
         if let Some(port) = &self.0.port {
-            tasks.push(tokio::spawn(supervise::accept(self.clone(), port.endpoint.clone())));
+            tasks.push(tokio::spawn(supervise::accept(
+                self.clone(),
+                port.endpoint.clone(),
+                work.driver.clone(),
+            )));
         }
     }
 
@@ -151,11 +165,21 @@ impl Peers {
 
     /// Nothing is heard from, or said to, who holds that key from now on.
     pub(crate) fn set_apart(&self, site: &SiteId, key: KeyId) {
-        lock(&self.0.set_apart).insert(key);
-        let link = self.0.peers.get(site).and_then(|peer| lock(&peer.link).take());
-        if let Some(link) = link {
+        if let Some(border) = &self.0.border {
+            border.set_apart(key);
+        }
+        let Some(peer) = self.0.peers.get(site) else { return };
+        lock(&peer.set_apart).insert(key);
+        *lock(&peer.problem) = Some(LinkError::SetApart(site.clone()).to_string());
+        if let Some(link) = lock(&peer.link).take() {
             link.replaced();
         }
+    }
+
+    /// Whether that site was shown to lie, and nobody with another key of it is heard.
+    pub(crate) fn is_set_apart(&self, site: &SiteId) -> bool {
+        let is_apart = |peer: &Peer| !lock(&peer.set_apart).is_empty();
+        self.0.peers.get(site).is_some_and(is_apart) && self.link(site).is_none()
     }
 
     /// How the link to a site stands.
@@ -215,6 +239,16 @@ impl Peers {
     }
 }
 
+/// Whose word is let in. What this site itself signs is known from the start.
+fn border(identity: &Identity, kept: &Reader) -> Result<Border, PeersError> {
+    let keyring = identity.keyring().map_err(|error| PeersError::Identity(error.to_string()))?;
+    let border = Border::new(keyring, kept.clone());
+    for own in &identity.chain {
+        border.learn(own).map_err(|error| PeersError::Identity(error.to_string()))?;
+    }
+    Ok(border)
+}
+
 impl Port {
     fn bind(listen: SocketAddr, identity: &Identity) -> Result<Self, PeersError> {
         let (server, client) = tls::configs(identity).map_err(PeersError::Identity)?;
@@ -235,6 +269,8 @@ impl Peer {
             address,
             link: Mutex::default(),
             problem: Mutex::default(),
+            set_apart: Mutex::default(),
+            runs: Mutex::default(),
             accepted,
             accepted_in: Mutex::new(Some(accepted_in)),
         }

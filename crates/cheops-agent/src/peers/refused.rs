@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::frame::LinkError;
@@ -17,9 +18,14 @@ const STILL: Duration = Duration::from_secs(3_600);
 
 /// What was last said of whom, and when.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<BTreeMap<SocketAddr, (String, Instant)>>);
+pub(super) struct Refused(Mutex<BTreeMap<SocketAddr, (String, Instant)>>, AtomicBool);
 
 impl Refused {
+    /// Whether this is the first time that somebody shows this site's own identity.
+    pub(super) fn is_first_of_ourselves(&self) -> bool {
+        !self.1.swap(true, Ordering::Relaxed)
+    }
+
     pub(super) fn note(&self, from: SocketAddr, error: &LinkError) {
         let error = causes(error);
         if self.is_news(from, error.clone(), Instant::now()) {

@@ -14,7 +14,7 @@ use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cheops_core::engine::Event;
+use cheops_core::engine::{Event, Notice};
 use cheops_core::model::SiteId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -25,6 +25,7 @@ use super::link::{self, Candidate, Link, Work};
 use super::lookup::Lookup;
 use super::{Peers, lock};
 use crate::causes::causes;
+use crate::driver::Driver;
 
 const CALL_EVERY: Duration = Duration::from_millis(500);
 /// How long the site with the greater name waits for the other one's call.
@@ -36,9 +37,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const PROBLEMS_KNOWN: usize = 16;
 
 /// Takes the calls of other sites.
-pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
+pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, driver: Driver) {
     while let Some(incoming) = endpoint.accept().await {
-        let peers = peers.clone();
+        let (peers, driver) = (peers.clone(), driver.clone());
         tokio::spawn(async move {
             let from = incoming.remote_address();
             let taken = async {
@@ -49,6 +50,14 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint) {
                 Ok(Ok(candidate)) => {
                     if let Some(peer) = peers.0.peers.get(candidate.site()) {
                         let _stopping = peer.accepted.send(candidate).await;
+                    }
+                }
+                Ok(Err(LinkError::Ourselves(site))) => {
+                    peers.0.refused.note(from, &LinkError::Ourselves(site.clone()));
+                    let seen = format!("an agent at {from} shows this site's own identity");
+                    let notice = Notice::SharedIdentity(site, seen);
+                    if peers.0.refused.is_first_of_ourselves() {
+                        let _stopping = driver.happened(Event::Noticed(notice)).await;
                     }
                 }
                 Ok(Err(error)) if error.is_spare() => tracing::debug!(%from, "another was chosen"),
@@ -226,12 +235,23 @@ impl Supervisor {
             || current.is_silent()
     }
 
+    /// Two agents with the identity of this site take turns in being heard.
+    async fn note_run(&self, candidate: &Candidate) {
+        let two = lock(&self.slot().runs).heard(candidate.boot(), candidate.address());
+        if let Some((one, other)) = two {
+            let seen = format!("one agent is at {one}, another at {other}; stop one of them");
+            let notice = Notice::SharedIdentity(self.site.clone(), seen);
+            let _stopping = self.work.driver.happened(Event::Noticed(notice)).await;
+        }
+    }
+
     async fn consider(&mut self, candidate: Candidate) {
         // One that its caller gave up meanwhile is nobody's.
         if candidate.is_closed() || !self.is_better(&candidate) {
             candidate.decline();
             return;
         }
+        self.note_run(&candidate).await;
         tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
         if candidate.called() == Called::ByUs {
             self.addresses.answered(candidate.address());

@@ -12,7 +12,8 @@ use rustls::server::WebPkiClientVerifier;
 use super::frame::LinkError;
 use super::link;
 use crate::causes::causes;
-use crate::mesh::{Identity, site_of};
+use crate::mesh::Identity;
+use cheops_record::site_of;
 
 const ALPN: &[u8] = b"cheops";
 /// A connection that is silent for so long is dead. A new one is tried much earlier.
@@ -80,9 +81,13 @@ fn transport() -> quinn::TransportConfig {
     transport
 }
 
+/// The certificate that the other side has shown.
+pub(super) fn shown(connection: &quinn::Connection) -> Option<CertificateDer<'static>> {
+    let shown = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    shown.first().cloned()
+}
+
 /// The site whose certificate the other side has shown.
 pub(super) fn proven_site(connection: &quinn::Connection) -> Result<SiteId, LinkError> {
-    let shown =
-        connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'_>>>().ok());
-    shown.as_deref().and_then(|chain| chain.first()).and_then(site_of).ok_or(LinkError::Nameless)
+    shown(connection).as_ref().and_then(site_of).ok_or(LinkError::Nameless)
 }
