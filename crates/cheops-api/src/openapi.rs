@@ -6,7 +6,7 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
+    Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, LoginLink, MatrixTrial,
     NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter,
     ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit,
     SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
@@ -18,7 +18,9 @@ use crate::types::{
     info(
         title = "Cheops agent",
         description = "One site's agent: hand in operations, follow them, and see why things are as \
-                       they are. Errors are problem details (RFC 9457).",
+                       they are. Errors are problem details (RFC 9457). Whoever does not come by the \
+                       agent's socket sends its token: `Authorization: Bearer TOKEN`, or basic \
+                       authentication with any user name and the token as password.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     tags(
@@ -33,7 +35,7 @@ use crate::types::{
     paths(
         sites, site, summary, resources, resource, operations, submit, show, explain, decide,
         delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
-        show_as_original, healthz, readyz, metrics, openapi_document,
+        show_as_original, login_link, login, healthz, readyz, metrics, openapi_document,
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
@@ -299,6 +301,20 @@ fn exec() {}
     )
 )]
 fn show_as_original() {}
+
+/// Make a link that lets one browser in, once
+#[utoipa::path(post, path = "/api/v1/login-links", tag = "running", responses(
+    (status = 200, description = "the link", body = LoginLink),
+    (status = 401, description = "who asks is not known", body = Problem, content_type = "application/problem+json"),
+))]
+fn login_link() {}
+
+/// Where such a link leads: to the page, with a cookie that lets the browser in
+#[utoipa::path(get, path = "/login", tag = "running",
+    params(("once" = String, Query, description = "what the link says")),
+    responses((status = 303, description = "on to the page")),
+)]
+fn login() {}
 
 /// Whether the agent runs
 #[utoipa::path(get, path = "/healthz", tag = "running", responses(

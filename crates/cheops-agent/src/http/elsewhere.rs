@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use http::StatusCode;
 
 use super::Api;
+use super::principal;
 use super::refusal::Refused;
 use crate::peers::{PassedOn, TunnelError};
 
@@ -52,6 +53,7 @@ pub(super) async fn seen_at(
         Refused::not_found("no such site", format!("this agent knows no site `{at}`"))
             .hint("/api/v1/sites lists those it knows")
     })?;
+    let request = principal::named(request);
     match tokio::time::timeout(ANSWERING, api.peers.pass_on(site, request)).await {
         Ok(Ok(response)) => Ok(Seen::By(response)),
         Ok(Err(error @ TunnelError::NoRoom(_))) => Err(error.into()),
@@ -88,7 +90,7 @@ pub(super) async fn pass_on(
         return Err(Refused::no_such_resource(id));
     }
     let holder = nearest_holder(api, id).await.ok_or_else(|| Refused::no_such_resource(id))?;
-    Ok(api.peers.pass_on(&holder, request).await?)
+    Ok(api.peers.pass_on(&holder, principal::named(request)).await?)
 }
 
 /// The nearest site that says it holds the resource.
