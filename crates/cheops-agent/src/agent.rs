@@ -163,6 +163,8 @@ pub struct Agent {
     executor: Executor,
     peers: Peers,
     api_address: SocketAddr,
+    api_url: String,
+    api_socket: Option<PathBuf>,
     mesh_address: Option<SocketAddr>,
     proxy_addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
@@ -231,7 +233,8 @@ impl Agent {
         let mesh_address = peers.local_address();
         let api_address = ports.api.address();
         let access = Arc::new(Access::new(&config.api, token.as_ref(), api_address));
-        let is_tls = config.api.tls.is_some();
+        let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
+        let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
         let api = Arc::new(Api {
             access: access.clone(),
             site: config.site.clone(),
@@ -272,6 +275,8 @@ impl Agent {
             executor,
             peers,
             api_address,
+            api_url,
+            api_socket,
             mesh_address,
             proxy_addresses,
             stop,
@@ -286,6 +291,16 @@ impl Agent {
     /// Where people and programs reach it.
     pub fn api_address(&self) -> SocketAddr {
         self.api_address
+    }
+
+    /// The same as a URL.
+    pub fn api_url(&self) -> &str {
+        &self.api_url
+    }
+
+    /// The same as a socket of this machine, if there is one.
+    pub fn api_socket(&self) -> Option<&Path> {
+        self.api_socket.as_deref()
     }
 
     /// Where other sites reach it, if it has any.

@@ -14,6 +14,7 @@ mod token;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,6 +79,11 @@ impl ApiServer {
     /// Where it is.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where its socket is, if it has one.
+    pub(crate) fn socket(&self) -> Option<PathBuf> {
+        self.socket.as_ref().map(|socket| socket.path.clone())
     }
 
     /// Serves until the agent stops, or is dropped.

@@ -37,7 +37,7 @@ pub enum SocketError {
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(super) listener: UnixListener,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// What tells our file from one that has its name by now.
     file: (u64, u64),
 }
