@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
-use crate::driver::{self, Driver, Hands};
+use crate::driver::{self, Driver, Hands, Signer};
 use crate::exec::{
     ClientError, ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers,
 };
@@ -228,7 +228,8 @@ impl Agent {
             snapshots: opened.snapshots.clone(),
             replicas: replicas.clone(),
         };
-        let (driver, thread) = driver(&config, &me, opened, hands)?;
+        let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
+        let (driver, thread) = driver(&config, &me, opened, hands, signer)?;
 
         let mesh_address = peers.local_address();
         let api_address = ports.api.address();
@@ -479,9 +480,11 @@ fn driver(
     me: &Author,
     opened: Opened,
     hands: Hands,
+    signer: Signer,
 ) -> Result<(Driver, std::thread::JoinHandle<()>), StartError> {
     let start = driver::Start {
         settings: engine_settings(config, me.clone()),
+        signer,
         records: opened.records,
         store: opened.store,
         hands,

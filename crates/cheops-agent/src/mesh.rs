@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cheops_core::model::SiteId;
+use cheops_record::{KeyError, SiteKey};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
@@ -66,6 +67,9 @@ pub enum MeshError {
         /// Its mode.
         mode: u32,
     },
+    /// Its key cannot sign.
+    #[error("the key of the identity cannot sign what this site writes")]
+    Key(#[source] KeyError),
     /// The key or certificate could not be made.
     #[error("the certificate could not be made")]
     Crypto(#[from] rcgen::Error),
@@ -180,6 +184,12 @@ impl Identity {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(authority).map_err(|error| wrong(&error.to_string()))?;
         Ok(Self { site, chain: vec![own], key, roots: Arc::new(roots) })
+    }
+
+    /// What the site signs its entries with.
+    pub fn site_key(&self) -> Result<SiteKey, MeshError> {
+        // There is one: that is how an identity is read.
+        SiteKey::new(self.key.secret_der(), &self.chain[0]).map_err(MeshError::Key)
     }
 }
 

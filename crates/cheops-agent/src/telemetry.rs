@@ -45,6 +45,18 @@ pub(crate) fn notice(notice: &Notice) {
         Notice::Malformed(site, what) => {
             tracing::warn!(%site, %what, "a site said something that cannot be");
         }
+        Notice::SetApart(site, key) => tracing::error!(
+            %site, %key,
+            "a site signed two entries that cannot both be its word: it is set apart; find out who \
+             has its identity, then issue it a new one"
+        ),
+        Notice::SharedIdentity(site, seen) => tracing::error!(
+            %site, seen, "two agents use the identity of one site: stop one of them"
+        ),
+        Notice::Asked(resource, by, what) => tracing::info!(
+            resource = resource.as_ref().map(|resource| resource.as_str()),
+            principal = by.principal, site = %by.site, what, "somebody asked"
+        ),
     }
 }
 
@@ -64,5 +76,8 @@ fn about(notice: &Notice) -> &'static str {
         Notice::StrangeClock(..) => "strange-clock",
         Notice::Pruned(..) => "pruned",
         Notice::Malformed(..) => "malformed",
+        Notice::SetApart(..) => "set-apart",
+        Notice::SharedIdentity(..) => "shared-identity",
+        Notice::Asked(..) => "asked",
     }
 }

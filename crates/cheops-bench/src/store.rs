@@ -85,13 +85,19 @@ fn entry(n: u64) -> Result<Record, IdError> {
         id: OperationId(EntryId { author, n }),
         resource: resource.clone(),
         stamp: Stamp { wall_ms: n, counter: 0 },
+        claimed: Stamp { wall_ms: n, counter: 0 },
         parents: Vec::new(),
         kind: OperationType::new("set")?,
         payload: Payload::shell("redis-cli set key value"),
         replaces: Replaces::Nothing,
         declares: None,
+        needs: Default::default(),
+        asked_by: None,
     };
-    Ok(Record::Entry(resource, Arc::new(Entry { after: 0, body: Body::Operation(operation) })))
+    Ok(Record::Entry(
+        resource.clone(),
+        Arc::new(Entry::new(&resource, Default::default(), Body::Operation(operation), Vec::new())),
+    ))
 }
 
 fn section(store: &Store) -> Result<Section, Failure> {

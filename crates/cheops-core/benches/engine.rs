@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Batch, Effect, Engine, Event, Log, Now, Reaction, Settings, Submission, Ticket, Wait,
+    Batch, Effect, Engine, Event, Log, Now, Reaction, Settings, Submission, Ticket, Unsigned, Wait,
 };
 use cheops_core::model::{
     Author, Incarnation, OperationType, Outcome, Payload, ResourceId, SiteId,
@@ -115,7 +115,7 @@ impl Three {
     }
 
     fn carry_out(&mut self, from: usize, reaction: Reaction) {
-        let Ok(effects) = reaction.commit(&mut Nowhere);
+        let Ok(effects) = reaction.commit(&mut Nowhere, &Unsigned);
         for effect in effects {
             match effect {
                 Effect::Tell { to, message } => {
@@ -129,7 +129,7 @@ impl Three {
                     let event = Event::Ended { job: job.id, outcome: Outcome::success("") };
                     self.under_way.push_back((from, event));
                 }
-                Effect::Answer { .. } | Effect::Notify(_) | Effect::Publish(..) => {}
+                Effect::Answer { .. } | Effect::Notify(_) | Effect::Publish(..) | Effect::SetApart(..) => {}
             }
         }
     }
@@ -145,6 +145,8 @@ impl Three {
             force: false,
             wait: Wait::All,
             timeout_ms: 1_000,
+            needs: Default::default(),
+            asked_by: None,
         };
         self.handle(site, Event::Submitted(submission));
     }

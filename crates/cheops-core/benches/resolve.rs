@@ -47,11 +47,14 @@ fn operation(site: &str, n: u64, at: u64, parents: &[OperationId], name: &str) -
         id: id(site, n),
         resource: ResourceId::new("counter").unwrap(),
         stamp: Stamp { wall_ms: at, counter: 0 },
+        claimed: Stamp { wall_ms: at, counter: 0 },
         parents: parents.to_vec(),
         kind: kind(name),
         payload: Payload::shell("redis-cli incrby x 1"),
         replaces,
         declares: None,
+        needs: Default::default(),
+        asked_by: None,
     }
 }
 

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use cheops_core::config::Config;
 use cheops_core::engine::{
     Answer, Batch, Effect, Ending, Engine, Event, Heartbeat, JobId, Log, Malformed, Message,
-    Notice, Now, Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Update, Wait,
+    Notice, Now, Reaction, Record, Refusal, Settings, Submission, Task, Ticket, Unsigned, Update,
+    Wait,
 };
 use cheops_core::model::{
-    Author, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationId, OperationType,
-    Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
+    Author, Body, Declaration, Entry, EntryHash, EntryId, Incarnation, Operation, OperationId,
+    OperationType, Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 use disk::Disk;
 
@@ -62,7 +63,7 @@ impl Paris {
     }
 
     fn commit(&mut self, reaction: Reaction) -> Vec<Effect> {
-        let Ok(effects) = reaction.commit(&mut self.disk);
+        let Ok(effects) = reaction.commit(&mut self.disk, &Unsigned);
         effects
     }
 
@@ -91,6 +92,8 @@ fn submission() -> Submission {
         force: false,
         wait: Wait::All,
         timeout_ms: 1_000,
+        needs: Default::default(),
+        asked_by: None,
     }
 }
 
@@ -104,13 +107,16 @@ fn from_lyon(n: u64, after: u64, parents: &[EntryId], wall_ms: u64) -> Entry {
         id: OperationId(id("lyon", n)),
         resource: counter(),
         stamp: Stamp { wall_ms, counter: 0 },
+        claimed: Stamp { wall_ms, counter: 0 },
         parents: parents.iter().cloned().map(OperationId).collect(),
         kind: inc(),
         payload: Payload::shell("redis-cli incr counter"),
         replaces: Replaces::Nothing,
         declares: Some(Arc::new(Declaration { sites, config: None })),
+        needs: Default::default(),
+        asked_by: None,
     };
-    Entry { after, body: Body::Operation(operation) }
+    Entry::new(&counter(), (after, EntryHash::UNSAID), Body::Operation(operation), Vec::new())
 }
 
 fn update(entries: Vec<Entry>) -> Message {
@@ -178,7 +184,7 @@ fn an_operation_is_accepted_run_and_sent_only_once_it_is_durable() {
 fn what_the_disk_refuses_has_no_effects() {
     let mut paris = Paris::new();
     let reaction = paris.engine.handle(now(1), Event::Submitted(submission()));
-    let failed = reaction.commit(&mut FullDisk).unwrap_err();
+    let failed = reaction.commit(&mut FullDisk, &Unsigned).unwrap_err();
     assert_eq!(failed.error, "no space left");
 }
 
@@ -191,7 +197,7 @@ fn an_engine_recovered_from_its_log_knows_what_it_knew_and_sees_what_was_cut_sho
     let (engine, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(0));
     let view = engine.resource(&counter()).unwrap();
     assert!(view.knows.covers(&before));
-    let effects = reaction.commit(&mut Disk::default()).unwrap();
+    let effects = reaction.commit(&mut Disk::default(), &Unsigned).unwrap();
     let in_doubt = |effect: &Effect| matches!(effect, Effect::Notify(Notice::InDoubt(..)));
     assert!(effects.iter().any(in_doubt), "it may have run: {effects:?}");
 }
@@ -548,7 +554,8 @@ fn lyon_replies(n: u64, status: Status) -> Event {
         status,
         outcome: Some(Outcome::success("")),
     };
-    let reply = Entry { after: n - 1, body: Body::Reply(reply) };
+    let after = (n - 1, EntryHash::UNSAID);
+    let reply = Entry::new(&counter(), after, Body::Reply(reply), Vec::new());
     Event::Heard { from: site("lyon"), message: update(vec![reply]) }
 }
 
@@ -681,7 +688,8 @@ fn jobs(effects: &[Effect]) -> Vec<JobId> {
 fn reply_of_lyon(n: u64, after: u64, operation: OperationId, status: Status) -> Message {
     let stamp = Stamp { wall_ms: 2_000_000, counter: 0 };
     let reply = Reply { id: id("lyon", n), stamp, operation, status, outcome: None };
-    update(vec![Entry { after, body: Body::Reply(reply) }])
+    let after = (after, EntryHash::UNSAID);
+    update(vec![Entry::new(&counter(), after, Body::Reply(reply), Vec::new())])
 }
 
 #[test]
@@ -693,12 +701,12 @@ fn a_message_stays_within_its_budget_of_bytes_but_holds_one_entry_in_any_case() 
         let payload = Payload::shell("x".repeat(length));
         let reaction =
             engine.handle(now(1), Event::Submitted(Submission { payload, ..submission() }));
-        reaction.commit(&mut Disk::default()).unwrap();
+        reaction.commit(&mut Disk::default(), &Unsigned).unwrap();
     }
 
     engine
         .handle(now(1), Event::Heard { from: site("lyon"), message: heartbeat() })
-        .commit(&mut Disk::default())
+        .commit(&mut Disk::default(), &Unsigned)
         .unwrap();
 
     let mut sizes = Vec::new();
@@ -713,7 +721,7 @@ fn a_message_stays_within_its_budget_of_bytes_but_holds_one_entry_in_any_case() 
     }));
     for _ in 0..10 {
         let heard = Event::Heard { from: site("lyon"), message: asks.clone() };
-        let effects = engine.handle(now(2), heard).commit(&mut Disk::default()).unwrap();
+        let effects = engine.handle(now(2), heard).commit(&mut Disk::default(), &Unsigned).unwrap();
         for message in told(&effects, "lyon") {
             let (Message::Update(sent), Message::Update(next)) = (message, &mut asks) else {
                 continue;
@@ -790,7 +798,7 @@ fn an_engine_that_drains_starts_nothing_new_and_says_when_nothing_runs_any_more(
     assert_eq!(paris.engine.running(), 0);
     let settings = Settings::new(author("paris"), [site("lyon"), site("nantes")]);
     let (_, reaction) = Engine::recover(settings, paris.disk.0.clone(), now(0));
-    let effects = reaction.commit(&mut Disk::default()).unwrap();
+    let effects = reaction.commit(&mut Disk::default(), &Unsigned).unwrap();
     assert_eq!(jobs(&effects).len(), 1, "the second one was not begun, so it is not in doubt");
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cheops_core::config;
 use cheops_core::engine::{
-    Effect, Engine, Event, Job, Now, Settings, Submission, Task, Ticket, Wait,
+    Effect, Engine, Event, Job, Now, Settings, Submission, Task, Ticket, Unsigned, Wait,
 };
 use cheops_core::model::{
     Act, Author, Incarnation, LocalId, MetaId, OperationType, Outcome, Output, Payload, Replaces,
@@ -43,7 +43,7 @@ impl Site {
         let now = Now { mono_ms: 0, wall_ms: 1 };
         let (engine, reaction) = Engine::recover(settings, disk.0.clone(), now);
         let mut site = Self { engine, disk, published: None, now_ms: 1 };
-        let Ok(effects) = reaction.commit(&mut site.disk);
+        let Ok(effects) = reaction.commit(&mut site.disk, &Unsigned);
         site.note(&effects);
         site
     }
@@ -64,7 +64,7 @@ impl Site {
         self.now_ms += 1;
         let now = Now { mono_ms: self.now_ms, wall_ms: self.now_ms };
         let reaction = self.engine.handle(now, event);
-        let Ok(effects) = reaction.commit(&mut self.disk);
+        let Ok(effects) = reaction.commit(&mut self.disk, &Unsigned);
         self.note(&effects)
     }
 
@@ -89,6 +89,8 @@ impl Site {
             force: false,
             wait: Wait::Local,
             timeout_ms: 1_000,
+            needs: Default::default(),
+            asked_by: None,
         }))
     }
 
@@ -172,7 +174,7 @@ fn what_was_under_way_when_the_site_stopped_is_run_again_and_said_to_be() {
     let me = Author { site: paris(), incarnation: Incarnation(1) };
     let now = Now { mono_ms: 0, wall_ms: 9 };
     let (_, reaction) = Engine::recover(Settings::new(me, []), disk.0.clone(), now);
-    let Ok(effects) = reaction.commit(&mut disk);
+    let Ok(effects) = reaction.commit(&mut disk, &Unsigned);
     let again = effects.iter().any(|effect| matches!(effect, Effect::Run(job) if job.again));
     assert!(again, "{effects:?}");
 }

@@ -107,6 +107,7 @@ enum Slot {
     Knows(ResourceId, SiteId),
     EarlierLife(ResourceId, SiteId),
     Life(SiteId),
+    SetApart(SiteId, [u8; 32]),
 }
 
 fn slot(record: &Record) -> Option<Slot> {
@@ -119,6 +120,9 @@ fn slot(record: &Record) -> Option<Slot> {
             Some(Slot::EarlierLife(resource.clone(), site.clone()))
         }
         Record::Life(site, _) => Some(Slot::Life(site.clone())),
+        Record::SetApart(evidence) => {
+            Some(Slot::SetApart(evidence.author().site.clone(), evidence.one.0.resource))
+        }
         Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => None,
     }
 }

@@ -209,6 +209,8 @@ impl Subject {
             force,
             wait,
             timeout_ms: rng.between(200, 10_000),
+            needs: Default::default(),
+            asked_by: None,
         }
     }
 

@@ -92,7 +92,10 @@ pub(crate) fn resource_of(notice: &Notice) -> Option<&ResourceId> {
         | Notice::Settled(resource, _, _)
         | Notice::StrangeClock(resource, ..)
         | Notice::Pruned(resource, _) => Some(resource),
-        Notice::SiteDown(_)
+        Notice::Asked(resource, ..) => resource.as_ref(),
+        Notice::SetApart(..)
+        | Notice::SharedIdentity(..)
+        | Notice::SiteDown(_)
         | Notice::SiteUp(_)
         | Notice::SiteLostItsDisk(_)
         | Notice::Malformed(..) => None,

@@ -24,6 +24,12 @@ impl Slot {
             Record::Life(site, _) => Some(Self(format!("life/{site}"))),
             Record::Pruned(resource, _) => Some(Self(format!("pruned/{resource}"))),
             Record::Shed(resource, _) => Some(Self(format!("shed/{resource}"))),
+            Record::SetApart(evidence) => {
+                let author = evidence.author();
+                let about = u64::from_le_bytes(first_eight(&evidence.one.0.resource));
+                let key = evidence.key();
+                Some(Self(format!("set-apart/{}/{key}/{author}/{about:016x}", author.site)))
+            }
         }
     }
 
@@ -38,7 +44,8 @@ impl Slot {
             | Record::Knows(..)
             | Record::Life(..)
             | Record::Pruned(..)
-            | Record::Shed(..) => Self::of(record).into_iter().collect(),
+            | Record::Shed(..)
+            | Record::SetApart(_) => Self::of(record).into_iter().collect(),
         }
     }
 
@@ -67,6 +74,10 @@ impl Slot {
     fn earlier_life(resource: &ResourceId, site: &SiteId) -> Self {
         Self(format!("earlier-life/{site}/{resource}"))
     }
+}
+
+fn first_eight(hash: &[u8; 32]) -> [u8; 8] {
+    std::array::from_fn(|at| hash[at])
 }
 
 /// Contents without which the entry's operation cannot run.

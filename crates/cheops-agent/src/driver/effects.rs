@@ -1,7 +1,7 @@
 //! Carrying out what the engine asks for: running, telling, reporting. Nothing here decides.
 
 use cheops_core::engine::{Engine, Event, Job, Message, Notice, Task};
-use cheops_core::model::{Outcome, ResourceId, SiteId};
+use cheops_core::model::{KeyId, Outcome, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::Snapshots;
 use tokio::runtime::Handle;
@@ -42,6 +42,10 @@ impl Hands {
 
     pub(super) fn tell(&self, to: &SiteId, message: Message) {
         self.peers.tell(to, message);
+    }
+
+    pub(super) fn set_apart(&self, site: &SiteId, key: KeyId) {
+        self.peers.set_apart(site, key);
     }
 
     pub(super) fn notify(&self, notice: &Notice) {

@@ -64,18 +64,27 @@ mod tests {
             id: id.clone(),
             resource: resource(),
             stamp: Stamp { wall_ms: n, counter: 0 },
+            claimed: Stamp { wall_ms: n, counter: 0 },
             parents: Vec::new(),
             kind: OperationType::new("put").unwrap(),
             payload: Payload::shell("put"),
             replaces: Replaces::Nothing,
             declares: Some(Arc::new(Declaration { sites, config: None })),
+            needs: Default::default(),
+            asked_by: None,
         };
         let message = Message::Update(Box::new(Update {
             incarnation: Incarnation(1),
             resource: resource(),
             base: None,
-            entries: vec![Arc::new(Entry { after: n - 1, body: Body::Operation(operation) })],
+            entries: vec![Arc::new(Entry::new(
+                &resource(),
+                (n - 1, Default::default()),
+                Body::Operation(operation),
+                Vec::new(),
+            ))],
             knows: [id.0].into_iter().collect(),
+            chain: Default::default(),
             you_may_have_run: cheops_core::model::Vector::default(),
             asks: false,
         }));

@@ -15,13 +15,15 @@ mod space;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cheops_core::engine::{
-    Answer, Effect, Engine, Event, Notice, Now, Reaction, Record, Settings, Submission, Task,
-    Ticket, Uncommitted,
+    Answer, Effect, Engine, Event, Notice, Now, Reaction, Record, Sealer, Settings, Submission,
+    Task, Ticket, Uncommitted,
 };
-use cheops_core::model::ResourceId;
+use cheops_core::model::{Entry, ResourceId};
+use cheops_record::SiteKey;
 use cheops_store::{AppendError, Pin, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -190,6 +192,7 @@ impl Driver {
 /// What a driver starts from.
 pub(crate) struct Start {
     pub(crate) settings: Settings,
+    pub(crate) signer: Signer,
     pub(crate) records: Vec<Record>,
     pub(crate) store: Store,
     pub(crate) hands: Hands,
@@ -213,6 +216,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
         start.hands.sweep_snapshots(&engine);
         let running = Running {
             engine,
+            signer: start.signer,
             store: start.store,
             hands: start.hands,
             space: Space::new(start.data_dir, start.keep_free),
@@ -241,8 +245,20 @@ fn now(began: Instant) -> Now {
     Now { mono_ms, wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX) }
 }
 
+/// Who signs what this site writes. A site without a mesh has nobody to prove anything to.
+pub(crate) struct Signer(pub(crate) Option<Arc<SiteKey>>);
+
+impl Sealer for Signer {
+    fn seal(&self, entries: &[&Entry]) {
+        if let Some(key) = &self.0 {
+            key.seal(entries);
+        }
+    }
+}
+
 struct Running {
     engine: Engine,
+    signer: Signer,
     store: Store,
     hands: Hands,
     space: Space,
@@ -415,7 +431,7 @@ impl Running {
             self.settle_at.get_or_insert_with(|| Instant::now() + self.settle_after);
         }
         while let Some(waiting) = reaction.take() {
-            match waiting.commit(&mut self.store) {
+            match waiting.commit(&mut self.store, &self.signer) {
                 Ok(effects) => {
                     if stuck {
                         tracing::info!("the log can be written again");
@@ -512,6 +528,7 @@ impl Running {
                 Effect::Publish(resource, replicant) => {
                     self.hands.replicas.publish(&resource, replicant);
                 }
+                Effect::SetApart(site, key) => self.hands.set_apart(&site, key),
                 Effect::Notify(notice) => {
                     if let Notice::Pruned(resource, _) = &notice {
                         self.forget_snapshots(resource);

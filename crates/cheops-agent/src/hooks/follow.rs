@@ -316,6 +316,9 @@ impl About<'_> {
             | Notice::Failed(..)
             | Notice::Superseded(..)
             | Notice::SiteLostItsDisk(_)
+            | Notice::SetApart(..)
+            | Notice::SharedIdentity(..)
+            | Notice::Asked(..)
             | Notice::StrangeClock(..)
             | Notice::Pruned(..)
             | Notice::Malformed(..) => Vec::new(),
@@ -441,8 +444,9 @@ mod tests {
                 status: Status::Ok,
                 outcome: None,
             };
-            let entry = Entry { after: n - 1, body: Body::Reply(reply) };
+            let after = (n - 1, Default::default());
             let resource = ResourceId::new(resource).unwrap();
+            let entry = Entry::new(&resource, after, Body::Reply(reply), Vec::new());
             cheops_core::engine::Record::Entry(resource, Arc::new(entry))
         };
 

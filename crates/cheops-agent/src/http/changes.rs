@@ -213,5 +213,17 @@ fn notice_on_wire(notice: &Notice) -> wire::Change {
         Notice::Malformed(site, what) => {
             Said::Malformed { site: site.to_string(), why: what.to_string() }
         }
+        Notice::SetApart(site, key) => {
+            Said::SetApart { site: site.to_string(), key: key.to_string() }
+        }
+        Notice::SharedIdentity(site, seen) => {
+            Said::SharedIdentity { site: site.to_string(), seen: seen.clone() }
+        }
+        Notice::Asked(resource, by, what) => Said::Asked {
+            resource: resource.as_ref().map(of),
+            principal: by.principal.clone(),
+            site: by.site.to_string(),
+            what: what.clone(),
+        },
     }
 }

@@ -117,11 +117,14 @@ fn made(site: &str, wall_ms: u64, kind: &OperationType) -> Result<Operation, IdE
         id: OperationId(EntryId { author, n: 1 }),
         resource: ResourceId::new("trial")?,
         stamp: Stamp { wall_ms, counter: 0 },
+        claimed: Stamp { wall_ms, counter: 0 },
         parents: Vec::new(),
         kind: kind.clone(),
         payload: Payload::shell(":"),
         replaces: Replaces::Nothing,
         declares: None,
+        needs: Default::default(),
+        asked_by: None,
     })
 }
 

@@ -97,6 +97,8 @@ pub(super) async fn delete(
         force: false,
         wait: wait(delete.wait),
         timeout_ms: capped(delete.timeout_ms),
+        needs: Default::default(),
+        asked_by: None,
     };
     match submit(&api, submission, Vec::new()).await? {
         Ok(events) => Ok(as_lines(events)),
@@ -298,6 +300,8 @@ async fn submission(
         force: submit.force,
         wait: wait(submit.wait),
         timeout_ms: capped(submit.timeout_ms),
+        needs: Default::default(),
+        asked_by: None,
     };
     Ok((submission, pins))
 }

@@ -19,13 +19,13 @@ mod supervise;
 mod tls;
 mod tunnel;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
-use cheops_core::model::{Author, SiteId};
+use cheops_core::model::{Author, KeyId, SiteId};
 use tokio::sync::mpsc;
 
 pub(crate) use self::content::{FetchError, Incoming};
@@ -61,6 +61,8 @@ struct Inner {
     port: Option<Port>,
     peers: BTreeMap<SiteId, Peer>,
     refused: refused::Refused,
+    /// Keys of sites that were shown to lie.
+    set_apart: Mutex<BTreeSet<KeyId>>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
@@ -112,7 +114,8 @@ impl Peers {
             software: env!("CARGO_PKG_VERSION").into(),
         };
         let (refused, tasks) = (refused::Refused::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { hello, port, peers, refused, tasks })))
+        let set_apart = Mutex::default();
+        Ok(Self(Arc::new(Inner { hello, port, peers, refused, set_apart, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -142,6 +145,15 @@ impl Peers {
         let told = self.link(to).is_some_and(|link| link.tell(message));
         if !told {
             metrics::counter!("cheops_messages_dropped_total").increment(1);
+        }
+    }
+
+    /// Nothing is heard from, or said to, who holds that key from now on.
+    pub(crate) fn set_apart(&self, site: &SiteId, key: KeyId) {
+        lock(&self.0.set_apart).insert(key);
+        let link = self.0.peers.get(site).and_then(|peer| lock(&peer.link).take());
+        if let Some(link) = link {
+            link.replaced();
         }
     }
 

@@ -123,11 +123,14 @@ pub(crate) fn operation(payload: Payload) -> Arc<Operation> {
         id: OperationId(EntryId { author, n: 7 }),
         resource: ResourceId::new("thing").unwrap(),
         stamp: Stamp::default(),
+        claimed: Stamp::default(),
         parents: Vec::new(),
         kind: OperationType::new("set").unwrap(),
         payload,
         replaces: Replaces::Nothing,
         declares: None,
+        needs: Default::default(),
+        asked_by: None,
     })
 }
 

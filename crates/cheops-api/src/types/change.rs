@@ -108,11 +108,37 @@ pub enum Change {
         /// What was wrong.
         why: String,
     },
+    /// A site signed two entries that cannot both be its word. It is set apart: nothing is heard
+    /// from who holds that key until it is issued a new identity.
+    SetApart {
+        /// Which.
+        site: String,
+        /// The key that both were signed with.
+        key: String,
+    },
+    /// Two agents use the identity of one site at the same time.
+    SharedIdentity {
+        /// Which.
+        site: String,
+        /// What was seen of them.
+        seen: String,
+    },
+    /// Somebody asked for something that leaves no operation: a reading command, a decision.
+    Asked {
+        /// What it is about, if it is about a resource.
+        resource: Option<String>,
+        /// Who asked, as the site that was asked knows them.
+        principal: String,
+        /// The site that was asked.
+        site: String,
+        /// What for.
+        what: String,
+    },
 }
 
 impl Change {
     /// The names of all events.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 16] = [
         "operation",
         "reply",
         "partial-error",
@@ -126,6 +152,9 @@ impl Change {
         "strange-clock",
         "pruned",
         "malformed",
+        "set-apart",
+        "shared-identity",
+        "asked",
     ];
 
     /// The event's name.
@@ -144,6 +173,9 @@ impl Change {
             Self::StrangeClock { .. } => "strange-clock",
             Self::Pruned { .. } => "pruned",
             Self::Malformed { .. } => "malformed",
+            Self::SetApart { .. } => "set-apart",
+            Self::SharedIdentity { .. } => "shared-identity",
+            Self::Asked { .. } => "asked",
         }
     }
 
@@ -162,7 +194,10 @@ impl Change {
             Self::SiteDown { .. }
             | Self::SiteUp { .. }
             | Self::SiteLostDisk { .. }
-            | Self::Malformed { .. } => None,
+            | Self::Malformed { .. }
+            | Self::SetApart { .. }
+            | Self::SharedIdentity { .. } => None,
+            Self::Asked { resource, .. } => resource.as_deref(),
         }
     }
 }

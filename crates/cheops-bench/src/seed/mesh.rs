@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cheops_agent::mesh::Identity;
 use cheops_core::engine::{Effect, Engine, Event, Job, Message, Now, Reaction, Settings};
 use cheops_core::model::{Author, Outcome, ResourceId, SiteId};
+use cheops_record::SiteKey;
 use cheops_store::{Options, Store, open};
 
 use crate::{Failure, cannot};
@@ -36,6 +38,7 @@ struct Site {
     name: SiteId,
     engine: Engine,
     store: Store,
+    key: SiteKey,
     /// Decided, and not yet durable.
     reaction: Reaction,
 }
@@ -55,7 +58,11 @@ impl Mesh {
             // What is in doubt holds its place for ever.
             let settings = Settings { jobs_at_once: usize::MAX, ..Settings::new(me, others) };
             let (engine, reaction) = Engine::recover(settings, Vec::new(), now);
-            sites.push(Site { name: name.clone(), engine, store: opened.store, reaction });
+            let identity = Identity::read(&folder.join("identity.pem"));
+            let identity = identity.map_err(cannot("read an identity"))?;
+            let key = identity.site_key().map_err(cannot("use an identity"))?;
+            let store = opened.store;
+            sites.push(Site { name: name.clone(), engine, store, key, reaction });
         }
         Ok(Self { sites, now, happened: VecDeque::new() })
     }
@@ -95,7 +102,7 @@ impl Mesh {
             for at in 0..SITES {
                 let site = &mut self.sites[at];
                 let reaction = std::mem::take(&mut site.reaction);
-                let effects = reaction.commit(&mut site.store);
+                let effects = reaction.commit(&mut site.store, &site.key);
                 let effects = effects.map_err(|uncommitted| uncommitted.error);
                 for effect in effects.map_err(cannot("write a log"))? {
                     self.follow(at, effect, world);
@@ -112,7 +119,7 @@ impl Mesh {
             Effect::Tell { to, message } => {
                 let Some(to) = self.sites.iter().position(|site| site.name == to) else { return };
                 let arrives = match &message {
-                    Message::Heartbeat(_) => true,
+                    Message::Heartbeat(_) | Message::Evidence(_) => true,
                     Message::Update(update) => {
                         [at, to].iter().all(|site| world.reaches(&update.resource, *site))
                     }
@@ -127,7 +134,10 @@ impl Mesh {
                     self.happens(at, Event::Ended { job: job.id, outcome });
                 }
             }
-            Effect::Answer { .. } | Effect::Notify(_) | Effect::Publish(..) => {}
+            Effect::Answer { .. }
+            | Effect::Notify(_)
+            | Effect::Publish(..)
+            | Effect::SetApart(..) => {}
         }
     }
 }

@@ -135,6 +135,8 @@ impl Resource {
             force: false,
             wait: Wait::Nothing,
             timeout_ms: 0,
+            needs: Default::default(),
+            asked_by: None,
         }
     }
 }

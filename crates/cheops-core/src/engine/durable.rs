@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ports::{Base, Effect, Notice};
-use crate::model::{Entry, Incarnation, OperationId, ResourceId, SiteId, Vector};
+use crate::model::{Entry, Evidence, Incarnation, OperationId, ResourceId, SiteId, Vector};
 use crate::plan::{Ended, RunLog, Step};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 /// - `Begun`, `Finished` and `Ran` before the last `Ran` of their resource;
 /// - a `Knows` or `EarlierLife` before the last `EarlierLife` of the same resource and site, and a
 ///   `Knows` before another of them;
-/// - a `Pruned` or `Shed` before another of its resource, and a `Life` before another of its site.
+/// - a `Pruned` or `Shed` before another of its resource, and a `Life` before another of its site;
+/// - nothing of `SetApart`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
     /// An operation or reply, of this site or another.
@@ -37,6 +38,8 @@ pub enum Record {
     /// The files of these operations are no longer needed, though the operations are: every site
     /// has applied them. All there are, each time.
     Shed(ResourceId, BTreeSet<OperationId>),
+    /// A site was shown to lie.
+    SetApart(Box<Evidence>),
 }
 
 impl Record {
@@ -51,7 +54,7 @@ impl Record {
             | Self::EarlierLife(resource, ..)
             | Self::Pruned(resource, _)
             | Self::Shed(resource, _) => Some(resource),
-            Self::Life(..) => None,
+            Self::Life(..) | Self::SetApart(_) => None,
         }
     }
 }
@@ -83,6 +86,20 @@ impl<'a> Batch<'a> {
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.notices().next().is_none()
     }
+}
+
+/// Who signs what a site writes, with the site's own key.
+pub trait Sealer {
+    /// Signs these, which become durable at once: each has a proof afterwards.
+    fn seal(&self, entries: &[&Entry]);
+}
+
+/// Signs nothing: for a site without others, which has nobody to prove anything to.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsigned;
+
+impl Sealer for Unsigned {
+    fn seal(&self, _: &[&Entry]) {}
 }
 
 /// Where records are kept. Whole batches, in order, all of one or none of it.
@@ -162,8 +179,24 @@ impl Reaction {
         self.records.len()
     }
 
-    /// Makes it durable, then hands out the effects. There is no other way to them.
-    pub fn commit<L: Log>(mut self, log: &mut L) -> Result<Vec<Effect>, Uncommitted<L::Error>> {
+    /// Signs what this site wrote, makes all of it durable, then hands out the effects. There is no
+    /// other way to them.
+    pub fn commit<L: Log>(
+        mut self,
+        log: &mut L,
+        sealer: &impl Sealer,
+    ) -> Result<Vec<Effect>, Uncommitted<L::Error>> {
+        let unsigned: Vec<&Entry> = self
+            .records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Entry(_, entry) if entry.proof().is_none() => Some(&**entry),
+                _ => None,
+            })
+            .collect();
+        if !unsigned.is_empty() {
+            sealer.seal(&unsigned);
+        }
         let batch = Batch { records: &self.records, effects: &self.effects };
         if !batch.is_empty()
             && let Err(error) = log.append(batch)

@@ -177,7 +177,8 @@ impl Links {
             let incarnation = settings.me.incarnation;
             // Few by nature; bounded all the same, since every sign of life carries them.
             let unheard = self.unheard.iter().take(64).cloned().collect();
-            let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard };
+            let beat =
+                Heartbeat { incarnation, sent_ms: now_ms, echo, unheard, set_apart: Vec::new() };
             effects.push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
         }
         timers.set(link.next_beat_ms, Timer::Link(site.clone()));

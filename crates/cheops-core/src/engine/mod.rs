@@ -37,7 +37,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
-pub use durable::{Batch, Log, Reaction, Record, Uncommitted};
+pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
     Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, Wait,
@@ -77,6 +77,7 @@ impl Engine {
             Event::Decided { resource, operation, decision } => {
                 decided(resources, &resource, &operation, decision, &mut turn);
             }
+            Event::Noticed(notice) => turn.notify(notice),
             Event::Ticked => {}
         }
         tick(resources, &mut turn);
@@ -143,6 +144,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
             note_life(resources, from, update.incarnation, turn);
             hear_update(resources, from, *update, turn);
         }
+        Message::Evidence(_) => {}
     }
 }
 
@@ -227,6 +229,7 @@ fn hear_of_unknown(from: &SiteId, update: &Update, turn: &mut Turn<'_>) {
         base: None,
         entries: Vec::new(),
         knows: Vector::default(),
+        chain: crate::model::Chain::default(),
         you_may_have_run: Vector::default(),
         asks: false,
     };

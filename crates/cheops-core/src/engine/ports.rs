@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::model::{
-    Entry, Incarnation, OperationId, OperationType, Outcome, Payload, Position, Replicant, Reply,
-    ResourceId, SiteId, Vector,
+    Asker, Chain, Entry, Evidence, Incarnation, KeyId, OperationId, OperationType, Outcome,
+    Payload, Position, Replicant, Reply, ResourceId, SiteId, Stamp, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -52,6 +52,8 @@ pub enum Event {
         /// What to make of it.
         decision: Decision,
     },
+    /// Something that the agent saw and that belongs into the log.
+    Noticed(Notice),
     /// Time passed. Due at [`super::Engine::next_deadline`] at the latest; earlier does no harm.
     Ticked,
 }
@@ -81,6 +83,10 @@ pub struct Submission {
     pub wait: Wait,
     /// How long to wait.
     pub timeout_ms: u64,
+    /// Resources that must have taken effect at a site before this runs there.
+    pub needs: BTreeSet<ResourceId>,
+    /// Who asked for it, where that is known.
+    pub asked_by: Option<Asker>,
 }
 
 /// Whose replies a user waits for.
@@ -118,6 +124,9 @@ pub enum Effect {
     /// From now on, requests that speak of this resource of a service are to be known; or, with
     /// `None`, no more.
     Publish(ResourceId, Option<Arc<Replicant>>),
+    /// From now on, nothing is to be heard from who holds that key of that site, and nothing said to
+    /// it: it was shown to lie.
+    SetApart(SiteId, KeyId),
 }
 
 /// The name of a run. Counted from 1 in each engine: when an engine is recovered, jobs of the one
@@ -272,6 +281,13 @@ pub enum Notice {
     Pruned(ResourceId, u64),
     /// A site sent something that cannot be; it was left aside.
     Malformed(SiteId, Malformed),
+    /// A site was shown to lie, by two entries that no honest one signs both: nothing is heard from
+    /// who holds that key.
+    SetApart(SiteId, KeyId),
+    /// Two agents use the identity of one site at once; with what was seen of them.
+    SharedIdentity(SiteId, String),
+    /// Somebody asked for something that leaves no entry: what, and who.
+    Asked(Option<ResourceId>, Asker, String),
 }
 
 /// How an operation ended when the last of its sites had replied.
@@ -320,6 +336,12 @@ pub enum Malformed {
     /// More at once than the limit.
     #[error("more entries than the limit")]
     TooMany,
+    /// A declaration, a config or a payload beyond what a user may hand in.
+    #[error("an operation beyond the limits that hold for users")]
+    BeyondLimits,
+    /// An entry in the name of another site, or of nobody.
+    #[error("an entry whose signature is not its author's")]
+    NotItsAuthors,
 }
 
 /// What sites say to each other.
@@ -329,6 +351,8 @@ pub enum Message {
     Heartbeat(Heartbeat),
     /// What I know of a resource we share, and what you may lack.
     Update(Box<Update>),
+    /// A site lies: here is what shows it. Whoever hands this in has checked both signatures.
+    Evidence(Box<Evidence>),
 }
 
 /// A sign of life, with what is needed to measure the round trip.
@@ -342,6 +366,8 @@ pub struct Heartbeat {
     pub echo: Option<Echo>,
     /// Sites sharing resources with the sender that it does not hear at present.
     pub unheard: Vec<SiteId>,
+    /// The keys of those that the sender knows to lie.
+    pub set_apart: Vec<KeyId>,
 }
 
 /// A heartbeat on its way back.
@@ -366,6 +392,8 @@ pub struct Update {
     pub entries: Vec<Arc<Entry>>,
     /// Everything the speaker knows of the resource.
     pub knows: Vector,
+    /// The hashes of the last entries that it knows, author by author.
+    pub chain: Chain,
     /// What an earlier life of the listener may have known, so it may have run it.
     pub you_may_have_run: Vector,
     /// Whether the speaker wants to hear what the listener knows.
@@ -382,6 +410,10 @@ pub struct Base {
     /// configs, none that a later operation gave: the reader may not know that one yet, and whoever
     /// knows the same must resolve by the same.
     pub declared: Option<Declared>,
+    /// The hashes of the last forgotten entries, as far as they are known.
+    pub chain: Chain,
+    /// The last place in the order that a forgotten operation had.
+    pub order: Option<Stamp>,
 }
 
 impl Base {
@@ -433,6 +465,7 @@ impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Heartbeat(_) => f.write_str("heartbeat"),
+            Self::Evidence(evidence) => write!(f, "evidence against {}", evidence.author()),
             Self::Update(update) => write!(
                 f,
                 "update {} entries={:?} knows={:?}{}{}",

@@ -73,7 +73,7 @@ impl Resource {
                 let peer = self.peers.get_or_insert_with(&site, Peer::default);
                 *peer = Peer { earlier_life: earlier, ..Default::default() };
             }
-            Record::Life(..) => {}
+            Record::Life(..) | Record::SetApart(_) => {}
             Record::Shed(_, operations) => self.files.shed(operations),
             Record::Pruned(_, base) => {
                 turn.context.written =

@@ -13,8 +13,8 @@ use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Declaration, Entry, EntryId, Few, Operation, OperationId, OperationType, Outcome,
-    Reply, ResourceId, SiteId, Status, Vector,
+    Author, Body, Chain, Declaration, Entry, EntryId, Few, Operation, OperationId, OperationType,
+    Outcome, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 use crate::plan::Effect;
 use crate::resolve::{Change, Resolution, Rules, Why};
@@ -27,8 +27,13 @@ pub(super) struct Resource {
     pub(super) base: Vector,
     /// The last config that an operation gave which was pruned.
     base_config: Option<Given>,
+    /// The hashes of the last entries that were pruned, and the last place that one of them had.
+    base_chain: Chain,
+    base_order: Option<Stamp>,
     /// Everything known, pruned or not.
     pub(super) knows: Vector,
+    /// The hashes of the last entries known.
+    pub(super) chain: Chain,
     pub(super) resolution: Resolution,
     pub(super) replies: BTreeMap<OperationId, Replies>,
     pub(super) peers: Few<SiteId, Peer>,
@@ -64,9 +69,6 @@ pub(super) enum Accepted {
 /// More than an author can ever write; a number beyond it is a mistake or an attack.
 const MOST_ENTRIES: u64 = u64::MAX / 2;
 
-/// Beyond this, a hybrid clock would run out of stamps, here and at every site that hears of it.
-const END_OF_TIME_MS: u64 = u64::MAX / 2;
-
 /// The numbers after this one, whatever a peer said it is.
 fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
     (Bound::Excluded(n), Bound::Unbounded)
@@ -79,7 +81,10 @@ impl Resource {
             declared: Declared::default(),
             base: Vector::default(),
             base_config: None,
+            base_chain: Chain::default(),
+            base_order: None,
             knows: Vector::default(),
+            chain: Chain::default(),
             resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
             peers: Few::default(),
@@ -134,8 +139,10 @@ impl Resource {
     }
 
     fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
-        let after = self.knows.last_of(&turn.context.settings.me);
-        let entry = turn.context.rulebook.share(Arc::new(Entry { after, body }));
+        let me = &turn.context.settings.me;
+        let after = (self.knows.last_of(me), self.chain.of(me).unwrap_or_default());
+        let entry = Arc::new(Entry::new(&self.id, after, body, Vec::new()));
+        let entry = turn.context.rulebook.share(entry);
         self.insert(&entry, turn);
     }
 
@@ -143,7 +150,7 @@ impl Resource {
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
         let entry = turn.context.rulebook.share(entry);
         match self.judge(&entry) {
-            Accepted::New => self.insert(&entry, turn),
+            Accepted::New => self.insert(&self.placed(entry), turn),
             Accepted::Known => {}
             Accepted::NotYet => {
                 if self.waiting.len() < turn.context.settings.waiting_entries {
@@ -160,7 +167,7 @@ impl Resource {
             let before = self.waiting.len();
             for (id, entry) in std::mem::take(&mut self.waiting) {
                 match self.judge(&entry) {
-                    Accepted::New => self.insert(&entry, turn),
+                    Accepted::New => self.insert(&self.placed(entry), turn),
                     Accepted::NotYet => drop(self.waiting.insert(id, entry)),
                     Accepted::Known | Accepted::Malformed(_) => {}
                 }
@@ -183,7 +190,7 @@ impl Resource {
         if id.n <= entry.after || id.n > MOST_ENTRIES {
             return Accepted::Malformed(Malformed::NumberNotAfter);
         }
-        if entry.stamp().wall_ms > END_OF_TIME_MS {
+        if !entry.claimed().is_claimable() {
             return Accepted::Malformed(Malformed::NoSuchTime);
         }
         let has_past = self.knows.last_of(&id.author) >= entry.after
@@ -195,16 +202,30 @@ impl Resource {
             Body::Operation(operation) if operation.resource != self.id => {
                 Accepted::Malformed(Malformed::WrongResource)
             }
-            Body::Operation(operation) if !self.is_after_its_past(operation) => {
-                Accepted::Malformed(Malformed::StampBeforePast)
-            }
             _ => Accepted::New,
         }
     }
 
-    fn is_after_its_past(&self, operation: &Operation) -> bool {
-        let known = operation.parents.iter().filter_map(|id| self.operation(id));
-        known.into_iter().all(|parent| parent.stamp < operation.stamp)
+    /// The last place in the order that these have; that of what was pruned for one that was.
+    pub(super) fn order_of_past(&self, parents: &[OperationId]) -> Option<Stamp> {
+        let place = |id: &OperationId| match self.operation(id) {
+            Some(parent) => Some(parent.stamp),
+            None => self.base_order.filter(|_| self.base.includes(&id.0)),
+        };
+        parents.iter().filter_map(place).max()
+    }
+
+    /// The entry of another site with its place in the order, as every site works it out.
+    fn placed(&self, mut entry: Arc<Entry>) -> Arc<Entry> {
+        if let Body::Operation(operation) = &entry.body {
+            let place = operation.claimed.placed_after(self.order_of_past(&operation.parents));
+            if operation.stamp != place
+                && let Body::Operation(operation) = &mut Arc::make_mut(&mut entry).body
+            {
+                operation.stamp = place;
+            }
+        }
+        entry
     }
 
     pub(super) fn operation(&self, id: &OperationId) -> Option<&Arc<Operation>> {
@@ -234,6 +255,7 @@ impl Resource {
             turn.context.written = turn.context.written.max(id.n);
         }
         self.knows.add(&id);
+        self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;
         let held = Held { arrival: self.arrivals, entry: entry.clone() };
         self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
@@ -475,7 +497,8 @@ impl Resource {
     /// What was pruned, for whoever may not have seen it.
     pub(super) fn ground(&self) -> Base {
         let declared = Declared { config: self.base_config.clone(), ..self.declared.clone() };
-        Base { upto: self.base.clone(), declared: Some(declared) }
+        let (chain, order) = (self.base_chain.clone(), self.base_order);
+        Base { upto: self.base.clone(), declared: Some(declared), chain, order }
     }
 
     /// Forgets everything up to there, but for the last config, which may be one that only who
@@ -487,6 +510,13 @@ impl Resource {
             let given = operation.declares.as_ref().and_then(|said| said.config.clone());
             let given = given.map(|config| (operation.position(), config));
             keep_later(&mut self.base_config, given.as_ref());
+            self.base_order = self.base_order.max(Some(operation.stamp));
+        }
+        for (author, last) in upto.iter() {
+            let held = self.entries.get(author).and_then(|held| held.range(..=last).next_back());
+            if let Some((_, held)) = held {
+                self.base_chain.set(author, held.entry.hash());
+            }
         }
         self.base.join(upto);
         self.knows.join(upto);

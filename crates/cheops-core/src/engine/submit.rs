@@ -69,15 +69,20 @@ fn accept(
     turn: &mut Turn<'_>,
 ) {
     let id = OperationId(turn.context.next_entry());
+    let claimed = turn.context.clock.tick(turn.now.wall_ms);
+    let parents = resource.resolution.operations().heads();
     let operation = Operation {
         id: id.clone(),
         resource: submission.resource,
-        stamp: turn.context.clock.tick(turn.now.wall_ms),
-        parents: resource.resolution.operations().heads(),
+        stamp: claimed.placed_after(resource.order_of_past(&parents)),
+        claimed,
+        parents,
         replaces: resource.resolution.replaces(&submission.kind, submission.force),
         kind: submission.kind,
         payload: submission.payload,
         declares,
+        needs: submission.needs,
+        asked_by: submission.asked_by,
     };
     resource.write_operation(operation, turn);
     let ticket = submission.ticket;

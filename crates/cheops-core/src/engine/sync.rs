@@ -123,7 +123,8 @@ impl Resource {
         let base = (!self.base.is_empty()).then(|| {
             // Who knows what was pruned has seen what it declared.
             let seen = peer.knows.covers(&self.base);
-            if seen { Base { upto: self.base.clone(), declared: None } } else { self.ground() }
+            let declared = self.ground();
+            if seen { Base { declared: None, ..declared } } else { declared }
         });
         let Some(peer) = self.peers.get_mut(to) else { return };
         peer.told = self.knows.clone();
@@ -135,6 +136,7 @@ impl Resource {
             base,
             entries,
             knows: self.knows.clone(),
+            chain: self.chain.clone(),
             you_may_have_run: peer.earlier_life.clone(),
             asks: asks == Asks::Yes,
         };

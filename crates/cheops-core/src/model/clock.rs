@@ -13,14 +13,41 @@ pub struct Stamp {
     /// Milliseconds since the Unix epoch, or later if another site's clock was ahead.
     pub wall_ms: u64,
     /// Tells apart what happened in the same millisecond.
-    pub counter: u32,
+    pub counter: u64,
 }
 
+/// The latest time that anybody may claim: in the year 10889. It fits six bytes.
+const LAST_CLAIM_MS: u64 = (1 << 48) - 1;
+/// The greatest counter that anybody may claim.
+const LAST_CLAIM_COUNTER: u64 = u32::MAX as u64;
+/// No honest clock shows more, in the year 2109: who claims it moves no other site's clock.
+const HORIZON_MS: u64 = 1 << 42;
+
 impl Stamp {
+    /// Whether a site may claim it. It needs no clock to tell, so that all sites tell the same.
+    pub fn is_claimable(self) -> bool {
+        self.wall_ms <= LAST_CLAIM_MS && self.counter <= LAST_CLAIM_COUNTER
+    }
+
+    /// The place in the order of what claims this stamp and has that past: the claim, or just after
+    /// the past where the claim is not. A claim is bounded and a place is not, so there is room
+    /// after whatever anybody claims.
+    #[must_use]
+    pub fn placed_after(self, past: Option<Self>) -> Self {
+        match past {
+            Some(past) if self <= past => Self { counter: past.counter.saturating_add(1), ..past },
+            _ => self,
+        }
+    }
+
+    /// The next one that can be claimed; the last of all follows itself.
     fn next(self) -> Self {
-        match self.counter.checked_add(1) {
-            Some(counter) => Self { counter, ..self },
-            None => Self { wall_ms: self.wall_ms.saturating_add(1), counter: 0 },
+        if self.counter < LAST_CLAIM_COUNTER {
+            Self { counter: self.counter + 1, ..self }
+        } else if self.wall_ms < LAST_CLAIM_MS {
+            Self { wall_ms: self.wall_ms + 1, counter: 0 }
+        } else {
+            self
         }
     }
 }
@@ -40,14 +67,18 @@ pub struct HybridClock {
 impl HybridClock {
     /// A new stamp, later than every stamp this clock gave out or observed.
     pub fn tick(&mut self, wall_ms: u64) -> Stamp {
-        let by_wall = Stamp { wall_ms, counter: 0 };
+        let by_wall = Stamp { wall_ms: wall_ms.min(LAST_CLAIM_MS), counter: 0 };
         self.last = by_wall.max(self.last.next());
         self.last
     }
 
-    /// Takes notice of a stamp from elsewhere, so that later ticks come after it.
+    /// Takes notice of a stamp from elsewhere, so that later ticks come after it; but for one that
+    /// no clock can show.
     pub fn observe(&mut self, stamp: Stamp) {
-        self.last = self.last.max(stamp);
+        if stamp.wall_ms < HORIZON_MS {
+            let counter = stamp.counter.min(LAST_CLAIM_COUNTER);
+            self.last = self.last.max(Stamp { counter, ..stamp });
+        }
     }
 }
 
@@ -75,7 +106,33 @@ mod tests {
     #[test]
     fn a_full_counter_moves_on_to_the_next_millisecond() {
         let mut clock = HybridClock::default();
-        clock.observe(Stamp { wall_ms: 7, counter: u32::MAX });
+        clock.observe(Stamp { wall_ms: 7, counter: u64::from(u32::MAX) });
         assert_eq!(clock.tick(0), Stamp { wall_ms: 8, counter: 0 });
+    }
+
+    #[test]
+    fn whatever_anybody_claims_there_is_room_after_it() {
+        let last = Stamp { wall_ms: LAST_CLAIM_MS, counter: LAST_CLAIM_COUNTER };
+        assert!(last.is_claimable());
+        assert!(!Stamp { wall_ms: LAST_CLAIM_MS + 1, counter: 0 }.is_claimable());
+        assert!(!Stamp { wall_ms: 0, counter: LAST_CLAIM_COUNTER + 1 }.is_claimable());
+        let mut clock = HybridClock::default();
+        clock.observe(last);
+        let mut place = last;
+        for _ in 0..3 {
+            let claim = clock.tick(1_760_000_000_000);
+            assert!(claim.is_claimable() && claim < last, "no site's clock is carried away");
+            let next = claim.placed_after(Some(place));
+            assert!(next > place);
+            place = next;
+        }
+    }
+
+    #[test]
+    fn a_clock_at_the_end_of_time_still_makes_claims_that_all_accept() {
+        let mut clock = HybridClock::default();
+        for _ in 0..3 {
+            assert!(clock.tick(u64::MAX).is_claimable());
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! Entries: what the log holds and sites exchange.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
-use super::{EntryId, Operation, OperationId, Reply, Stamp};
+use super::seal::{resource_hash, said_hash};
+use super::{
+    EntryHash, EntryHeader, EntryId, Operation, OperationId, Proof, Reply, ResourceId, Stamp,
+};
 
 /// One thing a site wrote on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -10,8 +15,30 @@ pub struct Entry {
     /// The number of the same author's entry before this one on the same resource; 0 if it is the
     /// first. A reader that lacks it waits, so that knowledge never has a hole.
     pub after: u64,
+    /// The hash of that entry.
+    pub after_hash: EntryHash,
     /// What was written.
     pub body: Body,
+    /// What a later version said beside that.
+    pub extra: Vec<Extension>,
+    /// The hash of all of the above, with the resource it is on.
+    hash: EntryHash,
+    /// Whose word it is. Set once, when the entry is made durable or was checked; nothing is sent
+    /// without it.
+    #[serde(skip)]
+    proof: OnceLock<Proof>,
+}
+
+/// Something that a later version says of an entry, and this one does not know. It is kept and
+/// passed on as it is; if it must be understood, the entry is refused by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    /// What the later version calls it.
+    pub name: String,
+    /// Whether the entry means something else without it.
+    pub must_understand: bool,
+    /// Its value, as that version wrote it.
+    pub value: Vec<u8>,
 }
 
 /// What an entry holds.
@@ -24,6 +51,49 @@ pub enum Body {
 }
 
 impl Entry {
+    /// An entry on that resource, which nobody has signed yet.
+    pub fn new(
+        resource: &ResourceId,
+        (after, after_hash): (u64, EntryHash),
+        body: Body,
+        extra: Vec<Extension>,
+    ) -> Self {
+        let mut entry = Self {
+            after,
+            after_hash,
+            body,
+            extra,
+            hash: EntryHash::UNSAID,
+            proof: OnceLock::new(),
+        };
+        entry.hash = entry.header(resource).hash();
+        entry
+    }
+
+    /// What is signed of it.
+    pub fn header(&self, resource: &ResourceId) -> EntryHeader {
+        let EntryId { author, n } = self.id().clone();
+        let (after, after_hash) = (self.after, self.after_hash);
+        let said = said_hash(&self.body, &self.extra);
+        EntryHeader { author, n, resource: resource_hash(resource), after, after_hash, said }
+    }
+
+    /// The hash of its header.
+    pub fn hash(&self) -> EntryHash {
+        self.hash
+    }
+
+    /// Whose word it is, once that is known.
+    pub fn proof(&self) -> Option<&Proof> {
+        self.proof.get()
+    }
+
+    /// Notes whose word it is, unless that is known already.
+    pub fn seal(&self, proof: Proof) {
+        // The first one stands: it is the one that was made durable.
+        let _known = self.proof.set(proof);
+    }
+
     /// Its name.
     pub fn id(&self) -> &EntryId {
         match &self.body {
@@ -40,10 +110,23 @@ impl Entry {
         }
     }
 
+    /// The same as its author claims.
+    pub fn claimed(&self) -> Stamp {
+        match &self.body {
+            Body::Operation(operation) => operation.claimed,
+            Body::Reply(reply) => reply.stamp,
+        }
+    }
+
     /// About how many bytes it takes when sent: never much less.
     pub fn size(&self) -> usize {
         const FRAME: usize = 256;
+        const HASH: usize = 32;
+        let extra: usize = self.extra.iter().map(|it| it.name.len() + it.value.len() + 16).sum();
+        let proof = self.proof().map_or(8, |proof| proof.path.len()) * HASH;
         FRAME
+            + extra
+            + proof
             + match &self.body {
                 Body::Operation(operation) => operation.size(),
                 Body::Reply(reply) => {

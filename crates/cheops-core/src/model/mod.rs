@@ -7,16 +7,21 @@ mod ids;
 mod operation;
 mod replicant;
 mod reply;
+mod seal;
 mod vector;
 
 pub use clock::{HybridClock, Stamp};
-pub use entry::{Body, Entry};
+pub use entry::{Body, Entry, Extension};
 pub(crate) use few::Few;
 pub use ids::{
     Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
     ResourceId, SiteId,
 };
-pub use operation::{Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use operation::{Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
 pub use replicant::{Act, Replica, Replicant};
 pub use reply::{Outcome, Output, Reply, Status};
-pub use vector::Vector;
+pub use seal::{
+    EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
+    resource_hash,
+};
+pub use vector::{Chain, Vector};

@@ -15,8 +15,10 @@ pub struct Operation {
     pub id: OperationId,
     /// What it changes.
     pub resource: ResourceId,
-    /// When, by the receiving site's hybrid clock.
+    /// Its place in the order: what is claimed, or later where its past demands it.
     pub stamp: Stamp,
+    /// When, as the receiving site's hybrid clock claims.
+    pub claimed: Stamp,
     /// The resource's heads it was made on: with their own parents, its causal past.
     pub parents: Vec<OperationId>,
     /// Its type, by which the matrix decides.
@@ -27,6 +29,19 @@ pub struct Operation {
     pub replaces: Replaces,
     /// Where the resource lives and how it resolves, where this operation says so anew.
     pub declares: Option<Arc<Declaration>>,
+    /// Resources that must have taken effect at a site before this runs there.
+    pub needs: BTreeSet<ResourceId>,
+    /// Who asked for it, where that is known.
+    pub asked_by: Option<Asker>,
+}
+
+/// Who asked for something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Asker {
+    /// As that site knows them: a user of its machine, the holder of a token.
+    pub principal: String,
+    /// The site that was asked.
+    pub site: SiteId,
 }
 
 /// A place in the total order of operations: by stamp, then by site, which extends causality.
@@ -76,7 +91,9 @@ impl Operation {
             let commands = declared.config.as_ref().map_or(0, |config| config.size());
             declared.sites.len() * PARENT + RULE + commands
         });
-        payload + files + declares + self.parents.len() * PARENT
+        let needs: usize = self.needs.iter().map(|resource| 8 + resource.as_str().len()).sum();
+        let asker = self.asked_by.as_ref().map_or(0, |asker| PARENT + asker.principal.len());
+        payload + files + declares + needs + asker + self.parents.len() * PARENT
     }
 }
 

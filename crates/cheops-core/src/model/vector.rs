@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::few::Few;
-use super::{Author, EntryId};
+use super::{Author, EntryHash, EntryId};
 
 /// For each author, the number of the last entry known. Knowledge is always causally closed, and
 /// an author's entries on a resource form a chain, so the last one stands for all before it.
@@ -61,6 +61,41 @@ impl Vector {
     /// Author by author, the last entry known.
     pub fn iter(&self) -> impl Iterator<Item = (&Author, u64)> {
         self.0.iter().map(|(author, n)| (author, *n))
+    }
+}
+
+/// For each author, the hash of the last entry known: two sites that know the same number of
+/// entries and not the same entries differ in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chain(Few<Author, EntryHash>);
+
+impl Chain {
+    /// The hash of the last entry known of this author, if it is known.
+    pub fn of(&self, author: &Author) -> Option<EntryHash> {
+        self.0.get(author).copied()
+    }
+
+    /// Notes the hash of the last entry known of this author.
+    pub fn set(&mut self, author: &Author, hash: EntryHash) {
+        *self.0.get_or_insert_with(author, || hash) = hash;
+    }
+
+    /// Forgets an author.
+    pub fn remove(&mut self, author: &Author) {
+        self.0.remove(author);
+    }
+
+    /// Author by author.
+    pub fn iter(&self) -> impl Iterator<Item = (&Author, EntryHash)> {
+        self.0.iter().map(|(author, hash)| (author, *hash))
+    }
+}
+
+impl FromIterator<(Author, EntryHash)> for Chain {
+    fn from_iter<T: IntoIterator<Item = (Author, EntryHash)>>(hashes: T) -> Self {
+        let mut chain = Self::default();
+        hashes.into_iter().for_each(|(author, hash)| chain.set(&author, hash));
+        chain
     }
 }
 

@@ -66,11 +66,14 @@ impl Place {
             id: OperationId(EntryId { author: self.author.clone(), n: self.written }),
             resource: ResourceId::new("thing").unwrap(),
             stamp: self.clock.tick(1),
+            claimed: Default::default(),
             parents: self.knows.operations().heads(),
             replaces: self.knows.replaces(&kind, force),
             kind,
             payload: Payload::shell(""),
             declares: None,
+            needs: Default::default(),
+            asked_by: None,
         }
     }
 

@@ -109,11 +109,14 @@ impl World {
             id: OperationId(EntryId { author: site.author.clone(), n: site.written }),
             resource: ResourceId::new("counter").unwrap(),
             stamp: site.clock.tick(at),
+            claimed: Default::default(),
             parents: site.knows.operations().heads(),
             kind: kind(name),
             payload: Payload::shell(label),
             replaces: site.knows.replaces(&kind(name), force),
             declares: None,
+            needs: Default::default(),
+            asked_by: None,
         };
         site.knows.insert(operation.clone());
         self.made.push(operation.clone());

@@ -53,8 +53,9 @@ impl World {
             return self.crash(site);
         }
         let records_before = self.sites[site].disk.records().len();
+        let sealer = crate::keys::SimKey::of(&self.sites[site].id);
         let mut log = Filtered { disk: &mut self.sites[site].disk, bug: self.setup.bug };
-        let Ok(effects) = reaction.commit(&mut log);
+        let Ok(effects) = reaction.commit(&mut log, &sealer);
         self.note_written(site, records_before);
         if point == Some(CrashPoint::AfterCommit) {
             self.sometimes.saw("crash: after the commit");
@@ -126,7 +127,11 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         Event::Submitted(submission) => Some(submission.resource.clone()),
         Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
         Event::Decided { resource, .. } => Some(resource.clone()),
-        Event::Ended { .. } | Event::Heard { .. } | Event::Reached(_) | Event::Ticked => None,
+        Event::Ended { .. }
+        | Event::Heard { .. }
+        | Event::Reached(_)
+        | Event::Noticed(_)
+        | Event::Ticked => None,
     }
 }
 
@@ -144,6 +149,7 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         Event::Decided { resource, operation, decision } => {
             format!("operator says {decision:?} to {operation} of {resource}")
         }
+        Event::Noticed(notice) => format!("noticed {notice:?}"),
         Event::Ticked => "ticked".to_owned(),
     };
     format!("{at_ms:>9} {site:<9} {what}")

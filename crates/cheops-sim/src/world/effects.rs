@@ -20,7 +20,7 @@ impl World {
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
             // There are no requests to services here.
-            Effect::Publish(..) => {}
+            Effect::Publish(..) | Effect::SetApart(..) => {}
         }
     }
 
@@ -122,7 +122,12 @@ impl World {
                 let allowed = self.setup.bug.is_some();
                 self.checks.malformed(from, *what, allowed);
             }
-            Notice::Applied(..) | Notice::Failed(..) | Notice::Superseded(..) => {}
+            Notice::Applied(..)
+            | Notice::Failed(..)
+            | Notice::Superseded(..)
+            | Notice::SetApart(..)
+            | Notice::SharedIdentity(..)
+            | Notice::Asked(..) => {}
         }
         self.notices.push((self.sites[site].id.clone(), notice));
     }

@@ -56,6 +56,8 @@ impl Stage {
             force: false,
             wait: Wait::All,
             timeout_ms: 30_000,
+            needs: Default::default(),
+            asked_by: None,
         }
     }
 

@@ -127,6 +127,8 @@ fn submission(resource: &Held, round: usize, config: &Arc<Config>) -> Submission
         force: false,
         wait: Wait::All,
         timeout_ms: 30_000,
+        needs: Default::default(),
+        asked_by: None,
     }
 }
 

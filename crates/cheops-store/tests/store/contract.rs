@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cheops_core::engine::{Engine, Event, Now, Record, Settings, Submission, Ticket, Wait};
+use cheops_core::engine::{
+    Engine, Event, Now, Record, Settings, Submission, Ticket, Unsigned, Wait,
+};
 use cheops_core::model::{Author, Incarnation, OperationType, Payload, Vector};
 use cheops_core::plan::Ended;
 use cheops_store::{MemoryStore, ReadError, Seq, What};
@@ -295,6 +297,8 @@ fn an_engine_recovers_from_either_store() {
             force: false,
             wait: Wait::Nothing,
             timeout_ms: 0,
+            needs: Default::default(),
+            asked_by: None,
         })
     }
     let me = Author { site: site("paris"), incarnation: Incarnation(7) };
@@ -313,7 +317,7 @@ fn an_engine_recovers_from_either_store() {
                 0 => drop(
                     reaction.commit(&mut disk.opened_mut().store).map_err(|e| e.error).unwrap(),
                 ),
-                _ => drop(reaction.commit(&mut memory).map_err(|e| e.error).unwrap()),
+                _ => drop(reaction.commit(&mut memory, &Unsigned).map_err(|e| e.error).unwrap()),
             }
         }
     }

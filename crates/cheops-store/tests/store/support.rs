@@ -51,6 +51,7 @@ pub(crate) fn operation(of: &str, id: EntryId, files: &[BlobId]) -> Record {
 pub(crate) fn with_payload(of: &str, id: EntryId, payload: Payload) -> Record {
     let operation = Operation {
         stamp: Stamp { wall_ms: id.n, counter: 0 },
+        claimed: Stamp { wall_ms: id.n, counter: 0 },
         id: OperationId(id),
         resource: resource(of),
         parents: Vec::new(),
@@ -58,8 +59,11 @@ pub(crate) fn with_payload(of: &str, id: EntryId, payload: Payload) -> Record {
         payload,
         replaces: Replaces::Nothing,
         declares: None,
+        needs: Default::default(),
+        asked_by: None,
     };
-    let entry = Entry { after: 0, body: Body::Operation(operation) };
+    let entry =
+        Entry::new(&resource(of), Default::default(), Body::Operation(operation), Vec::new());
     Record::Entry(resource(of), Arc::new(entry))
 }
 
@@ -75,7 +79,10 @@ pub(crate) fn reply(of: &str, id: EntryId, to: EntryId) -> Record {
         status: Status::Ok,
         outcome: Some(Outcome::success("done")),
     };
-    Record::Entry(resource(of), Arc::new(Entry { after: 0, body: Body::Reply(reply) }))
+    Record::Entry(
+        resource(of),
+        Arc::new(Entry::new(&resource(of), Default::default(), Body::Reply(reply), Vec::new())),
+    )
 }
 
 pub(crate) fn step(id: EntryId) -> Step {

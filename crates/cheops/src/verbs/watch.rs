@@ -176,6 +176,18 @@ fn told(change: &Change, width: usize) -> String {
             let what = styled(WARN, "sent something that cannot be");
             format!("{} {what}: {}", bold(site), one_line(why))
         }
+        Change::SetApart { site, key } => {
+            let what = styled(BAD, "signed two entries that cannot both be its word");
+            format!("{} {what}, and is set apart (key {})", bold(site), one_line(key))
+        }
+        Change::SharedIdentity { site, seen } => {
+            let what = styled(BAD, "is two agents at once");
+            format!("{} {what}: {}", bold(site), one_line(seen))
+        }
+        Change::Asked { resource, principal, site, what } => {
+            let about = resource.as_deref().map(|it| format!("{}  ", bold(it))).unwrap_or_default();
+            format!("{about}{} at {}: {}", rest(principal), bold(site), rest(what))
+        }
     }
 }
 

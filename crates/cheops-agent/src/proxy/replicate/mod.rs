@@ -183,6 +183,8 @@ impl Proxies {
             force: false,
             wait: Wait::Local,
             timeout_ms: limit,
+            needs: Default::default(),
+            asked_by: None,
         };
         let stopping = |_| Refused::not_durable("the agent is stopping");
         let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;

@@ -1,0 +1,309 @@
+//! Signatures: made with the key of a site's identity, checked by its certificate.
+//!
+//! A site signs all entries of one commit at once, since a signature costs far more than a hash:
+//! see [`Proof`]. Who checks remembers what was found good, so that the entries of one commit cost
+//! one check.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cheops_core::engine::Sealer;
+use cheops_core::model::{
+    Author, Entry, EntryHash, Evidence, KeyId, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
+    SiteId,
+};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
+use rustls_pki_types::{
+    CertificateDer, InvalidSignature, SignatureVerificationAlgorithm, TrustAnchor, UnixTime,
+};
+use webpki::{EndEntityCert, KeyUsage};
+
+/// Why a key cannot sign.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// It is neither of the kinds that identities have.
+    #[error("the key is neither an Ed25519 nor a P-256 key in PKCS #8")]
+    Unknown,
+    /// It belongs to another certificate.
+    #[error("the key is not the one that the certificate speaks of")]
+    OfAnother,
+    /// The certificate cannot be read.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+/// Why a certificate is not believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// It cannot be read.
+    #[error("the certificate cannot be read: {0}")]
+    Unreadable(webpki::Error),
+    /// It does not name exactly one site.
+    #[error("the certificate does not name one site")]
+    Nameless,
+    /// The mesh's authority did not issue it.
+    #[error("the certificate is not of this mesh: {0}")]
+    OfAnotherMesh(webpki::Error),
+    /// There are more than there can be.
+    #[error("there are more certificates of `{0}` than one site can have")]
+    TooMany(SiteId),
+}
+
+/// Why an entry is not taken for its author's word.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// Nobody signed it.
+    #[error("entry `{author}` {n} is not signed")]
+    Unsigned {
+        /// Whose it is said to be.
+        author: Author,
+        /// Its number.
+        n: u64,
+    },
+    /// Its signer's certificate is not known.
+    #[error("the certificate with key {0} is not known")]
+    UnknownKey(KeyId),
+    /// Somebody else signed it.
+    #[error("entry of `{author}` is signed by `{signer}`")]
+    OfAnother {
+        /// Whose it is said to be.
+        author: Author,
+        /// Whose key it was.
+        signer: SiteId,
+    },
+    /// The signature is not over this.
+    #[error("the signature of an entry of `{0}` is not good")]
+    Bad(Author),
+}
+
+/// The site that a certificate speaks for.
+pub fn site_of(certificate: &CertificateDer<'_>) -> Option<SiteId> {
+    let parsed = EndEntityCert::try_from(certificate).ok()?;
+    let mut names = parsed.valid_dns_names();
+    let name = names.next()?;
+    if names.next().is_some() {
+        return None;
+    }
+    SiteId::new(name).ok()
+}
+
+const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 2] =
+    [webpki::ring::ED25519, webpki::ring::ECDSA_P256_SHA256];
+
+fn key_of(certificate: &EndEntityCert<'_>) -> KeyId {
+    KeyId(*blake3::hash(certificate.subject_public_key_info().as_ref()).as_bytes())
+}
+
+fn is_signed(
+    certificate: &EndEntityCert<'_>,
+    root: &[u8; 32],
+    signature: &[u8],
+) -> Result<(), InvalidSignature> {
+    let text = Proof::signed_text(root);
+    let by = |algorithm: &&dyn SignatureVerificationAlgorithm| {
+        certificate.verify_signature(*algorithm, &text, signature).is_ok()
+    };
+    if ALGORITHMS.iter().any(by) { Ok(()) } else { Err(InvalidSignature) }
+}
+
+/// What a site signs with.
+#[derive(Debug)]
+pub struct SiteKey {
+    id: KeyId,
+    pair: Pair,
+    random: SystemRandom,
+}
+
+#[derive(Debug)]
+enum Pair {
+    Ed25519(Ed25519KeyPair),
+    P256(EcdsaKeyPair),
+}
+
+impl SiteKey {
+    /// From the key of an identity, in PKCS #8, and its certificate.
+    pub fn new(pkcs8: &[u8], certificate: &CertificateDer<'_>) -> Result<Self, KeyError> {
+        let random = SystemRandom::new();
+        let pair = if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(pkcs8) {
+            Pair::Ed25519(pair)
+        } else {
+            let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8, &random);
+            Pair::P256(pair.map_err(|_not_that_either| KeyError::Unknown)?)
+        };
+        let parsed = EndEntityCert::try_from(certificate)
+            .map_err(|error| KeyError::Certificate(CertificateError::Unreadable(error)))?;
+        let key = Self { id: key_of(&parsed), pair, random };
+        let root = [7; 32];
+        is_signed(&parsed, &root, &key.sign(&root)).map_err(|_bad| KeyError::OfAnother)?;
+        Ok(key)
+    }
+
+    /// Its name.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    fn sign(&self, root: &[u8; 32]) -> Arc<[u8]> {
+        let text = Proof::signed_text(root);
+        match &self.pair {
+            Pair::Ed25519(pair) => pair.sign(&text).as_ref().into(),
+            // It fails only where the system has no random numbers, and says nothing then: such an
+            // entry is refused by all others, and loudly.
+            Pair::P256(pair) => pair.sign(&self.random, &text).map_or_else(
+                |_no_random| Arc::from([].as_slice()),
+                |signed| signed.as_ref().into(),
+            ),
+        }
+    }
+
+    fn seal_as(&self, by: &SignedBy, entries: &[&Entry]) {
+        for chunk in entries.chunks(MOST_SIGNED_AT_ONCE) {
+            let hashes = chunk.iter().map(|entry| entry.hash());
+            let Some(tree) = SealTree::over(by.clone(), hashes) else { continue };
+            let signature = self.sign(&tree.root());
+            for (index, entry) in chunk.iter().enumerate() {
+                entry.seal(tree.proof(index, self.id, &signature));
+            }
+        }
+    }
+
+    /// Vouches, in the name of that site, for entries from before there were signatures.
+    pub fn vouch(&self, site: &SiteId, entries: &[&Entry]) {
+        self.seal_as(&SignedBy::Voucher(site.clone()), entries);
+    }
+}
+
+impl Sealer for SiteKey {
+    fn seal(&self, entries: &[&Entry]) {
+        self.seal_as(&SignedBy::Author, entries);
+    }
+}
+
+/// So many certificates of one site are known at a time: each time it is issued a new one.
+const MOST_KEYS_OF_A_SITE: usize = 64;
+/// So many good signatures are remembered.
+const MOST_REMEMBERED: usize = 8_192;
+
+/// The certificates of a mesh's sites, and whose word an entry is by them.
+#[derive(Debug, Clone)]
+pub struct Keyring(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    anchors: Vec<TrustAnchor<'static>>,
+    known: Mutex<BTreeMap<KeyId, (SiteId, CertificateDer<'static>)>>,
+    /// Hashes of key, root and signature that were found to fit.
+    good: Mutex<HashSet<[u8; 32]>>,
+}
+
+impl Keyring {
+    /// Of a mesh whose authority has these certificates.
+    pub fn new(
+        authorities: impl IntoIterator<Item = CertificateDer<'static>>,
+    ) -> Result<Self, CertificateError> {
+        let anchor = |certificate: CertificateDer<'static>| {
+            let anchor = webpki::anchor_from_trusted_cert(&certificate);
+            anchor.map(|anchor| anchor.to_owned()).map_err(CertificateError::Unreadable)
+        };
+        let anchors = authorities.into_iter().map(anchor).collect::<Result<_, _>>()?;
+        Ok(Self(Arc::new(Inner { anchors, known: Mutex::default(), good: Mutex::default() })))
+    }
+
+    /// Takes in a certificate, if the mesh's authority issued it; and says whose it is, and whether
+    /// it is new.
+    pub fn add(
+        &self,
+        certificate: &CertificateDer<'_>,
+        now: UnixTime,
+    ) -> Result<(SiteId, KeyId, bool), CertificateError> {
+        let parsed = EndEntityCert::try_from(certificate).map_err(CertificateError::Unreadable)?;
+        let key = key_of(&parsed);
+        let mut known = self.known();
+        if let Some((site, _)) = known.get(&key) {
+            return Ok((site.clone(), key, false));
+        }
+        let site = site_of(certificate).ok_or(CertificateError::Nameless)?;
+        parsed
+            .verify_for_usage(
+                &ALGORITHMS,
+                &self.0.anchors,
+                &[],
+                now,
+                KeyUsage::client_auth(),
+                None,
+                None,
+            )
+            .map_err(CertificateError::OfAnotherMesh)?;
+        if known.values().filter(|(other, _)| *other == site).count() >= MOST_KEYS_OF_A_SITE {
+            return Err(CertificateError::TooMany(site));
+        }
+        known.insert(key, (site.clone(), certificate.clone().into_owned()));
+        Ok((site, key, true))
+    }
+
+    /// The certificate with that key, for a site that may not know it.
+    pub fn certificate(&self, key: KeyId) -> Option<CertificateDer<'static>> {
+        self.known().get(&key).map(|(_, certificate)| certificate.clone())
+    }
+
+    /// Whether the entry is the word of who it says.
+    pub fn check(&self, entry: &Entry) -> Result<(), ProofError> {
+        let id = entry.id();
+        let unsigned = || ProofError::Unsigned { author: id.author.clone(), n: id.n };
+        self.check_proof(&id.author, entry.hash(), entry.proof().ok_or_else(unsigned)?)
+    }
+
+    /// Whether both sides of evidence are the word of who it accuses, and prove a lie.
+    pub fn convicts(&self, evidence: &Evidence) -> Result<bool, ProofError> {
+        for (header, proof) in [&evidence.one, &evidence.other] {
+            self.check_proof(&header.author, header.hash(), proof)?;
+        }
+        Ok(evidence.lie().is_some())
+    }
+
+    fn check_proof(
+        &self,
+        author: &Author,
+        hash: EntryHash,
+        proof: &Proof,
+    ) -> Result<(), ProofError> {
+        let (signer, certificate) =
+            self.known().get(&proof.key).cloned().ok_or(ProofError::UnknownKey(proof.key))?;
+        let says = match &proof.by {
+            SignedBy::Author => &author.site,
+            SignedBy::Voucher(site) => site,
+        };
+        if *says != signer {
+            return Err(ProofError::OfAnother { author: author.clone(), signer });
+        }
+        let bad = || ProofError::Bad(author.clone());
+        let root = proof.root(hash).ok_or_else(bad)?;
+        let fits = {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&proof.key.0).update(&root).update(&proof.signature);
+            *hasher.finalize().as_bytes()
+        };
+        if self.good().contains(&fits) {
+            return Ok(());
+        }
+        let parsed = EndEntityCert::try_from(&certificate).map_err(|_unreadable| bad())?;
+        is_signed(&parsed, &root, &proof.signature).map_err(|_bad| bad())?;
+        let mut good = self.good();
+        if good.len() >= MOST_REMEMBERED {
+            good.clear();
+        }
+        good.insert(fits);
+        Ok(())
+    }
+
+    fn known(
+        &self,
+    ) -> std::sync::MutexGuard<'_, BTreeMap<KeyId, (SiteId, CertificateDer<'static>)>> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn good(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
+        self.0.good.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
