@@ -138,6 +138,7 @@ fn an_operation_says_what_it_does_under_the_name_of_the_kind() {
         counts: true,
         left_out: None,
         replies: BTreeMap::new(),
+        asked_by: None,
     };
     check(
         &operation,

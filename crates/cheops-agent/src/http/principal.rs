@@ -1,12 +1,21 @@
 //! Who asks: known by the socket, by a token or a session, or told by another site.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{FromRequestParts, Request};
 use axum::middleware::Next;
 use axum::response::Response;
+use cheops_core::engine::{Event, Notice};
+use cheops_core::model::{Asker, ResourceId};
+use http::request::Parts;
 use http::{Extensions, HeaderName, HeaderValue};
+
+use super::refusal::Refused;
+use super::{Api, Shared};
+use crate::config::shortened;
+use crate::peers::PassedOn;
 
 /// Says who asked for what one agent passes on to another. What clients send of that name is taken
 /// off: only sites are believed, which are known by their certificates.
@@ -73,11 +82,44 @@ pub(super) fn of(extensions: &Extensions) -> Principal {
     extensions.get::<Principal>().cloned().unwrap_or_else(|| Principal::told(""))
 }
 
-/// A request that is passed on, with who sent it.
-pub(super) fn named(mut request: Request) -> Request {
-    let who = of(request.extensions());
+/// Who sent a request, and to which site: this one, or the one that passed it on here.
+pub(super) fn asker(api: &Api, extensions: &Extensions) -> Asker {
+    let passed_on = extensions.get::<PassedOn>();
+    let site = passed_on.map_or_else(|| api.site.clone(), |passed_on| passed_on.by.clone());
+    Asker { principal: of(extensions).to_string(), site }
+}
+
+/// The same for handlers that take their request apart.
+pub(super) struct AskedBy(pub(super) Asker);
+
+impl FromRequestParts<Shared> for AskedBy {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(head: &mut Parts, api: &Shared) -> Result<Self, Infallible> {
+        Ok(Self(asker(api, &head.extensions)))
+    }
+}
+
+/// A request that is passed on, with who asked for it. Whom another site named is told with that
+/// site: whoever hears of it can be sure of this site only.
+pub(super) fn named(mut request: Request, api: &Api, by: &Asker) -> Request {
+    let who = match by.site == api.site {
+        true => Principal::told(&by.principal),
+        false => Principal::told(&format!("{} at {}", by.principal, by.site)),
+    };
     request.headers_mut().insert(ASKED_BY, who.header());
     request
+}
+
+/// Leaves a record of what somebody asked for, where no operation of this site does.
+pub(super) async fn record(
+    api: &Api,
+    resource: &ResourceId,
+    by: &Asker,
+    what: &str,
+) -> Result<(), Refused> {
+    let notice = Notice::Asked(Some(resource.clone()), by.clone(), shortened(what));
+    Ok(api.driver.happened(Event::Noticed(notice)).await?)
 }
 
 /// Believes a site who it asks for.
@@ -98,12 +140,5 @@ mod tests {
         assert_eq!(Principal::told("").as_str(), "unknown");
         assert_eq!(Principal::told("a\u{1b}[31mb\n").as_str(), "a[31mb");
         assert_eq!(Principal::told(&"x".repeat(1000)).as_str().len(), LONGEST);
-    }
-
-    #[test]
-    fn who_asks_travels_as_a_header() {
-        let mut request = Request::new(axum::body::Body::empty());
-        request.extensions_mut().insert(Principal::page_of(&Principal::user(1000)));
-        assert_eq!(named(request).headers()[ASKED_BY], "uid:1000 (page)");
     }
 }

@@ -25,7 +25,7 @@ pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use login::LoginLink;
 pub use matrix::{ConfigFinding, InSequence, MatrixPair, MatrixTrial, Profile, TryMatrix, Which};
 pub use operation::{
-    File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
+    Asker, File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
 };
 pub use original::{
     ExecForm, ExecLine, ExecStatus, InputOutput, OriginalShow, ReplyMark, ShowForm, SiteShow,

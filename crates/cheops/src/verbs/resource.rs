@@ -310,6 +310,7 @@ mod tests {
                 .iter()
                 .map(|(site, status)| ((*site).to_owned(), reply(*status)))
                 .collect(),
+            asked_by: None,
         }
     }
 
