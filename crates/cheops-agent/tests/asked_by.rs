@@ -35,7 +35,11 @@ async fn asked_by(stage: &Stage, site: usize, id: &str) -> (String, String) {
 }
 
 /// The first record at a site of what somebody asked for that begins so: for what, who, and where.
-async fn asked(stage: &Stage, site: usize, begins: &str) -> (Option<String>, String, String, String) {
+async fn asked(
+    stage: &Stage,
+    site: usize,
+    begins: &str,
+) -> (Option<String>, String, String, String) {
     let mut changes = stage.client(site).changes(None, Some(0)).await.unwrap();
     let looking = async {
         loop {

@@ -371,6 +371,8 @@ mod tests {
             paths::DECISION,
             paths::CHANGES,
             paths::CHANGES_OF,
+            paths::LOGIN_LINKS,
+            paths::LOGIN,
             paths::HEALTHZ,
             paths::READYZ,
             paths::METRICS,

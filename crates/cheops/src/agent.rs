@@ -141,7 +141,7 @@ impl From<ClientError> for Failure {
             }
             ClientError::Unreachable { source, .. } => Self::away(message)
                 .because(innermost(&*source))
-                .hint("`--agent` or CHEOPS_AGENT points to another; `cheops demo` starts one"),
+                .hint("`--agent URL` or CHEOPS_AGENT points to another; `cheops demo` starts one"),
             ClientError::BrokeOff { source, .. } => Self::away(message)
                 .because(innermost(&*source))
                 .hint("what was accepted goes on; ask again once the agent is back"),
