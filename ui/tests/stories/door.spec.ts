@@ -11,7 +11,9 @@ test('a browser that was not let in is told what to do, and a link lets it in on
     await context.clearCookies();
     const { url } = demo.site('site2');
     await page.goto(`${url}/#/resources`);
-    await expect(page.getByRole('heading', { name: 'This browser was not let in yet' })).toBeVisible();
+    await expect(
+        page.getByRole('heading', { name: 'This browser was not let in yet' }),
+    ).toBeVisible();
     await expect(page.getByText(`cheops open --agent ${url}`)).toBeVisible();
     await expect(page.getByRole('navigation', { name: 'Main' })).toBeHidden();
     expect(await barriers(page)).toEqual([]);
@@ -35,7 +37,9 @@ test('a page goes on by itself once the browser was let in', async ({
     manners.allow(/status of 401/);
     await context.clearCookies();
     await page.goto(`${demo.site('site1').url}/`);
-    await expect(page.getByRole('heading', { name: 'This browser was not let in yet' })).toBeVisible();
+    await expect(
+        page.getByRole('heading', { name: 'This browser was not let in yet' }),
+    ).toBeVisible();
     const other = await context.newPage();
     await other.goto(await demo.link());
     await expect(page.getByText('Live', { exact: true })).toBeVisible({ timeout: 30_000 });
