@@ -55,7 +55,10 @@ impl Access {
             token: token.map(|token| blake3::hash(token.secret().as_bytes())),
             login: token.map(|token| Login::new(token, is_tls)),
             origin: super::login::origin(address, is_tls),
-            token_file: config.token_file.clone(),
+            token_file: config
+                .token_file
+                .canonicalize()
+                .unwrap_or_else(|_| config.token_file.clone()),
             metrics: config.metrics,
         }
     }

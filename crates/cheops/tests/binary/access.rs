@@ -81,7 +81,7 @@ impl Running {
     fn curl(&self, path: &str, more: &[&str]) -> (u16, String) {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--show-error", "--include", "--write-out", "\n%{http_code}"]);
-        status_of(curl.args(more).arg(format!("{}{path}", self.url)).output().unwrap())
+        status_of(&curl.args(more).arg(format!("{}{path}", self.url)).output().unwrap())
     }
 
     fn stop(&mut self) {
@@ -97,7 +97,7 @@ impl Drop for Running {
     }
 }
 
-fn status_of(ran: Output) -> (u16, String) {
+fn status_of(ran: &Output) -> (u16, String) {
     let said = text(&ran.stdout);
     let (said, status) = said.rsplit_once('\n').unwrap_or_default();
     (status.parse().unwrap_or_default(), format!("{said}{}", text(&ran.stderr)))
@@ -135,13 +135,14 @@ fn another_user_of_the_machine_gets_nothing() {
     assert_eq!(mode(&folder.path().join("cheops-data/api.token")), 0o600);
 
     // By the socket,
-    let curl = |group: &str, way: &[&str], path: &str| {
-        let mut curl = as_nobody(group, Path::new("curl"));
+    let curl = |way: &[&str]| {
+        let mut curl = as_nobody(NOBODY, Path::new("curl"));
         curl.args(["--silent", "--show-error", "--write-out", "\n%{http_code}"]).args(way);
-        curl.output().map(|ran| (ran.status.success(), status_of(ran), path.to_owned())).unwrap()
+        let ran = curl.output().unwrap();
+        (ran.status.success(), status_of(&ran))
     };
     let by_socket = ["--unix-socket", socket.to_str().unwrap(), "http://localhost/api/v1/sites"];
-    let (reached, got, _) = curl(NOBODY, &by_socket, "");
+    let (reached, got) = curl(&by_socket);
     assert!(!reached, "{got:?}");
     // by the address, with a command, a look, a read, the metrics, and a link for a browser,
     let command = format!("command=touch {}", witness.display());
@@ -158,7 +159,7 @@ fn another_user_of_the_machine_gets_nothing() {
     ] {
         let url = format!("{}{path}", agent.url);
         let way: Vec<&str> = more.iter().copied().chain([url.as_str()]).collect();
-        let (_, (status, said), _) = curl(NOBODY, &way, path);
+        let (_, (status, said)) = curl(&way);
         assert_eq!(status, 401, "{path}: {said}");
     }
     assert!(!witness.exists());
@@ -170,7 +171,7 @@ fn another_user_of_the_machine_gets_nothing() {
     }
     // What shows nothing is open to all.
     for path in ["/healthz", "/readyz", "/"] {
-        let (_, (status, said), _) = curl(NOBODY, &[&format!("{}{path}", agent.url)], path);
+        let (_, (status, said)) = curl(&[&format!("{}{path}", agent.url)]);
         assert_eq!(status, 200, "{path}: {said}");
     }
 
