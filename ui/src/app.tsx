@@ -1,12 +1,14 @@
 // The frame around every view: where one is, where one can go, and whether what one sees is fresh.
 import { useEffect, useRef } from 'preact/hooks';
 import { Empty, Icon } from './parts';
+import { barred } from './api/access';
 import type { Link } from './api/feed';
 import { time } from './format';
 import { announce, announcement, clock, demo, lastHeard, link, me, sites, trouble } from './live';
 import { href, route, type Place } from './route';
 import { nextTheme, theme, type Theme } from './theme';
 import Act from './views/act';
+import Barred from './views/barred';
 import Cross from './views/cross';
 import Matrix from './views/matrix';
 import Resource from './views/resource';
@@ -19,8 +21,9 @@ export function App() {
     const first = useRef(true);
 
     useEffect(() => {
-        document.title = [...title(place), me.value, 'Cheops'].filter(Boolean).join(' · ');
-    }, [place, me.value]);
+        const where = barred.value ? ['Not let in'] : title(place);
+        document.title = [...where, me.value, 'Cheops'].filter(Boolean).join(' · ');
+    }, [place, me.value, barred.value]);
 
     // Whoever cannot see that the page changed is taken to its beginning.
     useEffect(() => {
@@ -43,10 +46,10 @@ export function App() {
             </a>
             <header class="top">
                 <Header place={place} />
-                <CutOff />
+                {!barred.value && <CutOff />}
             </header>
             <main class="main" id="main" ref={main} tabIndex={-1}>
-                <View place={place} />
+                {barred.value ? <Barred /> : <View place={place} />}
             </main>
             <footer class="foot">
                 Chephren, the web UI of Cheops{sites.value && ` ${sites.value.version}`}
@@ -136,19 +139,21 @@ function Header({ place }: { place: Place }) {
                     <b>{me.value}</b>
                 </span>
             )}
-            <nav class="nav" aria-label="Main">
-                {NAVIGATION.map((item) => (
-                    <a
-                        key={item.word}
-                        href={href(item.place)}
-                        aria-current={item.holds.includes(place.name) ? 'page' : undefined}
-                    >
-                        {item.word}
-                    </a>
-                ))}
-            </nav>
+            {!barred.value && (
+                <nav class="nav" aria-label="Main">
+                    {NAVIGATION.map((item) => (
+                        <a
+                            key={item.word}
+                            href={href(item.place)}
+                            aria-current={item.holds.includes(place.name) ? 'page' : undefined}
+                        >
+                            {item.word}
+                        </a>
+                    ))}
+                </nav>
+            )}
             <div class="head-end">
-                <LinkWord />
+                {!barred.value && <LinkWord />}
                 <ThemeToggle />
             </div>
         </div>

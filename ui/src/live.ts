@@ -80,7 +80,7 @@ export function announce(text: string): void {
 
 /** The resource that a change is about, if it is about one. */
 export function resourceOf(change: Change): string | null {
-    return 'resource' in change ? change.resource : null;
+    return ('resource' in change ? change.resource : null) ?? null;
 }
 
 const loadSites = keeping(sites, () => fromAgent(get<Sites>('/api/v1/sites')));

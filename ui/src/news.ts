@@ -90,6 +90,24 @@ export function sentence(change: Change): Sentence {
                 { site: change.site },
                 ` sent something that cannot be, and it was left aside: ${change.why}`,
             ]);
+        case 'set-apart':
+            return say('warning', 'bad', [
+                { site: change.site },
+                ' signed two entries that cannot both be its word, and is set apart',
+            ]);
+        case 'shared-identity':
+            return say('warning', 'bad', [
+                'Two agents use the identity of ',
+                { site: change.site },
+                `: ${change.seen}`,
+            ]);
+        case 'asked':
+            return say('eye', 'info', [
+                `${change.principal} at `,
+                { site: change.site },
+                ` asked: ${change.what}`,
+                ...(change.resource ? [' for ', { resource: change.resource }] : []),
+            ]);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::serve::ListenerExt;
+use cheops_api::Token;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
 use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
@@ -16,14 +16,15 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::config::{AgentConfig, ServiceConfig, WebhooksConfig};
+use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
+use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Driver, Hands, Signer};
 use crate::exec::{
     ClientError, ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers,
 };
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
-use crate::http::{Api, Counted, guarded, router, router_for_peers};
+use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
 use crate::peers::{Door, Incoming, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Threads};
@@ -60,6 +61,15 @@ pub enum StartError {
         /// What came of it.
         source: io::Error,
     },
+    /// The API's socket cannot be used.
+    #[error("the API's socket cannot be used")]
+    Socket(#[from] SocketError),
+    /// There is no token to ask for.
+    #[error("the API's token cannot be used")]
+    Token(#[from] TokenError),
+    /// The API has no certificate.
+    #[error("the API's certificate cannot be used")]
+    Tls(#[from] TlsError),
     /// The port of a service's proxy cannot be used.
     #[error("the address `{address}` for service `{service}` cannot be used")]
     Service {
@@ -98,6 +108,17 @@ impl StartError {
             }
             Self::Store(error) => error.hint().map(str::to_owned),
             Self::Api { source, .. } => Some(not_to_be_had(source, "api.listen")),
+            Self::Socket(_) => {
+                Some("`api.socket` names another path, or says `off`: then there is none".into())
+            }
+            Self::Token(error) => Some(error.hint()),
+            Self::Tls(_) => {
+                Some("`api.tls` names a file with the certificate and its key, as PEM".into())
+            }
+            Self::Identity(MeshError::Readable { path, .. }) => Some(format!(
+                "`chmod 600 {}`; who may have read it can speak for this site",
+                path.display()
+            )),
             Self::Peers(PeersError::Listen { source, .. }) => {
                 Some(not_to_be_had(source, "mesh.listen"))
             }
@@ -142,6 +163,8 @@ pub struct Agent {
     executor: Executor,
     peers: Peers,
     api_address: SocketAddr,
+    api_url: String,
+    api_socket: Option<PathBuf>,
     mesh_address: Option<SocketAddr>,
     proxy_addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
@@ -186,6 +209,7 @@ impl Agent {
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
         let identity = identity(&config)?;
         let claim = claim(&config.data_dir).await?;
+        let token = token(&config)?;
         let ports = Ports::take(&config).await?;
         let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
         let opened = open(claim, &config, &signer).await?;
@@ -209,7 +233,12 @@ impl Agent {
         let (driver, thread) = driver(&config, &me, opened, hands, signer)?;
 
         let mesh_address = peers.local_address();
+        let api_address = ports.api.address();
+        let access = Arc::new(Access::new(&config.api, token.as_ref(), api_address));
+        let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
+        let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
         let api = Arc::new(Api {
+            access: access.clone(),
             site: config.site.clone(),
             driver: driver.clone(),
             peers: peers.clone(),
@@ -241,13 +270,16 @@ impl Agent {
         let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
-        let (api_address, proxy_addresses) = (ports.api_address, ports.proxy_addresses.clone());
-        let (serving, proxying) = ports.serve(router(api), &proxies, threads.as_ref(), &stopping);
+        let proxy_addresses = ports.proxy_addresses.clone();
+        let router = guarded(router(api), access, api_address, is_tls);
+        let (serving, proxying) = ports.serve(router, &proxies, threads.as_ref(), &stopping);
         Ok(Self {
             driver,
             executor,
             peers,
             api_address,
+            api_url,
+            api_socket,
             mesh_address,
             proxy_addresses,
             stop,
@@ -262,6 +294,16 @@ impl Agent {
     /// Where people and programs reach it.
     pub fn api_address(&self) -> SocketAddr {
         self.api_address
+    }
+
+    /// The same as a URL.
+    pub fn api_url(&self) -> &str {
+        &self.api_url
+    }
+
+    /// The same as a socket of this machine, if there is one.
+    pub fn api_socket(&self) -> Option<&Path> {
+        self.api_socket.as_deref()
     }
 
     /// Where other sites reach it, if it has any.
@@ -303,8 +345,7 @@ impl Agent {
 
 /// What people, programs and clients of services reach it at: taken first, served last.
 struct Ports {
-    api: TcpListener,
-    api_address: SocketAddr,
+    api: ApiServer,
     proxies: Vec<Listening>,
     proxy_addresses: Vec<SocketAddr>,
 }
@@ -315,7 +356,10 @@ impl Ports {
         let api = TcpListener::bind(address)
             .await
             .map_err(|source| StartError::Api { address, source })?;
-        let api_address = api.local_addr().map_err(system("its own address"))?;
+        let tls = config.api.tls.as_deref().map(api_server::acceptor).transpose()?;
+        let most = config.api.connections_per_address;
+        let api = ApiServer::new(api, tls, socket(config)?, most);
+        let api = api.map_err(system("its own address"))?;
         let (mut proxies, mut proxy_addresses) = (Vec::new(), Vec::new());
         for service in &config.services {
             let Some(address) = service.listen else { continue };
@@ -325,7 +369,7 @@ impl Ports {
             proxy_addresses.push(port.address().map_err(system("its own address"))?);
             proxies.push(port);
         }
-        Ok(Self { api, api_address, proxies, proxy_addresses })
+        Ok(Self { api, proxies, proxy_addresses })
     }
 
     /// None where there is no proxy.
@@ -342,14 +386,44 @@ impl Ports {
         threads: Option<&Arc<Threads>>,
         stopping: &watch::Receiver<bool>,
     ) -> (JoinHandle<()>, Vec<JoinHandle<()>>) {
-        let serving =
-            tokio::spawn(serve(self.api, guarded(router, self.api_address), stopping.clone()));
+        let serving = tokio::spawn(self.api.serve(router, stopping.clone()));
         let proxying = self.proxies.into_iter().zip(threads.into_iter().cycle());
         let proxying = proxying.map(|(port, threads)| {
             tokio::spawn(port.serve(proxies.clone(), threads.clone(), stopping.clone()))
         });
         (serving, proxying.collect())
     }
+}
+
+/// What whoever comes by the API's address has to show; none if nothing is asked for.
+fn token(config: &AgentConfig) -> Result<Option<Token>, StartError> {
+    match config.api.auth {
+        Auth::Token => Ok(Some(api_server::api_token(&config.api.token_file)?)),
+        Auth::None => {
+            let listen = config.api.listen;
+            tracing::warn!(
+                %listen,
+                "the API asks for no token: every user of this machine can run commands as this \
+                 agent (`auth = \"none\"` in `[api]`)"
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// The API's socket, unless there is to be none.
+fn socket(config: &AgentConfig) -> Result<Option<Socket>, StartError> {
+    let Some(path) = &config.api.socket else { return Ok(None) };
+    // One that was named is refused where it is read.
+    if path.as_os_str().len() > LONGEST_SOCKET {
+        let path = path.display();
+        tracing::warn!(
+            %path,
+            "there is no socket for the API: the path is too long; `api.socket` can name another"
+        );
+        return Ok(None);
+    }
+    Ok(Some(Socket::bind(path)?))
 }
 
 /// Who this site is to the others. A site without a mesh has nobody to prove it to.
@@ -519,21 +593,6 @@ fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
         application: config.application,
         jobs_at_once: config.shell.jobs_at_once,
         ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
-    }
-}
-
-async fn serve(listener: TcpListener, router: Router, mut stopping: watch::Receiver<bool>) {
-    let stop = async move {
-        // An agent that is dropped stops as well.
-        let _dropped = stopping.wait_for(|stop| *stop).await;
-    };
-    // Replies are small and must not wait for each other.
-    let listener = listener.tap_io(|stream| {
-        let _best_effort = stream.set_nodelay(true);
-    });
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
-    if let Err(error) = served {
-        tracing::error!(%error, "the API is not served any more");
     }
 }
 

@@ -11,6 +11,7 @@
 //! ```
 
 mod agent;
+mod api_server;
 mod causes;
 mod content;
 mod driver;
@@ -26,5 +27,6 @@ pub mod exec;
 pub mod hooks;
 
 pub use agent::{Agent, StartError};
+pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use peers::PeersError;
 pub use proxy::ProxyError;

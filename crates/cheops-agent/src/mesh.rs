@@ -3,9 +3,9 @@
 //!
 //! The authority's folder stays with the operator; nothing of it is needed while sites run.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +58,14 @@ pub enum MeshError {
         path: PathBuf,
         /// What is wrong with it.
         what: String,
+    },
+    /// Others could have read it.
+    #[error("`{}` has mode {mode:04o}: not only its owner can read the key in it", .path.display())]
+    Readable {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
     },
     /// Its key cannot sign.
     #[error("the key of the identity cannot sign what this site writes")]
@@ -158,7 +166,13 @@ pub struct Identity {
 impl Identity {
     /// Reads the file that [`issue`] made.
     pub fn read(path: &Path) -> Result<Self, MeshError> {
-        let text = fs::read(path).map_err(failed(path, "read"))?;
+        let mut file = File::open(path).map_err(failed(path, "read"))?;
+        let mode = file.metadata().map_err(failed(path, "read"))?.mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(MeshError::Readable { path: path.to_owned(), mode });
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(failed(path, "read"))?;
         let wrong = |what: &str| MeshError::NotAnIdentity { path: path.into(), what: what.into() };
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(&text)
             .collect::<Result<_, _>>()
@@ -198,6 +212,22 @@ mod tests {
         let out = dir.path().join("paris.pem");
         issue(&mesh, &SiteId::new("Paris-1").unwrap(), &out).unwrap();
         assert_eq!(Identity::read(&out).unwrap().site.as_str(), "Paris-1");
+    }
+
+    #[test]
+    fn an_identity_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (mesh, out) = (dir.path().join("mesh"), dir.path().join("paris.pem"));
+        create(&mesh).unwrap();
+        issue(&mesh, &SiteId::new("paris").unwrap(), &out).unwrap();
+        for mode in [0o640, 0o604, 0o644, 0o660] {
+            fs::set_permissions(&out, fs::Permissions::from_mode(mode)).unwrap();
+            let read = Identity::read(&out);
+            assert!(matches!(read, Err(MeshError::Readable { .. })), "{mode:o}: {read:?}");
+        }
+        fs::set_permissions(&out, fs::Permissions::from_mode(0o400)).unwrap();
+        assert!(Identity::read(&out).is_ok());
     }
 
     #[test]

@@ -6,8 +6,12 @@
 mod client;
 mod openapi;
 pub mod paths;
+mod token;
 mod types;
 
-pub use client::{BadAddress, Changes, Client, ClientError, Lines, Upload};
+pub use client::{
+    BadAddress, Changes, Client, ClientError, ClientOptions, Lines, Upload, is_loopback,
+};
 pub use openapi::{openapi, openapi_json};
+pub use token::{BadToken, Token};
 pub use types::*;

@@ -7,9 +7,9 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
     Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation,
-    MatrixTrial, NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource,
-    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
-    Sites, Submit, SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
+    LoginLink, MatrixTrial, NumberedChange, Operation, OriginalShow, Page, Problem, Profile,
+    Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm,
+    SiteShow, Sites, Submit, SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -18,7 +18,9 @@ use crate::types::{
     info(
         title = "Cheops agent",
         description = "One site's agent: hand in operations, follow them, and see why things are as \
-                       they are. Errors are problem details (RFC 9457).",
+                       they are. Errors are problem details (RFC 9457). Whoever does not come by the \
+                       agent's socket sends its token: `Authorization: Bearer TOKEN`, or basic \
+                       authentication with any user name and the token as password.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     tags(
@@ -33,7 +35,7 @@ use crate::types::{
     paths(
         sites, site, summary, resources, resource, operations, submit, show, explain, decide,
         delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
-        show_as_original, backup, healthz, readyz, metrics, openapi_document,
+        backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
@@ -312,6 +314,20 @@ fn exec() {}
 )]
 fn show_as_original() {}
 
+/// Make a link that lets one browser in, once
+#[utoipa::path(post, path = "/api/v1/login-links", tag = "running", responses(
+    (status = 200, description = "the link", body = LoginLink),
+    (status = 401, description = "who asks is not known", body = Problem, content_type = "application/problem+json"),
+))]
+fn login_link() {}
+
+/// Where such a link leads: to the page, with a cookie that lets the browser in
+#[utoipa::path(get, path = "/login", tag = "running",
+    params(("once" = String, Query, description = "what the link says")),
+    responses((status = 303, description = "on to the page")),
+)]
+fn login() {}
+
 /// Whether the agent runs
 #[utoipa::path(get, path = "/healthz", tag = "running", responses(
     (status = 200, description = "it does"),
@@ -367,6 +383,8 @@ mod tests {
             paths::DECISION,
             paths::CHANGES,
             paths::CHANGES_OF,
+            paths::LOGIN_LINKS,
+            paths::LOGIN,
             paths::HEALTHZ,
             paths::READYZ,
             paths::METRICS,

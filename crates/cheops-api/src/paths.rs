@@ -43,6 +43,10 @@ pub const DECISION: &str = "/api/v1/resources/{id}/operations/{operation}/decisi
 pub const CHANGES: &str = "/api/v1/changes";
 /// `GET`: the change feed of one resource.
 pub const CHANGES_OF: &str = "/api/v1/changes/{id}";
+/// `POST`: make a link that lets one browser in.
+pub const LOGIN_LINKS: &str = "/api/v1/login-links";
+/// `GET`: where such a link leads.
+pub const LOGIN: &str = "/login";
 /// `GET`: whether the agent runs.
 pub const HEALTHZ: &str = "/healthz";
 /// `GET`: whether the agent can take operations.

@@ -138,11 +138,12 @@ fn an_operation_says_what_it_does_under_the_name_of_the_kind() {
         counts: true,
         left_out: None,
         replies: BTreeMap::new(),
+        asked_by: None,
     };
     check(
         &operation,
         &expect![[
-            r#"{"id":"paris-1.1","site":"paris","type":"apply","time":"2026-01-02T03:04:05.678Z","stamp":"1+0","parents":[],"replaces":"force","summary":"cat {f}","shell":{"command":"cat {f}","files":[{"name":"f","size":3,"blob":"00ff"}]},"counts":true,"left_out":null,"replies":{}}"#
+            r#"{"id":"paris-1.1","site":"paris","type":"apply","time":"2026-01-02T03:04:05.678Z","stamp":"1+0","parents":[],"replaces":"force","summary":"cat {f}","shell":{"command":"cat {f}","files":[{"name":"f","size":3,"blob":"00ff"}]},"counts":true,"left_out":null,"replies":{},"asked_by":null}"#
         ]],
     );
 }

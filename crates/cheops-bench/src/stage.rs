@@ -167,7 +167,7 @@ fn config(at: usize, names: &[SiteId], addresses: &Addresses, service: SocketAdd
     let Addresses { apis, proxies, links } = addresses;
     let mut text = format!(
         "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
-         [api]\nlisten = \"{}\"\n\n\
+         [api]\nlisten = \"{}\"\nauth = \"none\"\n\n\
          [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
          [[services]]\nname = \"{SERVICE}\"\nlisten = \"{}\"\nupstream = \"http://{service}\"\n",
         names[at], apis[at], links[at], proxies[at]

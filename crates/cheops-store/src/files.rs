@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,6 +31,24 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
 /// A new file, for this user alone.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Makes the file, if it is not there, and makes it this user's alone, whoever made it.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    keep_private(path)
+}
+
+/// Makes the file, if it is there, this user's alone.
+pub(crate) fn keep_private(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() && there.mode() & 0o077 != 0 => {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens the file; `None` if there is none.

@@ -87,6 +87,7 @@ impl Claim {
     ) -> Result<Opened, OpenError> {
         let Self { places, lock } = self;
         let mut draw = Some(draw);
+        places.keep_private()?;
         let is_new = !places.was_created()?;
         let failed = |fault: Fault| fault.into_open(&places.log);
         let mut db =
@@ -176,6 +177,23 @@ impl Places {
             blobs: dir.join("blobs"),
             snapshots: dir.join("snapshots"),
         }
+    }
+
+    /// What is in the log is nobody else's to read, whoever may look into the folder. The database
+    /// gives the files beside it the mode of its own.
+    fn keep_private(&self) -> Result<(), OpenError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| OpenError::Io { doing: "close to others", path, source }
+        };
+        for name in ["log.db-wal", "log.db-shm"] {
+            let path = self.dir.join(name);
+            files::keep_private(&path).map_err(failed(&path))?;
+        }
+        for path in [&self.lock, &self.mark, &self.journal] {
+            files::keep_private(path).map_err(failed(path))?;
+        }
+        files::make_private(&self.log).map_err(failed(&self.log))
     }
 
     /// Whether there was a log once. A log without a single byte looks new to the database, and

@@ -3,13 +3,13 @@
 use clap::builder::Styles;
 use clap::{Parser, Subcommand};
 
-use crate::agent::USUAL_ADDRESS;
+use crate::agent::Target;
 use crate::failure::{Failure, Verdict};
 use crate::look;
 use crate::output::{Format, Output};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource,
-    resources, sample, scope, settle, show, sites, watch, with,
+    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, open,
+    resource, resources, sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -27,9 +27,6 @@ Exit codes:
   1  a site failed, or what was looked at has problems
   2  the command cannot be carried out as given
   3  an agent is out of reach, or a site did not answer in time";
-
-/// The variable that names the agent.
-const AGENT: &str = "CHEOPS_AGENT";
 
 const STYLES: Styles = Styles::styled()
     .header(look::BOLD)
@@ -52,21 +49,10 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     #[arg(display_order = 100)]
     pub(crate) output: Format,
-    // Not by clap's `env`: what is set there would stand in every usage as if it had to be given.
-    #[arg(long, global = true, value_name = "URL", display_order = 101)]
-    #[arg(help = format!("The agent to talk to [env: {AGENT}] [default: {USUAL_ADDRESS}]"))]
-    agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: Target,
     #[command(subcommand)]
     pub(crate) verb: Verb,
-}
-
-impl Cli {
-    /// The agent to talk to.
-    pub(crate) fn agent(&self) -> String {
-        let set = || std::env::var(AGENT).ok().filter(|said| !said.is_empty());
-        let said = self.agent.clone().or_else(set);
-        said.unwrap_or_else(|| USUAL_ADDRESS.to_owned())
-    }
 }
 
 /// One per file in `verbs`.
@@ -85,6 +71,7 @@ pub(crate) enum Verb {
     Explain(explain::Arguments),
     Watch(watch::Arguments),
     Sites(sites::Arguments),
+    Open(open::Arguments),
     Delete(delete::Arguments),
     Settle(settle::Arguments),
     Backup(backup::Arguments),
@@ -96,7 +83,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) fn run(self, agent: &str, output: &mut Output) -> Result<Verdict, Failure> {
+    pub(crate) fn run(self, agent: &Target, output: &mut Output) -> Result<Verdict, Failure> {
         match self {
             Self::Demo(arguments) => demo::run(&arguments, output),
             Self::Agent(arguments) => agent::run(&arguments, output),
@@ -112,6 +99,7 @@ impl Verb {
             Self::Explain(arguments) => explain::run(&arguments, agent, output),
             Self::Watch(arguments) => watch::run(&arguments, agent, output),
             Self::Sites(arguments) => sites::run(&arguments, agent, output),
+            Self::Open(arguments) => open::run(&arguments, agent, output),
             Self::Delete(arguments) => delete::run(&arguments, agent, output),
             Self::Settle(arguments) => settle::run(&arguments, agent, output),
             Self::Backup(arguments) => backup::run(&arguments, agent, output),

@@ -9,7 +9,7 @@ use cheops_scope::Look;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
 use crate::output::{Format, Output};
@@ -85,7 +85,7 @@ impl Handing {
     /// Hands it in and follows it.
     pub(crate) fn hand_in(
         &self,
-        address: &str,
+        agent: &Target,
         action: Action,
         files: &[Upload],
         output: &mut Output,
@@ -106,7 +106,7 @@ impl Handing {
             wait: self.waiting.wait,
             timeout_ms: self.waiting.timeout_ms(),
         };
-        agent::with(address, async |client| {
+        agent::with(agent, async |client| {
             let started = Instant::now();
             let events = client.submit(&self.id, &submit, files).await?;
             follow(events, submit.wait, started, output).await

@@ -30,8 +30,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut output = Output::standard(cli.output);
-    let agent = cli.agent();
-    match cli.verb.run(&agent, &mut output) {
+    match cli.verb.run(&cli.target, &mut output) {
         Ok(verdict) => verdict.exit_code(),
         Err(failure) => failure.report(&mut output),
     }

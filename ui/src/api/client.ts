@@ -1,4 +1,5 @@
 // Asking the agent: typed answers, and one kind of error with words for people.
+import { noteStatus } from './access';
 import type { WireProblem } from './types';
 
 /** Why a request was refused or failed, in words to show as they are. */
@@ -118,6 +119,7 @@ export async function ask(at: string, init: RequestInit, options: Options = {}):
     } catch (error) {
         throw unreachable(error);
     }
+    noteStatus(answer.status);
     if (answer.ok) return answer;
     throw await refusal(answer);
 }

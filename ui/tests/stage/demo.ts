@@ -44,6 +44,9 @@ export class Demo {
         readonly sites: DemoSite[],
     ) {}
 
+    /** What lets a browser in at all sites, and this process. */
+    cookie: Cookie = { name: '', value: '' };
+
     static async start(): Promise<Demo> {
         const folder = mkdtempSync(join(tmpdir(), 'cheops-ui-'));
         const environment = { ...process.env, TMPDIR: folder, XDG_RUNTIME_DIR: folder };
@@ -65,8 +68,32 @@ export class Demo {
             await demo.end();
             throw new Error(`the demo did not start:\n${printed.join('\n')}`);
         }
+        demo.cookie = await session(linkIn(printed));
         await demo.isWhole();
         return demo;
+    }
+
+    /** A link that lets one browser in at a site, as from another terminal. */
+    async link(site = 'site1'): Promise<string> {
+        const { stdout } = await run(
+            cheops(),
+            ['open', '--output', 'json', '--agent', this.site(site).url],
+            { env: this.environment() },
+        );
+        return (JSON.parse(stdout) as { url: string }).url;
+    }
+
+    /** Asks an agent with the rights of whoever started the demo. */
+    json<T>(url: string, init: RequestInit = {}): Promise<T> {
+        return json<T>(url, { ...init, headers: { ...init.headers, ...this.headers() } });
+    }
+
+    private headers(): Record<string, string> {
+        return { cookie: `${this.cookie.name}=${this.cookie.value}` };
+    }
+
+    private environment(): NodeJS.ProcessEnv {
+        return { ...process.env, TMPDIR: this.folder, XDG_RUNTIME_DIR: this.folder };
     }
 
     async end(): Promise<void> {
@@ -84,8 +111,7 @@ export class Demo {
 
     /** An order to the demo, as from another terminal: `cut site1 site2`, `stop site3`, … */
     async order(...words: string[]): Promise<void> {
-        const environment = { ...process.env, TMPDIR: this.folder, XDG_RUNTIME_DIR: this.folder };
-        await run(cheops(), ['demo', ...words], { env: environment });
+        await run(cheops(), ['demo', ...words], { env: this.environment() });
     }
 
     /** Brings back whatever a story left cut or stopped. */
@@ -104,7 +130,7 @@ export class Demo {
     async isWhole(): Promise<void> {
         for (const { name, url } of this.sites) {
             await until(`${name} hears the others`, async () => {
-                const { sites } = await json<Sites>(`${url}/api/v1/sites`);
+                const { sites } = await this.json<Sites>(`${url}/api/v1/sites`);
                 return sites.filter(({ state }) => state === 'up').length === 2;
             });
         }
@@ -118,7 +144,7 @@ export class Demo {
             `${this.site(site).url}/api/v1/resources/${encodeURIComponent(id)}/operations`,
             {
                 method: 'POST',
-                headers: { 'content-type': 'application/json' },
+                headers: { 'content-type': 'application/json', ...this.headers() },
                 body: JSON.stringify(body),
             },
         );
@@ -145,12 +171,12 @@ export class Demo {
     }
 
     resource(site: string, id: string): Promise<Resource> {
-        return json(`${this.site(site).url}/api/v1/resources/${encodeURIComponent(id)}`);
+        return this.json(`${this.site(site).url}/api/v1/resources/${encodeURIComponent(id)}`);
     }
 
     async operations(site: string, id: string): Promise<Operation[]> {
         const at = `${this.site(site).url}/api/v1/resources/${encodeURIComponent(id)}/operations`;
-        return (await json<Page<Operation>>(at)).items;
+        return (await this.json<Page<Operation>>(at)).items;
     }
 
     /** Waits until every site knows all and has run it. */
@@ -190,6 +216,26 @@ export function leaveNothing(child: ChildProcess, folder: string): void {
 
 export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
     return exitCode !== null || signalCode !== null;
+}
+
+export interface Cookie {
+    name: string;
+    value: string;
+}
+
+/** Uses a link as a browser would. */
+export async function session(link: string): Promise<Cookie> {
+    const answer = await fetch(link, { redirect: 'manual' });
+    const [pair] = (answer.headers.get('set-cookie') ?? '').split(';');
+    const [, name, value] = /^([^=]+)=(.+)$/.exec(pair ?? '') ?? [];
+    if (!name || !value) throw new Error(`${link} lets nobody in: ${answer.status}`);
+    return { name, value };
+}
+
+function linkIn(printed: string[]): string {
+    const found = printed.join('\n').match(/http:\S+\/login\?once=\S+/);
+    if (!found) throw new Error(`the demo printed no link:\n${printed.join('\n')}`);
+    return found[0];
 }
 
 export async function json<T>(url: string, init?: RequestInit): Promise<T> {

@@ -70,7 +70,7 @@ async function services(demo: Demo): Promise<{ replica: string; cross: string }>
     );
     const replica = await until('the image is a resource', async () => {
         const at = `${first.url}/api/v1/resources?q=${encodeURIComponent(image)}`;
-        return (await json<{ items: { id: string }[] }>(at)).items[0]?.id;
+        return (await demo.json<{ items: { id: string }[] }>(at)).items[0]?.id;
     });
     return { replica, cross };
 }

@@ -50,7 +50,9 @@ export const test = base.extend<Stories, Stage>({
         { scope: 'worker', timeout: 120_000 },
     ],
 
-    context: async ({ context }, use) => {
+    context: async ({ context, demo }, use) => {
+        // One is enough: the agents of a demo have one token, and ports share cookies.
+        await context.addCookies([{ ...demo.cookie, url: demo.sites[0]!.url }]);
         if (DIST) await serve(context, DIST);
         await use(context);
     },
@@ -124,7 +126,7 @@ const MEDIA: Record<string, string> = {
 
 async function serve(context: BrowserContext, dist: string): Promise<void> {
     await context.route(
-        (url) => !url.pathname.startsWith('/api/'),
+        (url) => !url.pathname.startsWith('/api/') && url.pathname !== '/login',
         (route) => {
             const { pathname } = new URL(route.request().url());
             const path = join(dist, pathname === '/' ? 'index.html' : pathname);

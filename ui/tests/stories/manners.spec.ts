@@ -117,6 +117,7 @@ test('times are in the reader’s zone, with the exact stamp at hand', async ({
     const hours: string[] = [];
     for (const timezoneId of ['Europe/Paris', 'Asia/Tokyo']) {
         const context = await browser.newContext({ timezoneId, locale: 'en-GB' });
+        await context.addCookies([{ ...demo.cookie, url: demo.site('site1').url }]);
         const page = await context.newPage();
         if (DIST) test.skip(true, 'the agent does not serve this page');
         await page.goto(`${demo.site('site1').url}/#/resources/${gallery.conflict}`);

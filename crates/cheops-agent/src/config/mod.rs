@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `reader` | settings one by one, from the environment or the file |
 //! | `sections` | which settings there are, and what must hold between them |
+//! | `api` | `[api]` |
 //! | `hooks` | `[[hooks]]` and `[webhooks]` |
 //! | `lists` | settings that hold several values |
 //! | `cross`, `replication` | how the resources of a service are named, divided and kept alike |
@@ -19,6 +20,7 @@
 //! | `variables` | variables that name no setting |
 //! | `template` | the commented file to start from |
 
+mod api;
 mod cross;
 mod hooks;
 mod lists;
@@ -50,6 +52,7 @@ pub use self::problem::{ConfigProblem, ConfigProblems, Place};
 pub use self::replication::PathPattern;
 pub use self::values::{HostPort, Secret};
 
+pub(crate) use self::api::{LONGEST_SOCKET, is_loopback};
 pub(crate) use self::problem::meant;
 pub(crate) use self::reader::shortened;
 use self::reader::{Environment, Reader};
@@ -96,6 +99,37 @@ pub struct AgentConfig {
 pub struct ApiConfig {
     /// Where the API, the UI and the metrics are.
     pub listen: SocketAddr,
+    /// The same as a socket of this machine, unless there is to be none: who may open the file is
+    /// let in, and known by its user id.
+    pub socket: Option<PathBuf>,
+    /// What whoever comes by the address has to show.
+    pub auth: Auth,
+    /// Where the token is; made if it is not there.
+    pub token_file: PathBuf,
+    /// A certificate and its key: the address is served by TLS then.
+    pub tls: Option<PathBuf>,
+    /// Who sees the metrics.
+    pub metrics: MetricsFor,
+    /// How many connections one address, or one user of the socket, may have at once.
+    pub connections_per_address: usize,
+}
+
+/// What whoever comes by the API's address has to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// The token.
+    Token,
+    /// Nothing: for loopback only.
+    None,
+}
+
+/// Who sees the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsFor {
+    /// Who may see everything else.
+    TokenHolders,
+    /// Whoever reaches the address.
+    Anyone,
 }
 
 /// `[mesh]`.

@@ -12,16 +12,16 @@ use http::Uri;
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::api::AN_ADDRESS;
 use super::problem::Place;
 use super::reader::{Reader, Table};
 use super::values::{self, A_SIZE, A_TIME, AN_UPSTREAM, HostPort, parsed};
 use super::{
-    AgentConfig, ApiConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
+    AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
     ServiceConfig, ShellConfig,
 };
 
 const A_SITE: &str = "a name such as `paris` or `site1`";
-const AN_ADDRESS: &str = "an address to listen on, such as `127.0.0.1:8079`";
 const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";
 const MOST_JOBS: usize = 4096;
 const MOST_OUTPUT: usize = 4 * 1024 * 1024;
@@ -41,7 +41,8 @@ pub(super) fn read<'a>(
     let states = [("may-hold-state", Application::MayHoldState), ("empty", Application::Empty)];
     let application = reader.word(&mut root, "application", &states);
     let mut listens = Listens::new();
-    let api = api(reader, &mut root, &mut listens);
+    let (api, place) = super::api::read(reader, &mut root, &data_dir);
+    listens.push((api.listen, "api.listen".to_owned(), place));
     let mesh = mesh(reader, &mut root);
     let peers = peers(reader, &mut root, site.as_ref(), mesh.is_some());
     let services = services(reader, &mut root, &mut listens);
@@ -72,16 +73,6 @@ pub(super) fn read<'a>(
 
 fn beside(file: &Path, name: &str) -> std::path::PathBuf {
     file.parent().map_or_else(|| name.into(), |folder| folder.join(name))
-}
-
-fn api<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>, listens: &mut Listens) -> ApiConfig {
-    let mut table = reader.table(root, "api");
-    let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 8079));
-    let said = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
-    let (listen, place) = said.unwrap_or((default, Place::File));
-    listens.push((listen, "api.listen".to_owned(), place));
-    reader.end(&table);
-    ApiConfig { listen }
 }
 
 /// Whether there is one, and it, unless something is wrong with it.

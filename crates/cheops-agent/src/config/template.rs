@@ -36,9 +36,16 @@ data_dir = "cheops-data"
 # starts from nothing as well.
 # application = "may-hold-state"
 
-# People and programs: API, UI, metrics. Whoever reaches this address can run commands here.
+# People and programs: API, UI, metrics. Whoever is let in can run commands here: who may open the
+# socket, and who has the token.
 [api]
-listen = "127.0.0.1:8079"
+listen = "127.0.0.1:8079"       # beyond loopback only with tls
+# socket = "cheops-data/api.sock"   # mode 0660: for this user and group, and root; or "off"
+# token_file = "cheops-data/api.token"   # mode 0600; made at the first start
+# auth = "none"                 # no token: any user of this machine is let in; on loopback only
+# tls = "api.pem"               # the certificate and its key
+# metrics = "open"              # /metrics without a token
+# connections_per_address = 256
 
 # The other sites: QUIC (UDP), always with certificates on both sides.
 [mesh]

@@ -7,8 +7,10 @@ use super::reader::Reader;
 
 /// What other parts of Cheops read or set: the command line, commands that agents run, tests and
 /// examples. An agent may be started by any of them.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 19] = [
     "CHEOPS_AGENT",
+    "CHEOPS_AGENT_CA",
+    "CHEOPS_TOKEN_FILE",
     "CHEOPS_RESOURCE",
     "CHEOPS_OPERATION",
     "CHEOPS_TYPE",

@@ -9,9 +9,10 @@ use axum::response::Response;
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
 use futures_util::future::join_all;
-use http::StatusCode;
+use http::{Method, StatusCode};
 
 use super::Api;
+use super::principal::{self, record};
 use super::refusal::Refused;
 use crate::peers::{PassedOn, TunnelError};
 
@@ -52,6 +53,8 @@ pub(super) async fn seen_at(
         Refused::not_found("no such site", format!("this agent knows no site `{at}`"))
             .hint("/api/v1/sites lists those it knows")
     })?;
+    let by = principal::asker(api, request.extensions());
+    let request = principal::named(request, api, &by);
     match tokio::time::timeout(ANSWERING, api.peers.pass_on(site, request)).await {
         Ok(Ok(response)) => Ok(Seen::By(response)),
         Ok(Err(error @ TunnelError::NoRoom(_))) => Err(error.into()),
@@ -88,7 +91,12 @@ pub(super) async fn pass_on(
         return Err(Refused::no_such_resource(id));
     }
     let holder = nearest_holder(api, id).await.ok_or_else(|| Refused::no_such_resource(id))?;
-    Ok(api.peers.pass_on(&holder, request).await?)
+    let by = principal::asker(api, request.extensions());
+    if !request.method().is_safe() {
+        let what = if request.method() == Method::DELETE { "a deletion" } else { "a look" };
+        record(api, id, &by, &format!("{what}, passed on to {holder}")).await?;
+    }
+    Ok(api.peers.pass_on(&holder, principal::named(request, api, &by)).await?)
 }
 
 /// The nearest site that says it holds the resource.

@@ -9,9 +9,11 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{HOST, HeaderName, ORIGIN};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Uri};
 
+use super::access::Came;
 use super::refusal::Refused;
+use crate::config::is_loopback;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
@@ -20,21 +22,28 @@ const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 #[derive(Debug, Clone)]
 pub(super) struct Guard {
     loopback: bool,
+    is_tls: bool,
 }
 
 impl Guard {
-    pub(super) fn new(listen: SocketAddr) -> Self {
-        Self { loopback: listen.ip().is_loopback() }
+    pub(super) fn new(listen: SocketAddr, is_tls: bool) -> Self {
+        Self { loopback: is_loopback(listen), is_tls }
     }
 
-    fn admits(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    /// By HTTP/2 a request says as `:authority` whom it means, and the library keeps that with the
+    /// path. It may say `Host` as well: neither may be somebody else's.
+    fn admits(&self, came: Came, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
         // What cannot be read is nobody's.
         let readable = |value: &HeaderValue| value.to_str().unwrap_or("?").to_owned();
         let text = |name| headers.get(name).map(readable);
-        let host = text(HOST).unwrap_or_default();
-        let host = host.as_str();
-        // On loopback only its own names can be meant; elsewhere any name may be this machine's.
-        if self.loopback && !host.is_empty() && !is_local(host) {
+        let authority = uri.authority().map(ToString::to_string);
+        let hosts: Vec<String> = authority.into_iter().chain(text(HOST)).collect();
+        let host = hosts.first().map_or("", String::as_str);
+        // On loopback only its own names can be meant; elsewhere any name may be this machine's. Who
+        // comes by the socket means whoever is there.
+        let only_local = self.loopback && came == Came::ByNetwork;
+        let strange = hosts.iter().find(|host| !host.is_empty() && !is_local(host));
+        if let Some(host) = strange.filter(|_| only_local) {
             return Err(Refused::forbidden(format!(
                 "this API listens on loopback only, and `{host}` is not a name of it"
             )));
@@ -47,9 +56,14 @@ impl Guard {
             return Err(Refused::forbidden("a page of another origin may not use this API"));
         }
         let Some(origin) = text(ORIGIN) else { return Ok(()) };
-        let same = origin.split_once("://").is_some_and(|(_, rest)| rest == host);
-        // A name may suddenly mean this machine; an address cannot.
-        if same && is_local(host) {
+        let Some((scheme, rest)) = origin.split_once("://") else {
+            return Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")));
+        };
+        let same = !hosts.is_empty() && hosts.iter().all(|host| host == rest);
+        // A name may suddenly mean this machine; an address cannot, nor a name that a certificate
+        // proves.
+        let is_proven = self.is_tls && scheme == "https" && came == Came::ByNetwork;
+        if same && (is_local(host) || is_proven) {
             return Ok(());
         }
         Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")).hint(
@@ -68,7 +82,8 @@ fn is_local(host: &str) -> bool {
 }
 
 pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    match guard.admits(request.headers()) {
+    let came = request.extensions().get::<Came>().copied().unwrap_or(Came::ByNetwork);
+    match guard.admits(came, request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     }
@@ -78,34 +93,45 @@ pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Ne
 mod tests {
     use super::*;
 
-    fn admits(host: &str, origin: Option<&str>) -> bool {
-        let mut headers = HeaderMap::new();
-        headers.insert(HOST, host.parse().unwrap());
-        if let Some(origin) = origin {
-            headers.insert(ORIGIN, origin.parse().unwrap());
-        }
-        Guard::new("127.0.0.1:8079".parse().unwrap()).admits(&headers).is_ok()
+    const LOOPBACK: &str = "127.0.0.1:8079";
+    const EVERYWHERE: &str = "0.0.0.0:8079";
+
+    fn guard(listen: &str, is_tls: bool) -> Guard {
+        Guard::new(listen.parse().unwrap(), is_tls)
+    }
+
+    fn asking(headers: &[(HeaderName, &str)]) -> HeaderMap {
+        headers.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    fn admits(guard: &Guard, headers: &[(HeaderName, &str)]) -> bool {
+        let path = Uri::from_static("/api/v1/sites");
+        guard.admits(Came::ByNetwork, &path, &asking(headers)).is_ok()
     }
 
     #[test]
     fn a_page_under_a_name_may_not_ask_wherever_the_api_listens() {
-        let guard = Guard::new("0.0.0.0:8079".parse().unwrap());
-        let mut headers = HeaderMap::new();
-        headers.insert(HOST, "agent.example:8079".parse().unwrap());
-        assert!(guard.admits(&headers).is_ok(), "a program may");
-        headers.insert(ORIGIN, "http://agent.example:8079".parse().unwrap());
-        assert!(guard.admits(&headers).is_err());
+        let guard = guard(EVERYWHERE, false);
+        let host = (HOST, "agent.example:8079");
+        assert!(admits(&guard, std::slice::from_ref(&host)), "a program may");
+        assert!(!admits(&guard, &[host, (ORIGIN, "http://agent.example:8079")]));
+    }
+
+    #[test]
+    fn a_page_under_a_name_that_a_certificate_proves_may_ask() {
+        let guard = guard(EVERYWHERE, true);
+        let host = (HOST, "agent.example:8079");
+        assert!(admits(&guard, &[host.clone(), (ORIGIN, "https://agent.example:8079")]));
+        assert!(!admits(&guard, &[host.clone(), (ORIGIN, "http://agent.example:8079")]));
+        assert!(!admits(&guard, &[host, (ORIGIN, "https://evil.example")]));
     }
 
     #[test]
     fn other_pages_may_show_a_link_to_the_page_and_no_more() {
-        let guard = Guard::new("127.0.0.1:8079".parse().unwrap());
-        let admits = |site: &'static str, mode: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(HOST, HeaderValue::from_static("127.0.0.1:8079"));
-            headers.insert(SEC_FETCH_SITE, HeaderValue::from_static(site));
-            headers.insert(SEC_FETCH_MODE, HeaderValue::from_static(mode));
-            guard.admits(&headers).is_ok()
+        let guard = guard(LOOPBACK, false);
+        let admits = |site, mode| {
+            let host = (HOST, LOOPBACK);
+            admits(&guard, &[host, (SEC_FETCH_SITE, site), (SEC_FETCH_MODE, mode)])
         };
         assert!(admits("none", "navigate"), "typed");
         assert!(admits("same-origin", "cors"), "the agent's own page");
@@ -116,6 +142,12 @@ mod tests {
 
     #[test]
     fn programs_and_the_agents_own_pages_may_ask_other_pages_may_not() {
+        let guard = guard(LOOPBACK, false);
+        let admits = |host, origin: Option<&str>| {
+            let origin = origin.map(|origin| (ORIGIN, origin));
+            let headers: Vec<_> = std::iter::once((HOST, host)).chain(origin).collect();
+            admits(&guard, &headers)
+        };
         assert!(admits("127.0.0.1:8079", None));
         assert!(admits("localhost:8079", None));
         assert!(admits("[::1]:8079", None));
@@ -124,5 +156,31 @@ mod tests {
         assert!(!admits("localhost:8079", Some("null")));
         assert!(!admits("rebound.example:8079", None));
         assert!(!admits("rebound.example:8079", Some("http://rebound.example:8079")));
+    }
+
+    #[test]
+    fn what_http2_says_of_whom_it_means_is_looked_at_as_well() {
+        let guard = guard(LOOPBACK, false);
+        let admits = |authority: &str, headers: &[(HeaderName, &str)]| {
+            let uri = format!("http://{authority}/api/v1/sites").parse().unwrap();
+            guard.admits(Came::ByNetwork, &uri, &asking(headers)).is_ok()
+        };
+        assert!(admits("127.0.0.1:8079", &[]));
+        assert!(admits("127.0.0.1:8079", &[(ORIGIN, "http://127.0.0.1:8079")]));
+        assert!(!admits("rebound.example:8079", &[]));
+        assert!(!admits("rebound.example:8079", &[(HOST, "127.0.0.1:8079")]));
+        assert!(!admits("127.0.0.1:8079", &[(HOST, "rebound.example:8079")]));
+        assert!(!admits("127.0.0.1:8079", &[(ORIGIN, "http://evil.example")]));
+    }
+
+    #[test]
+    fn who_comes_by_the_socket_may_call_it_anything_but_be_no_page() {
+        let guard = guard(LOOPBACK, false);
+        let admits = |headers: &[(HeaderName, &str)]| {
+            let came = Came::BySocket { uid: 0 };
+            guard.admits(came, &Uri::from_static("/"), &asking(headers)).is_ok()
+        };
+        assert!(admits(&[(HOST, "cheops")]));
+        assert!(!admits(&[(HOST, "cheops"), (ORIGIN, "http://evil.example")]));
     }
 }

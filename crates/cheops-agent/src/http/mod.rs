@@ -14,8 +14,11 @@
 //! | `ui` | the pages |
 //! | `demo` | what is passed on to the demo that the agent is part of |
 //! | `elsewhere` | requests that another site answers |
-//! | `guard`, `refusal`, `wire` | who may ask; how errors look; how things look on the wire |
+//! | `guard` | from which pages may be asked |
+//! | `access`, `login`, `principal` | who is let in, a browser too; who that is |
+//! | `refusal`, `wire` | how errors look; how things look on the wire |
 
+mod access;
 mod backup;
 mod changes;
 mod cross;
@@ -23,8 +26,10 @@ mod demo;
 mod elsewhere;
 mod guard;
 mod list;
+mod login;
 mod matrix;
 mod original;
+mod principal;
 mod read;
 mod refusal;
 mod show;
@@ -53,6 +58,7 @@ use crate::exec::Executor;
 use crate::peers::{Incoming, Peers};
 use refusal::Refused;
 
+pub(crate) use access::{Access, Came};
 pub(crate) use summary::Counted;
 
 /// How large a request may be, but for the files that come with it.
@@ -73,6 +79,8 @@ pub(crate) struct Api {
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
     pub(crate) counted: Counted,
+    /// Who is let in.
+    pub(crate) access: Arc<Access>,
     /// Where the demo takes orders, if the agent is part of one.
     pub(crate) demo: Option<PathBuf>,
 }
@@ -102,6 +110,8 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::DECISION, post(submit::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::CHANGES_OF, get(changes::of_resource))
+        .route(paths::LOGIN_LINKS, post(login::make_link))
+        .route(paths::LOGIN, get(login::enter))
         .route(paths::HEALTHZ, get(status::healthz))
         .route(paths::READYZ, get(status::readyz))
         .route(paths::METRICS, get(status::metrics))
@@ -124,13 +134,22 @@ pub(crate) fn router_for_peers(api: Shared) -> Router {
         .route(paths::EXPLAIN, get(read::explain))
         .route(paths::DECISION, post(submit::decide))
         .fallback(refusal::no_such_page)
+        .layer(axum::middleware::from_fn(principal::told_by_peer))
         .layer(DefaultBodyLimit::disable())
         .with_state(api)
 }
 
-/// The same for whoever connects to the API's address.
-pub(crate) fn guarded(router: Router, listen: SocketAddr) -> Router {
-    router.layer(axum::middleware::from_fn_with_state(guard::Guard::new(listen), guard::check))
+/// The same for whoever connects to the API's address or socket.
+pub(crate) fn guarded(
+    router: Router,
+    access: Arc<Access>,
+    listen: SocketAddr,
+    is_tls: bool,
+) -> Router {
+    let guard = guard::Guard::new(listen, is_tls);
+    router
+        .layer(axum::middleware::from_fn_with_state(access, access::check))
+        .layer(axum::middleware::from_fn_with_state(guard, guard::check))
 }
 
 fn resource_id(text: &str) -> Result<ResourceId, Refused> {

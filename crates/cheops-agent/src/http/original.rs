@@ -11,6 +11,7 @@ use futures_util::{StreamExt, stream};
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
+use super::principal::AskedBy;
 use super::refusal::Refused;
 use super::submit::{self, Events, Handed, Taken, json};
 use super::upload::Form;
@@ -36,6 +37,7 @@ fn form(sent: Sent) -> Result<Multipart, Refused> {
 pub(super) async fn exec(
     State(api): State<Shared>,
     Path(id): Path<String>,
+    AskedBy(by): AskedBy,
     sent: Sent,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
@@ -60,6 +62,7 @@ pub(super) async fn exec(
         config,
         files: form.files,
         pins: form.pins,
+        by,
     };
     let events = match submit::hand_in(&api, &id, handed, false).await? {
         Taken::Here(events) => events,
@@ -73,6 +76,7 @@ pub(super) async fn exec(
 pub(super) async fn show(
     State(api): State<Shared>,
     Path(id): Path<String>,
+    AskedBy(by): AskedBy,
     sent: Sent,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
@@ -80,7 +84,7 @@ pub(super) async fn show(
     let command = form.take("command")?;
     let sites = submit::sites(&api, &form.take("sites")?)?;
     let show = wire::Show { command, sites: None, timeout_ms: wire::DEFAULT_TIMEOUT_MS };
-    let shown = showing::at_all(&api, &id, &show, sites).await?;
+    let shown = showing::at_all(&api, &id, &show, sites, &by).await?;
     let said = |(site, shown): (String, wire::Shown)| {
         (site, wire::SiteShow { status: shown.status, output: shown.output })
     };

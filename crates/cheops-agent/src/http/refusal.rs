@@ -34,6 +34,16 @@ impl Refused {
         Self::new(StatusCode::BAD_REQUEST, title, detail)
     }
 
+    /// Nobody knows who asks.
+    pub(super) fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "a token is needed", detail)
+    }
+
+    /// The system gives no random numbers.
+    pub(super) fn no_random(error: &std::io::Error) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no link can be made", error.to_string())
+    }
+
     pub(super) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "not allowed", detail)
     }

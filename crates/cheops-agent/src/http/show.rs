@@ -8,11 +8,12 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use cheops_api as wire;
 use cheops_api::paths;
-use cheops_core::model::{Outcome, ResourceId, SiteId};
+use cheops_core::model::{Asker, Outcome, ResourceId, SiteId};
 use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 
 use super::elsewhere;
+use super::principal;
 use super::refusal::{Refused, TOO_MUCH};
 use super::submit::{json, sites};
 use super::wire::exit_code;
@@ -32,6 +33,7 @@ pub(super) async fn show(
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
     let passed_on = request.extensions().get::<PassedOn>().is_some();
+    let by = principal::asker(&api, request.extensions());
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, LARGEST_BODY)
         .await
@@ -53,7 +55,7 @@ pub(super) async fn show(
             return elsewhere::pass_on(&api, &id, request).await;
         }
     };
-    Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites).await? }))
+    Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites, &by).await? }))
 }
 
 /// Why a site showed nothing.
@@ -71,8 +73,14 @@ pub(super) async fn at_all(
     id: &ResourceId,
     show: &wire::Show,
     sites: BTreeSet<SiteId>,
+    by: &Asker,
 ) -> Result<BTreeMap<String, wire::Shown>, Refused> {
-    let asking = sites.iter().map(async |site| (site.to_string(), at(api, id, show, site).await));
+    if sites.contains(&api.site) {
+        // Before it runs: a record that is missing could not be noticed.
+        principal::record(api, id, by, &format!("show: {}", show.command)).await?;
+    }
+    let asking =
+        sites.iter().map(async |site| (site.to_string(), at(api, id, show, site, by).await));
     let answers = join_all(asking).await;
     let crowded = answers.iter().map(|(_, answer)| match answer {
         Err(Unshown::Crowded(why)) => Some(why.as_str()),
@@ -89,6 +97,7 @@ async fn at(
     id: &ResourceId,
     show: &wire::Show,
     site: &SiteId,
+    by: &Asker,
 ) -> Result<wire::Shown, Unshown> {
     let limit = Duration::from_millis(show.timeout_ms).min(LONGEST_WAIT);
     if *site == api.site {
@@ -96,7 +105,7 @@ async fn at(
         let crowded = |why| Unshown::Crowded(format!("at site `{site}`, {why}"));
         return ran.map(|outcome| shown(&outcome)).map_err(crowded);
     }
-    let asking = tokio::time::timeout(limit + ON_THE_WAY, ask(api, id, show, site)).await;
+    let asking = tokio::time::timeout(limit + ON_THE_WAY, ask(api, id, show, site, by)).await;
     asking.unwrap_or(Err(Unshown::Late))
 }
 
@@ -105,6 +114,7 @@ async fn ask(
     id: &ResourceId,
     show: &wire::Show,
     site: &SiteId,
+    by: &Asker,
 ) -> Result<wire::Shown, Unshown> {
     let there = wire::Show { sites: Some(site.to_string()), ..show.clone() };
     let body = serde_json::to_vec(&there).map_err(|error| away(&error))?;
@@ -112,6 +122,7 @@ async fn ask(
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(body))
         .map_err(|error| away(&error))?;
+    let request = principal::named(request, api, by);
     let response = api.peers.pass_on(site, request).await.map_err(|error| away(&error))?;
     let body = axum::body::to_bytes(response.into_body(), LARGEST_ANSWER)
         .await

@@ -11,7 +11,7 @@ use cheops_api as wire;
 use cheops_core::config::{self, Config};
 use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
 use cheops_core::model::{
-    FileRef, Header, OperationId, OperationType, Payload, ResourceId, SiteId,
+    Asker, FileRef, Header, OperationId, OperationType, Payload, ResourceId, SiteId,
 };
 use cheops_core::plan;
 use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
@@ -22,6 +22,7 @@ use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::elsewhere::{self, Held, Seen};
+use super::principal;
 use super::refusal::Refused;
 use super::upload::{self, Form};
 use super::wire as on_wire;
@@ -43,6 +44,8 @@ pub(super) struct Handed {
     pub(super) config: Option<Arc<Config>>,
     pub(super) files: Vec<FileRef>,
     pub(super) pins: Vec<Pin>,
+    /// Who asked for it.
+    pub(super) by: Asker,
 }
 
 impl Handed {
@@ -51,10 +54,11 @@ impl Handed {
         submit: wire::Submit,
         files: Vec<FileRef>,
         pins: Vec<Pin>,
+        by: Asker,
     ) -> Result<Self, Refused> {
         let sites = submit.sites.as_deref().map(|text| sites(api, text)).transpose()?;
         let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
-        Ok(Self { submit, sites, config, files, pins })
+        Ok(Self { submit, sites, config, files, pins, by })
     }
 }
 
@@ -83,6 +87,7 @@ pub(super) async fn delete(
     if elsewhere::held(&api, &id).await? == Held::Elsewhere {
         return elsewhere::pass_on(&api, &id, request).await;
     }
+    let by = principal::asker(&api, request.extensions());
     let body = whole(request).await?;
     let delete: wire::Delete =
         if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
@@ -98,7 +103,7 @@ pub(super) async fn delete(
         wait: wait(delete.wait),
         timeout_ms: capped(delete.timeout_ms),
         needs: Default::default(),
-        asked_by: None,
+        asked_by: Some(by),
     };
     match submit(&api, submission, Vec::new()).await? {
         Ok(events) => Ok(as_lines(events)),
@@ -116,8 +121,16 @@ pub(super) async fn decide(
     let (head, body) = request.into_parts();
     let body = whole(Request::new(body)).await?;
     let settle: wire::Settle = parse(&body)?;
+    let by = principal::asker(&api, &head.extensions);
     let request = Request::from_parts(head, Body::from(body));
+    let word = match settle.decision {
+        wire::Decision::Skip => "skip",
+        wire::Decision::Rerun => "rerun",
+    };
     if let Seen::By(response) = elsewhere::seen_at(&api, settle.site.as_deref(), request).await? {
+        let site = settle.site.as_deref().unwrap_or_default();
+        let what = format!("settle {operation} {word}, passed on to {site}");
+        principal::record(&api, &resource, &by, &what).await?;
         return Ok(response);
     }
     let (wanted, named) = (resource.clone(), operation.clone());
@@ -128,6 +141,7 @@ pub(super) async fn decide(
         wire::Decision::Rerun => plan::Decision::Rerun,
     };
     let (id, named) = (resource.clone(), operation.to_string());
+    principal::record(&api, &resource, &by, &format!("settle {operation} {word}")).await?;
     let decided = Event::Decided { resource, operation, decision };
     let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
     match still.await {
@@ -174,6 +188,7 @@ async fn read(
     request: Request,
     passed_on: Option<&PassedOn>,
 ) -> Result<Handed, Refused> {
+    let by = principal::asker(api, request.extensions());
     let content_type = header(&request, CONTENT_TYPE.as_str());
     let files = header(&request, FILES);
     if content_type.is_some_and(|kind| kind.starts_with(b"multipart/")) {
@@ -182,14 +197,14 @@ async fn read(
         let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
         form.end(&["operation"])?;
-        return Handed::new(api, submit, form.files, form.pins);
+        return Handed::new(api, submit, form.files, form.pins, by);
     }
     let submit = parse(&whole(request).await?)?;
     let (files, pins) = match (files, passed_on) {
         (Some(files), Some(PassedOn { by })) => fetch(api, by, &files).await?,
         _ => (Vec::new(), Vec::new()),
     };
-    Handed::new(api, submit, files, pins)
+    Handed::new(api, submit, files, pins, by)
 }
 
 fn header(request: &Request, name: &str) -> Option<Vec<u8>> {
@@ -267,6 +282,9 @@ async fn pass_on(
         request = request.header(FILES, files);
     }
     let request = request.body(Body::from(body)).map_err(|error| broken(error.to_string()))?;
+    let what = format!("an operation `{}`, passed on to {holder}", handed.submit.kind);
+    principal::record(api, id, &handed.by, &what).await?;
+    let request = principal::named(request, api, &handed.by);
     let response = api.peers.pass_on(holder, request).await?;
     // The other agent has fetched the files when it begins to answer.
     drop(handed.pins);
@@ -278,7 +296,7 @@ async fn submission(
     id: &ResourceId,
     handed: &Handed,
 ) -> Result<(Submission, Vec<Pin>), Refused> {
-    let Handed { submit, sites, config, files, pins } = handed;
+    let Handed { submit, sites, config, files, pins, by } = handed;
     let (files, mut pins) = (files.clone(), pins.clone());
     let kind = OperationType::new(&submit.kind)
         .map_err(|error| Refused::bad("bad type", error.to_string()))?;
@@ -301,7 +319,7 @@ async fn submission(
         wait: wait(submit.wait),
         timeout_ms: capped(submit.timeout_ms),
         needs: Default::default(),
-        asked_by: None,
+        asked_by: Some(by.clone()),
     };
     Ok((submission, pins))
 }

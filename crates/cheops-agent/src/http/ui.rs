@@ -39,7 +39,7 @@ const NOT_BUILT: &str = "<!doctype html>
 <h1>The agent runs. Its web UI was not built in.</h1>
 <p>To have it here: <code>make build</code> in the source folder (it needs Node and npm), then start
 the agent anew.</p>
-<p>Everything else works: <a href=\"/api/v1/sites\">sites</a>,
+<p>Everything else works for who was let in, by <code>cheops open</code>: <a href=\"/api/v1/sites\">sites</a>,
 <a href=\"/api/v1/resources\">resources</a>, <a href=\"/metrics\">metrics</a>, and all that
 <a href=\"/openapi.json\">the API</a> has.</p>
 ";
@@ -53,6 +53,11 @@ pub(super) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Respon
         None if uri.path() == "/" => not_built(),
         None => refusal::no_such_page(uri).await.into_response(),
     }
+}
+
+/// Whether it is a file of the page: the same for all who look.
+pub(super) fn is_of_page(path: &str) -> bool {
+    path == "/" || FILES.iter().any(|file| file.path == path)
 }
 
 fn not_built() -> Response {

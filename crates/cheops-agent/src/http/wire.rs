@@ -7,7 +7,7 @@ use cheops_api as wire;
 use cheops_core::config::{Config, Place};
 use cheops_core::engine::{Engine, OperationView, Progress, ResourceSummary, ResourceView};
 use cheops_core::model::{
-    FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
+    Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
 };
 use cheops_core::plan::Health;
 use cheops_core::resolve::LeftOut;
@@ -158,7 +158,12 @@ pub(super) fn operation(view: &OperationView) -> wire::Operation {
         counts: view.left_out.is_none(),
         left_out: view.left_out.as_ref().map(left_out),
         replies: replies.collect(),
+        asked_by: view.operation.asked_by.as_ref().map(asker),
     }
+}
+
+fn asker(asker: &Asker) -> wire::Asker {
+    wire::Asker { principal: asker.principal.clone(), site: asker.site.to_string() }
 }
 
 pub(super) fn explained(view: &OperationView) -> wire::ExplainedOperation {

@@ -93,7 +93,7 @@ impl Stage {
             let identity = dir.path().join(format!("{}.pem", name(site)));
             mesh::issue(&authority, &name(site), &identity).unwrap();
             let mut text = format!(
-                "site = \"{0}\"\ndata_dir = \"{0}\"\n[api]\nlisten = \"127.0.0.1:0\"\n\
+                "site = \"{0}\"\ndata_dir = \"{0}\"\n[api]\nlisten = \"127.0.0.1:0\"\nauth = \"none\"\n\
                  [mesh]\nlisten = \"{1}\"\nidentity = \"{0}.pem\"\n{2}\n",
                 name(site),
                 ports[site],

@@ -14,8 +14,14 @@ pub(super) type Cause = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[error("`{address}` is not the address of an agent: {rule}")]
 pub struct BadAddress {
-    pub(super) address: String,
-    pub(super) rule: &'static str,
+    address: String,
+    rule: String,
+}
+
+impl BadAddress {
+    pub(super) fn new(address: &str, rule: &str) -> Self {
+        Self { address: address.chars().take(200).collect(), rule: rule.to_owned() }
+    }
 }
 
 /// Why there is no answer.

@@ -1,6 +1,8 @@
-//! A typed client. One connection pool per [`Client`]; HTTP/1 without TLS, since an agent's API is
-//! for its own machine or behind something that has TLS.
+//! A typed client. One connection pool per [`Client`]; HTTP/1 by a socket of this machine, by
+//! loopback, or by TLS.
 
+mod address;
+mod connect;
 mod error;
 mod lines;
 mod sse;
@@ -10,16 +12,17 @@ mod upload;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use address::Address;
+use connect::{Connector, Trusted};
 use error::Cause;
 pub use error::{BadAddress, ClientError};
 pub use streams::{Changes, Lines};
@@ -27,9 +30,10 @@ pub use upload::Upload;
 use upload::{Carried, Form, Sent, whole};
 
 use crate::paths::{self, segment};
+use crate::token::Token;
 use crate::types::{
     Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine,
-    Explanation, MatrixTrial, Operation, OriginalShow, Page, Problem, Profile, Resource,
+    Explanation, LoginLink, MatrixTrial, Operation, OriginalShow, Page, Problem, Profile, Resource,
     ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites,
     Submit, SubmitEvent, Summary, TryMatrix,
 };
@@ -39,6 +43,8 @@ const BACKUP_MAY_TAKE: Duration = Duration::from_secs(3_600);
 const JSON: &str = "application/json";
 /// How long to wait for a connection, and for the answer of an agent that has nothing to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// An agent closes a connection on which nothing is asked for twice as long.
+const IDLE: Duration = Duration::from_secs(5);
 /// The change feed says at least that it is alive every 15 s.
 const SILENCE: Duration = Duration::from_secs(45);
 /// How long the first Cheops's own API lets a client wait, at most.
@@ -51,8 +57,19 @@ const MAX_ERROR_CHARS: usize = 300;
 /// A client of one agent.
 #[derive(Debug, Clone)]
 pub struct Client {
-    base: String,
-    pool: Pool<HttpConnector, Carried>,
+    address: Address,
+    /// What lets it in, as a header has it.
+    authorization: Option<HeaderValue>,
+    pool: Pool<Connector, Carried>,
+}
+
+/// How an agent is to be asked.
+#[derive(Debug, Clone, Default)]
+pub struct ClientOptions {
+    /// What lets the client in, where the agent asks for it.
+    pub token: Option<Token>,
+    /// Certificates that vouch for the agent's, as PEM; those of the system if there are none.
+    pub authorities: Option<Vec<u8>>,
 }
 
 /// A request in the making.
@@ -105,19 +122,41 @@ impl Ask {
 }
 
 impl Client {
-    /// A client of the agent at this address, such as `http://127.0.0.1:8079`. Nothing is sent yet.
+    /// A client of the agent at this address, such as `http://127.0.0.1:8079` or
+    /// `unix:/run/cheops/api.sock`. Nothing is sent yet.
     pub fn new(address: &str) -> Result<Self, BadAddress> {
-        let base = base(address)?;
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(PATIENCE));
-        connector.set_nodelay(true);
-        let pool = Pool::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { base, pool })
+        Self::with(address, &ClientOptions::default())
+    }
+
+    /// The same, with what lets it in.
+    pub fn with(address: &str, options: &ClientOptions) -> Result<Self, BadAddress> {
+        let bad = |rule: &str| BadAddress::new(address, rule);
+        let parsed = Address::parse(address)?;
+        if options.token.is_some() && parsed.is_open_to_readers() {
+            return Err(bad("a token could be read on the way there: use `https://`"));
+        }
+        let authorization = options.token.as_ref().map(bearer);
+        let connector = match (parsed.socket(), &options.authorities) {
+            (Some(path), _) => Connector::Socket(path.into()),
+            (None, Some(pem)) if parsed.is_https() => web(&Trusted::These(pem), address)?,
+            (None, None) if parsed.is_https() => web(&Trusted::System, address)?,
+            (None, _) => web(&Trusted::Nobody, address)?,
+        };
+        let pool = Pool::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build(connector);
+        Ok(Self { address: parsed, authorization, pool })
     }
 
     /// The agent's address.
-    pub fn address(&self) -> &str {
-        &self.base
+    pub fn address(&self) -> String {
+        self.address.shown()
+    }
+
+    /// A link that lets one browser in, once.
+    pub async fn login_link(&self) -> Result<LoginLink, ClientError> {
+        self.document(Ask::new(Method::POST, paths::LOGIN_LINKS)).await
     }
 
     /// All sites, as this agent sees them.
@@ -345,11 +384,11 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
+        format!("{}{path}", self.address.shown())
     }
 
     fn broken(&self, cause: impl Into<Cause>) -> ClientError {
-        ClientError::Broken { url: self.base.clone(), source: cause.into() }
+        ClientError::Broken { url: self.address(), source: cause.into() }
     }
 
     fn jsoned(&self, ask: Ask, value: &impl Serialize) -> Result<Ask, ClientError> {
@@ -373,7 +412,11 @@ impl Client {
     async fn answer(&self, ask: Ask) -> Result<Response<Incoming>, ClientError> {
         let Ask { method, path, headers, body, sent, patience } = ask;
         let url = self.url(&path);
-        let mut request = Request::builder().method(method).uri(&url);
+        let mut request =
+            Request::builder().method(method).uri(format!("{}{path}", self.address.base()));
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
         for (name, value) in headers {
             request = request.header(name, value);
         }
@@ -395,7 +438,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: hyper_util::client::legacy::Error) -> ClientError {
-        let url = self.base.clone();
+        let url = self.address();
         if error.is_connect() {
             ClientError::Unreachable { url, source: error.into() }
         } else {
@@ -404,24 +447,21 @@ impl Client {
     }
 }
 
-/// An address of the form `http://HOST:PORT/PREFIX`, without the last `/`.
-fn base(address: &str) -> Result<String, BadAddress> {
-    let bad = |rule| BadAddress { address: address.chars().take(200).collect(), rule };
-    let rest = match address.split_once("://") {
-        Some(("http", rest)) => rest,
-        Some(("https", _)) => {
-            return Err(bad("agents speak plain http; put what ends TLS in front of this command"));
-        }
-        Some(_) => return Err(bad("it begins with `http://`")),
-        None => address,
-    };
-    let whole = format!("http://{}", rest.trim_end_matches('/'));
-    let uri: Uri = whole.parse().map_err(|_unsaid| bad("it reads http://HOST:PORT"))?;
-    let has_host = uri.host().is_some_and(|host| !host.is_empty());
-    if !has_host || uri.query().is_some() || whole.contains('@') {
-        return Err(bad("it reads http://HOST:PORT"));
-    }
-    Ok(whole)
+fn web(trusted: &Trusted<'_>, address: &str) -> Result<Connector, BadAddress> {
+    Connector::web(trusted, PATIENCE).map_err(|why| BadAddress::new(address, &why))
+}
+
+fn bearer(token: &Token) -> HeaderValue {
+    // A token is made of what may stand in a header.
+    let value = HeaderValue::from_str(&format!("Bearer {}", token.secret()));
+    let mut value = value.unwrap_or_else(|_never| HeaderValue::from_static(""));
+    value.set_sensitive(true);
+    value
+}
+
+/// Whether a URL leads to this machine, and no further.
+pub fn is_loopback(url: &str) -> bool {
+    address::is_loopback(url)
 }
 
 /// The path with the fields of this value as its query.
@@ -489,25 +529,17 @@ mod tests {
     use crate::types::ResourceState;
 
     #[test]
-    fn addresses_are_taken_with_or_without_scheme_and_refused_with_a_reason() {
-        for (address, want) in [
-            ("http://127.0.0.1:8079", "http://127.0.0.1:8079"),
-            ("http://paris:1/", "http://paris:1"),
-            ("paris:8079", "http://paris:8079"),
-            ("localhost", "http://localhost"),
-            ("http://[::1]:8079", "http://[::1]:8079"),
-            ("http://proxy/cheops/", "http://proxy/cheops"),
-        ] {
-            assert_eq!(base(address).unwrap(), want);
-        }
-        for bad in ["", "http://", "https://paris", "ftp://paris", "http://a b", "http://a/?q=1"] {
-            assert!(base(bad).is_err(), "{bad}");
-        }
+    fn a_token_is_not_sent_where_others_can_read_it() {
+        let token = Some(Token::new("0123456789abcdef").unwrap());
+        let options = ClientOptions { token, authorities: None };
         expect_test::expect![
-            "`https://paris` is not the address of an agent: agents speak plain http; put what \
-             ends TLS in front of this command"
+            "`http://paris:8079` is not the address of an agent: a token could be read on the way \
+             there: use `https://`"
         ]
-        .assert_eq(&base("https://paris").unwrap_err().to_string());
+        .assert_eq(&Client::with("http://paris:8079", &options).unwrap_err().to_string());
+        for fine in ["http://127.0.0.1:8079", "unix:/run/cheops/api.sock"] {
+            assert!(Client::with(fine, &options).is_ok(), "{fine}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod change;
 mod cross;
 mod demo;
 mod explanation;
+mod login;
 mod matrix;
 mod operation;
 mod original;
@@ -23,9 +24,10 @@ pub use change::{Change, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
+pub use login::LoginLink;
 pub use matrix::{ConfigFinding, InSequence, MatrixPair, MatrixTrial, Profile, TryMatrix, Which};
 pub use operation::{
-    File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
+    Asker, File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
 };
 pub use original::{
     ExecForm, ExecLine, ExecStatus, InputOutput, OriginalShow, ReplyMark, ShowForm, SiteShow,

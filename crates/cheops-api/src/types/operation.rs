@@ -36,6 +36,18 @@ pub struct Operation {
     pub left_out: Option<LeftOut>,
     /// The last word of each site that replied.
     pub replies: BTreeMap<String, Reply>,
+    /// Who asked for it, if that is known.
+    #[serde(default)]
+    pub asked_by: Option<Asker>,
+}
+
+/// Who asked for something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Asker {
+    /// As the site that was asked knows them, such as `uid:1000` or `token`.
+    pub principal: String,
+    /// The site that was asked.
+    pub site: String,
 }
 
 /// Whether an operation replaces its causal past.

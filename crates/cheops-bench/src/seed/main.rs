@@ -89,7 +89,7 @@ fn folders(directory: &Path, port: Option<u16>) -> Result<Vec<(SiteId, PathBuf)>
         identities::issue(&authority, name, &folder.join("identity.pem"))
             .map_err(cannot("issue an identity"))?;
         let mut text = format!(
-            "site = \"{name}\"\ndata_dir = \"data\"\n\n[api]\nlisten = \"{}\"\n\n\
+            "site = \"{name}\"\ndata_dir = \"data\"\n\n[api]\nlisten = \"{}\"\nauth = \"none\"\n\n\
              [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n",
             apis[at], links[at]
         );

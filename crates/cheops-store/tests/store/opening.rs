@@ -25,6 +25,36 @@ fn a_new_directory_begins_a_life_and_keeps_it() {
     assert_eq!(again.records, [entry("a", id("paris", 1))]);
 }
 
+/// The files of the log that others than their owner may do something with.
+fn open_to_others(dir: &std::path::Path) -> Vec<String> {
+    let files = ["log.db", "log.db-wal", "log.db-shm", "journal", "site", "lock"];
+    let mode = |name: &str| {
+        let path = dir.join(name);
+        assert!(path.exists(), "{name}");
+        fs::metadata(path).unwrap().permissions().mode() & 0o077
+    };
+    files.into_iter().filter(|name| mode(name) != 0).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_log_is_its_owners_alone_whatever_the_folder() {
+    // Given a folder that everybody may look into,
+    let dir = tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // when a log is made in it, then nobody else can read that.
+    let mut opened = open_paris(dir.path(), Options::default()).unwrap();
+    opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
+    assert_eq!(open_to_others(dir.path()), Vec::<String>::new());
+    drop(opened);
+    // Nor can one be read that was open to others before.
+    for name in ["log.db", "journal", "site", "lock"] {
+        let mode = fs::Permissions::from_mode(0o644);
+        fs::set_permissions(dir.path().join(name), mode).unwrap();
+    }
+    let _opened = open_paris(dir.path(), Options::default()).unwrap();
+    assert_eq!(open_to_others(dir.path()), Vec::<String>::new());
+}
+
 #[test]
 fn a_directory_in_use_is_refused_until_the_last_handle_is_gone() {
     let dir = tempdir().unwrap();

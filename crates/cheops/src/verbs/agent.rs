@@ -91,9 +91,11 @@ async fn live(
         proxied.map(|service| (service.name.clone(), service.upstream.clone())).collect();
     let agent = Agent::start(config).await.map_err(explained)?;
     let mesh = agent.mesh_address().map(|address| format!(", mesh on {address} (UDP)"));
+    let socket = agent.api_socket().map(|path| format!(" and unix:{}", path.display()));
     output.line(format!(
-        "site {site}: API on http://{}{}",
-        agent.api_address(),
+        "site {site}: API on {}{}{}",
+        agent.api_url(),
+        socket.unwrap_or_default(),
         mesh.unwrap_or_default()
     ))?;
     for ((service, upstream), address) in proxied.iter().zip(agent.proxy_addresses()) {

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &agent::Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let dir = std::path::absolute(&arguments.dir).map_err(|error| {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use cheops_api::Delete;
 use clap::Args;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
 use crate::handing::{Waiting, check_resource};
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let Arguments { id, waiting, .. } = arguments;

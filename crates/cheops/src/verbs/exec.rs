@@ -3,6 +3,7 @@
 use cheops_api::{Action, ShellAction};
 use clap::Args;
 
+use crate::agent::Target;
 use crate::failure::{Failure, Verdict};
 use crate::handing::Handing;
 use crate::output::Output;
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let example = "give it after `--`, such as: cheops exec --id x --type set -- redis-cli set x 1";

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cheops_api::{Action, Body, Header, HttpAction, Upload};
 use clap::Args;
 
+use crate::agent::Target;
 use crate::failure::{Failure, Verdict};
 use crate::handing::Handing;
 use crate::output::Output;
@@ -96,7 +97,7 @@ fn body(text: &str) -> Result<(Body, Option<Upload>), Failure> {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let (body, file) = arguments.body.as_deref().map(body).transpose()?.unzip();

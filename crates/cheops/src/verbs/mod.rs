@@ -11,6 +11,7 @@ pub(crate) mod http;
 pub(crate) mod init;
 pub(crate) mod matrix;
 pub(crate) mod mesh;
+pub(crate) mod open;
 pub(crate) mod resource;
 pub(crate) mod resources;
 pub(crate) mod sample;

@@ -6,7 +6,7 @@ use cheops_api::{Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resou
 use clap::Args;
 use serde::Serialize;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::following::style_of;
 use crate::grid::{Cell, cell, cut, grid, number, plain};
@@ -57,7 +57,7 @@ struct Answer {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;
@@ -310,6 +310,7 @@ mod tests {
                 .iter()
                 .map(|(site, status)| ((*site).to_owned(), reply(*status)))
                 .collect(),
+            asked_by: None,
         }
     }
 

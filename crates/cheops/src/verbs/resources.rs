@@ -5,7 +5,7 @@ use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{Cell, cell, grid, number, plain};
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
@@ -64,7 +64,7 @@ fn states() -> impl TypedValueParser<Value = ResourceState> {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let filter = ResourceFilter {

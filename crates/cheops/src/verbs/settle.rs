@@ -5,7 +5,7 @@ use cheops_core::model::OperationId;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, styled};
@@ -48,7 +48,7 @@ enum Word {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let Arguments { id, operation, decision, site } = arguments;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cheops_api::{Show, ShowAnswer, ShowStatus, Shown};
 use clap::Args;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::handing::{check_location, check_resource, milliseconds};
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let example = "give it after `--`, such as: cheops show --id x -- redis-cli get x";

@@ -4,7 +4,7 @@ use anstyle::Style;
 use cheops_api::{Site, SiteState, Sites};
 use clap::Args;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{Cell, cell, grid, number, plain};
 use crate::look::{BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(
     _arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let sites = agent::with(agent, async |client| Ok(client.sites().await?))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cheops_api::{Change, Client, ClientError, NumberedChange};
 use clap::Args;
 
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::following::{detail, style_of};
 use crate::grid::{cut, one_line};
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let id = arguments.id.as_deref();

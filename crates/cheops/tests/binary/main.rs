@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed test is a panic")]
 
+mod access;
 mod agent;
 mod matrix;
 mod mesh;

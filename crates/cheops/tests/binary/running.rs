@@ -17,7 +17,10 @@ pub(crate) struct Ran {
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cheops"));
     command.args(arguments).stdin(Stdio::null());
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CHEOPS_AGENT"] {
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        command.env_remove(variable);
+    }
+    for variable in ["CHEOPS_AGENT", "CHEOPS_TOKEN_FILE", "CHEOPS_AGENT_CA"] {
         command.env_remove(variable);
     }
     command

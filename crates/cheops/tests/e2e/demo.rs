@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Instant;
 
-use cheops_api::{Client, ClientError, DemoLink, RunSite, SiteState};
+use cheops_api::{Client, ClientError, ClientOptions, DemoLink, RunSite, SiteState, Token};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::stage::until;
@@ -143,13 +143,20 @@ impl Drop for Playing {
     }
 }
 
+/// What lets in at the agents of a demo.
+fn token(folder: &Path) -> Token {
+    let mut places = left_behind(folder).into_iter().map(|place| place.join("api.token"));
+    Token::new(&fs::read_to_string(places.find(|file| file.exists()).unwrap()).unwrap()).unwrap()
+}
+
 /// The agents that a demo says are there.
-fn agents(printed: &[String]) -> Vec<Client> {
+fn agents(folder: &Path, printed: &[String]) -> Vec<Client> {
+    let options = ClientOptions { token: Some(token(folder)), authorities: None };
     let of_line = |line: &String| {
         let mut words = line.split_whitespace();
         let is_site = words.next().is_some_and(|word| word.starts_with("site"));
         let address = words.find(|word| word.starts_with("http://")).filter(|_| is_site);
-        address.map(|address| Client::new(address).unwrap())
+        address.map(|address| Client::with(address, &options).unwrap())
     };
     printed.iter().filter_map(of_line).collect()
 }
@@ -170,7 +177,7 @@ async fn a_demo_takes_orders_and_an_interrupt_leaves_nothing_behind() {
     let folder = own_folder();
     let mut playing = Playing::start(&mut demo(folder.path(), &[]));
     let printed = playing.printed("Paste these");
-    let agents = agents(&printed);
+    let agents = agents(folder.path(), &printed);
     assert_eq!(agents.len(), 3, "the demo says where its agents are");
     for agent in &agents {
         until("all hear each other", async || hears(agent).await == Some(2)).await;
@@ -203,9 +210,9 @@ async fn a_demo_takes_orders_and_an_interrupt_leaves_nothing_behind() {
 async fn any_agents_page_cuts_links_and_stops_sites_even_its_own() {
     let folder = own_folder();
     let mut playing = Playing::start(&mut demo(folder.path(), &[]));
-    let agents = agents(&playing.printed("Paste these"));
+    let agents = agents(folder.path(), &playing.printed("Paste these"));
     let told = agents[0].demo().await.unwrap();
-    let apis: Vec<&str> = told.sites.iter().map(|site| site.api.as_str()).collect();
+    let apis: Vec<String> = told.sites.iter().map(|site| site.api.clone()).collect();
     assert_eq!(apis, agents.iter().map(Client::address).collect::<Vec<_>>());
     assert!(told.sites.iter().all(|site| site.running && site.services.contains_key("kv")));
     assert_eq!(told.links.len(), 3);

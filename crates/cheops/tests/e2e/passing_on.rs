@@ -80,7 +80,8 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
     let curl = std::process::Command::new("curl")
         .args(["--silent", "--form", "command=echo even more >> note", "--form", "type=add"])
         .args(["--form", "sites=site2&site3"])
-        .arg(format!("{}/exec/afar", here.api))
+        .args(["--unix-socket", here.socket.trim_start_matches("unix:")])
+        .arg("http://localhost/exec/afar")
         .output()
         .unwrap();
     let lines: Vec<Value> =

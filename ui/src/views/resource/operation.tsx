@@ -170,6 +170,14 @@ function About({
                     <dd>
                         <SiteName site={operation.site} />
                     </dd>
+                    {operation.asked_by && (
+                        <>
+                            <dt>Asked by</dt>
+                            <dd>
+                                {operation.asked_by.principal} at {operation.asked_by.site}
+                            </dd>
+                        </>
+                    )}
                     <dt>When</dt>
                     <dd>
                         <Time at={operation.time} />

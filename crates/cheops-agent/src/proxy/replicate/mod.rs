@@ -24,7 +24,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
-use cheops_core::model::{Header, OperationType, Payload, Reply, ResourceId, SiteId};
+use cheops_core::model::{Asker, Header, OperationType, Payload, Reply, ResourceId, SiteId};
 use futures_util::TryFutureExt;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -184,7 +184,11 @@ impl Proxies {
             wait: Wait::Local,
             timeout_ms: limit,
             needs: Default::default(),
-            asked_by: None,
+            // Whoever asks a service is known to that service only.
+            asked_by: Some(Asker {
+                principal: format!("client of {}", service.name()),
+                site: self.0.me.clone(),
+            }),
         };
         let stopping = |_| Refused::not_durable("the agent is stopping");
         let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;

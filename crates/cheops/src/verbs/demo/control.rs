@@ -1,6 +1,7 @@
 //! Orders to a demo that runs, through a socket in the user's own folder: those typed in another
 //! terminal, and those of its agents' pages.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,13 @@ use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::Request;
 use axum::http::header::CONTENT_TYPE;
-use axum::routing::post;
+use axum::routing::{get, post};
+use cheops_api::Token;
 use cheops_core::model::SiteId;
 use clap::Subcommand;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -31,6 +34,13 @@ const LONGEST: usize = 64 * 1024;
 const SETTLING: Duration = Duration::from_secs(8);
 /// Where orders that are typed go.
 const ORDERS: &str = "/orders";
+/// Where commands of the demo's own user learn what lets them in.
+const TOKENS: &str = "/tokens";
+/// How long a demo may take to say so. One that is about to start says nothing yet.
+const TELLING: Duration = Duration::from_secs(1);
+
+/// What lets commands in at each agent, by its address.
+type Tokens = BTreeMap<String, String>;
 
 /// What can be ordered.
 #[derive(Debug, Clone, Subcommand, Serialize, Deserialize)]
@@ -99,15 +109,31 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     Ok(Verdict::Fine)
 }
 
-async fn answered(
-    stream: UnixStream,
-    order: &Order,
-) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
+/// What lets commands in at the agent with that address, if it is one of a demo of this user.
+pub(super) async fn token_of(api: &str) -> Option<Token> {
+    let stream = UnixStream::connect(socket()).await.ok()?;
+    // The name of the socket can be had by anyone where it is not in the user's own folder.
+    let is_ours = stream.peer_cred().ok()?.uid() == rustix::process::geteuid().as_raw();
+    let request = Request::get(TOKENS).body(Body::empty()).ok().filter(|_| is_ours)?;
+    let told = tokio::time::timeout(TELLING, asked::<Tokens>(stream, request)).await.ok()?;
+    Token::new(told.ok()?.get(api)?).ok()
+}
+
+async fn answered(stream: UnixStream, order: &Order) -> Result<Answer, Cause> {
     let request = Request::post(ORDERS)
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(serde_json::to_vec(order)?))?;
+    asked(stream, request).await
+}
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+async fn asked<T: DeserializeOwned>(
+    stream: UnixStream,
+    request: Request<Body>,
+) -> Result<T, Cause> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
     let response = sender.send_request(request).await?;
     let bytes = to_bytes(Body::new(response.into_body()), LONGEST).await?;
     Ok(serde_json::from_slice(&bytes)?)
@@ -147,7 +173,11 @@ impl Control {
     /// Takes orders, for ever.
     pub(super) async fn serve(self, stage: OnStage) {
         let Self { listener, removes: _until_then } = self;
-        let router = page::router().route(ORDERS, post(carry_out)).with_state(stage);
+        let tokens = Json(stage.lock().await.tokens());
+        let router = page::router()
+            .route(ORDERS, post(carry_out))
+            .route(TOKENS, get(async move || tokens))
+            .with_state(stage);
         let _for_ever = axum::serve(listener, router).await;
     }
 }

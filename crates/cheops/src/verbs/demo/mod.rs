@@ -12,6 +12,7 @@ mod script;
 mod stage;
 mod tour;
 
+use cheops_api::Token;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -54,6 +55,11 @@ pub(crate) struct Arguments {
     /// else happens than it should
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "all")]
     script: Option<Part>,
+}
+
+/// What lets commands in at an agent of the demo that runs, if that is one.
+pub(crate) async fn token_of(api: &str) -> Option<Token> {
+    control::token_of(api).await
 }
 
 /// Who says what happens.
@@ -114,7 +120,7 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
                     script::play(part, &mut *stage.lock().await, output).await
                 }
                 Plan::Tour(control) => {
-                    tour::print(&*stage.lock().await, output)?;
+                    tour::print(&*stage.lock().await, output).await?;
                     control.serve(stage.clone()).await;
                     Ok(Verdict::Fine)
                 }

@@ -1,7 +1,7 @@
 //! What to try in a demo that runs.
 
 use super::stage::{Site, Stage};
-use crate::agent::USUAL_ADDRESS;
+use crate::agent::is_found_by_itself;
 use crate::failure::Failure;
 use crate::look::{ACCENT, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::Output;
@@ -9,10 +9,14 @@ use crate::output::Output;
 /// What it shows, and what to paste.
 type Step = (&'static str, Vec<String>);
 
-pub(super) fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
+pub(super) async fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
     let [first, second, ..] = stage.sites.as_slice() else { return Ok(()) };
+    let link = first.client()?.login_link().await?;
     output.line("")?;
     output.line(styled(BOLD, "Open any site in a browser; cut links and stop sites there"))?;
+    // The agents of a demo have one token: who is let in at one is let in at all.
+    let more = format!("(once, within 5 minutes; another: cheops open{})", agent_of(first));
+    output.line(format!("  let it in: {} {}", styled(GOOD, link.url), styled(DIM, more)))?;
     for site in &stage.sites {
         overview(site, output)?;
     }
@@ -59,7 +63,7 @@ fn steps(steps: Vec<Step>, output: &mut Output) -> Result<(), Failure> {
 
 /// How a command says that it is for that site. The first one is asked if nothing is said.
 fn agent_of(site: &Site) -> String {
-    match site.api == USUAL_ADDRESS {
+    match is_found_by_itself(&site.api) {
         true => String::new(),
         false => format!(" --agent {}", site.api),
     }

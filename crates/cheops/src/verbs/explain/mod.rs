@@ -8,7 +8,7 @@ use cheops_api::{DecidedPair, ExplainedOperation, Explanation, Replaces};
 use clap::Args;
 
 use self::graph::{Mark, Node, Row, drawn};
-use crate::agent;
+use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{cut, one_line};
 use crate::handing::check_resource;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &str,
+    agent: &Target,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;

@@ -54,11 +54,18 @@ pub(crate) struct Setup {
     /// More of each site's config, `__HOST__` being where this process can listen for it, and
     /// `__SITE__` where the site's own processes can listen.
     pub(crate) config: String,
+    /// More of what each config says of its API.
+    pub(crate) api: &'static str,
 }
 
 impl Setup {
     pub(crate) fn sites(sites: u8) -> Self {
-        Self { sites, redis: false, config: String::new() }
+        Self { sites, redis: false, config: String::new(), api: "" }
+    }
+
+    /// Agents that ask programs of their site for nothing.
+    pub(crate) fn without_token(self) -> Self {
+        Self { api: "auth = \"none\"\n", ..self }
     }
 
     pub(crate) fn with_redis(self) -> Self {
@@ -162,18 +169,19 @@ impl Stage {
         let api = self.network.api(number, &self.ground);
         let config = folder.join("agent.toml");
         fs::write(&config, self.config(number, setup)).unwrap();
-        let api = format!("http://{api}");
-        let client = Client::new(&api).unwrap();
+        let data = folder.join("data");
+        let socket = format!("unix:{}", data.join("api.sock").display());
         Site {
             name,
             files,
-            data: folder.join("data"),
+            data,
             config,
             log: folder.join("agent.log"),
-            api,
+            api: format!("http://{api}"),
+            client: Client::new(&socket).unwrap(),
+            socket,
             host: self.host_of(number),
             redis,
-            client,
             agent: None,
         }
     }
@@ -181,10 +189,11 @@ impl Stage {
     fn config(&self, number: u8, setup: &Setup) -> String {
         let mut text = format!(
             "site = \"site{number}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
-             [api]\nlisten = \"{}\"\n\n\
+             [api]\nlisten = \"{}\"\n{}\n\
              [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
              [shell]\ndirectory = \"files\"\n\n{}\n",
             self.network.api(number, &self.ground),
+            setup.api,
             self.network.mesh(number, &self.ground),
             setup
                 .config
@@ -201,7 +210,7 @@ impl Stage {
 
     /// Where processes of a site listen, for each other and for this one.
     pub(crate) fn address_of(&self, number: u8) -> std::net::IpAddr {
-        self.network.api(number, &self.ground).ip()
+        self.network.address(number, &self.ground)
     }
 
     /// What starts a program at a site.

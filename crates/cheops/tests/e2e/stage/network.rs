@@ -162,10 +162,18 @@ impl Network {
         }
     }
 
-    /// Where a site's agent is listened for by this process.
+    /// Where a site's own processes listen, for each other and for this one.
+    pub(crate) fn address(&self, site: u8, ground: &Ground) -> IpAddr {
+        match self.links {
+            Links::Namespaces => ground.way_to(site)[1],
+            Links::Relays => ground.loopback(site),
+        }
+    }
+
+    /// Where a site's agent listens for programs of that site. This process comes by the socket.
     pub(crate) fn api(&self, site: u8, ground: &Ground) -> SocketAddr {
         let address = match self.links {
-            Links::Namespaces => ground.way_to(site)[1],
+            Links::Namespaces => Ipv4Addr::LOCALHOST.into(),
             Links::Relays => ground.loopback(site),
         };
         SocketAddr::new(address, API_PORT)

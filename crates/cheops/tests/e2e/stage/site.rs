@@ -25,8 +25,10 @@ pub(crate) struct Site {
     pub(crate) data: PathBuf,
     pub(crate) config: PathBuf,
     pub(crate) log: PathBuf,
-    /// The agent's address.
+    /// The agent's address, for programs of the site.
     pub(crate) api: String,
+    /// The agent's socket, as the command line takes it.
+    pub(crate) socket: String,
     /// Where this process can listen for the site.
     pub(crate) host: IpAddr,
     pub(crate) redis: Option<Redis>,
@@ -153,7 +155,7 @@ impl Site {
     /// The command line, talking to this site's agent.
     pub(crate) fn cheops(&self, arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cheops"));
-        command.args(["--agent", &self.api]).args(arguments).stdin(Stdio::null());
+        command.args(["--agent", &self.socket]).args(arguments).stdin(Stdio::null());
         command.output().unwrap()
     }
 

@@ -11,12 +11,13 @@ mod links;
 mod ports;
 mod site;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cheops_agent::mesh;
-use cheops_api::{Demo, DemoLink, SiteState};
+use cheops_api::{Demo, DemoLink, SiteState, Token};
 use cheops_core::model::SiteId;
 use tokio::sync::Mutex;
 
@@ -38,6 +39,9 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long an agent may take to say whom it hears.
 const ASKING: Duration = Duration::from_secs(1);
 
+/// The token of all agents, beside their folders.
+const TOKEN: &str = "api.token";
+
 /// A stage that several may give orders to.
 pub(super) type OnStage = Arc<Mutex<Stage>>;
 
@@ -48,6 +52,8 @@ pub(super) struct Stage {
     pub(super) lacks: Option<String>,
     links: Links,
     run: Run,
+    /// What lets in at all of its agents.
+    token: Token,
     _dir: tempfile::TempDir,
 }
 
@@ -89,9 +95,11 @@ impl Stage {
             Some(_) => None,
         };
         let imagery = imagery.transpose().map_err(cannot("write the sample application"))?;
+        let token = cheops_agent::api_token(&dir.path().join(TOKEN))
+            .map_err(|error| Failure::ours("the demo cannot make a token").because(error))?;
         let mut ports = Ports::new(scheme);
         let run = Run { program, control };
-        let mut stage = Self { sites: Vec::new(), lacks, links, run, _dir: dir };
+        let mut stage = Self { sites: Vec::new(), lacks, links, run, token, _dir: dir };
         for (at, (name, address)) in named.iter().enumerate() {
             let folder = stage._dir.path().join(name.as_str());
             let setting = Setting {
@@ -99,6 +107,7 @@ impl Stage {
                 imagery: imagery.as_ref(),
                 links: &stage.links,
                 folder: &folder,
+                token: &stage.token,
                 at,
             };
             let site = Site::set(name, *address, &setting, &mut ports).await?;
@@ -111,6 +120,12 @@ impl Stage {
         }
         stage.settled(PATIENCE).await?;
         Ok(stage)
+    }
+
+    /// What lets commands in at each agent, by its address.
+    pub(super) fn tokens(&self) -> BTreeMap<String, String> {
+        let token = self.token.secret();
+        self.sites.iter().map(|site| (site.api.clone(), token.to_owned())).collect()
     }
 
     /// Waits until every site that runs hears those that it can hear, has told them all it knows,

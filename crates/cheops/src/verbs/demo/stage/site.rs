@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use cheops_api::{Client, DemoSite};
+use cheops_api::{Client, ClientOptions, DemoSite, Token};
 use cheops_core::model::SiteId;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::imagery::{Imagery, Service};
 use super::links::Links;
 use super::ports::Ports;
-use super::{Run, cannot};
+use super::{Run, TOKEN, cannot};
 use crate::failure::Failure;
 
 /// Where the first site's API is, if that is free: then no command needs `--agent`.
@@ -39,6 +39,7 @@ pub(in super::super) struct Site {
     pub(in super::super) kv: String,
     /// The sample application's, if it runs.
     pub(in super::super) services: Vec<Service>,
+    token: Token,
     config: PathBuf,
     log: PathBuf,
     agent: Option<Child>,
@@ -53,6 +54,8 @@ pub(super) struct Setting<'a> {
     pub(super) imagery: Option<&'a Imagery>,
     pub(super) links: &'a Links,
     pub(super) folder: &'a Path,
+    /// What lets in at its agent.
+    pub(super) token: &'a Token,
     /// Which of the sites it is, counted from 0.
     pub(super) at: usize,
 }
@@ -90,6 +93,7 @@ impl Site {
             files,
             kv,
             services,
+            token: setting.token.clone(),
             config: folder.join("agent.toml"),
             log: folder.join("agent.log"),
             agent: None,
@@ -105,7 +109,7 @@ impl Site {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!(
             "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
-             [api]\nlisten = \"{api}\"\n\n\
+             [api]\nlisten = \"{api}\"\ntoken_file = \"../{TOKEN}\"\n\n\
              [mesh]\nlisten = \"{mesh}\"\nidentity = \"identity.pem\"\n\n\
              [shell]\ndirectory = {}\n\n\
              [[services]]\nname = \"kv\"\nupstream = \"{}\"\n",
@@ -133,7 +137,8 @@ impl Site {
     }
 
     pub(in super::super) fn client(&self) -> Result<Client, Failure> {
-        Client::new(&self.api).map_err(|error| Failure::ours(error.to_string()))
+        let options = ClientOptions { token: Some(self.token.clone()), authorities: None };
+        Client::with(&self.api, &options).map_err(|error| Failure::ours(error.to_string()))
     }
 
     /// A service of the sample application.
