@@ -17,6 +17,7 @@ mod collaborations;
 mod demo;
 mod experiments;
 mod feed;
+mod forger;
 mod full_disk;
 mod long_bodies;
 mod lost_disk;
