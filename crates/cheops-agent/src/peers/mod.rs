@@ -6,10 +6,12 @@
 //!
 //! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is; `link` is
 //! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
-//! passes on requests, `tls` says who is who, `refused` which calls came to nothing.
+//! passes on requests, `tls` says who is who, `doorway` who may try to say so, `refused` which calls
+//! came to nothing.
 
 mod addresses;
 mod content;
+mod doorway;
 mod frame;
 mod link;
 mod lookup;
@@ -19,8 +21,8 @@ mod supervise;
 mod tls;
 mod tunnel;
 
-use std::collections::BTreeMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -75,6 +77,8 @@ struct Peer {
     address: String,
     link: Mutex<Option<Arc<Link>>>,
     problem: Mutex<Option<String>>,
+    /// Where it is known to be: where it is looked for, and where the link is.
+    known_at: Mutex<BTreeSet<IpAddr>>,
     accepted: mpsc::Sender<link::Candidate>,
     accepted_in: Mutex<Option<mpsc::Receiver<link::Candidate>>>,
 }
@@ -197,6 +201,12 @@ impl Peers {
         }
     }
 
+    /// Whether some site is known to be there.
+    fn is_peers(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.peers.values().any(|peer| lock(&peer.known_at).contains(&address))
+    }
+
     fn link(&self, site: &SiteId) -> Option<Arc<Link>> {
         lock(&self.0.peers.get(site)?.link).clone()
     }
@@ -222,6 +232,7 @@ impl Peer {
             address,
             link: Mutex::default(),
             problem: Mutex::default(),
+            known_at: Mutex::default(),
             accepted,
             accepted_in: Mutex::new(Some(accepted_in)),
         }
