@@ -23,6 +23,7 @@ mod elsewhere;
 mod guard;
 mod list;
 mod matrix;
+mod metered;
 mod original;
 mod read;
 mod refusal;

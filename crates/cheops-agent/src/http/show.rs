@@ -14,7 +14,7 @@ use http::header::CONTENT_TYPE;
 
 use super::elsewhere;
 use super::refusal::{Refused, TOO_MUCH};
-use super::submit::{json, sites};
+use super::submit::{can_name, json, sites};
 use super::wire::exit_code;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
 use crate::causes::causes;
@@ -72,6 +72,7 @@ pub(super) async fn at_all(
     show: &wire::Show,
     sites: BTreeSet<SiteId>,
 ) -> Result<BTreeMap<String, wire::Shown>, Refused> {
+    can_name(id, &show.command)?;
     let asking = sites.iter().map(async |site| (site.to_string(), at(api, id, show, site).await));
     let answers = join_all(asking).await;
     let crowded = answers.iter().map(|(_, answer)| match answer {
