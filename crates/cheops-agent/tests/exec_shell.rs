@@ -36,8 +36,7 @@ async fn an_exit_code_is_data() {
 #[tokio::test]
 async fn the_text_of_a_command_is_on_no_command_line_and_in_no_childs_environment() {
     let site = Site::new();
-    let look = "for all in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$all; echo; done 2>/dev/null; \
-                echo; tr '\\0' '\\n' </proc/self/environ";
+    let look = "tr '\\0' ' ' </proc/$$/cmdline; echo; env";
     let hidden = "hunter2-is-my-password";
     let command = format!(": {hidden}; {look}");
     let operation = operation(Payload::shell(&command));
@@ -64,7 +63,7 @@ async fn the_text_of_a_command_is_on_no_command_line_and_in_no_childs_environmen
     for shown in shown.chain([&state]) {
         assert!(!shown.contains(hidden), "{shown}");
     }
-    assert!(state.contains("/bin/sh -c"), "the shells were among them: {state}");
+    assert!(state.contains("/bin/sh -c"), "the shell was seen: {state}");
 }
 
 #[tokio::test]
