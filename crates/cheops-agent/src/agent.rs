@@ -574,6 +574,7 @@ fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
         shows_at_once: config.shell.jobs_at_once,
         output_limit: config.shell.output_limit,
         services: config.services.iter().map(service).collect(),
+        alone: config.alone,
         shell_dir: config.shell.directory.clone(),
         ..ExecSettings::new(config.site.clone(), run, scratch)
     }
@@ -584,6 +585,7 @@ fn hook_settings(config: &WebhooksConfig, me: &Author) -> HookSettings {
         secret: config.secret.clone(),
         web_limit: config.time_limit,
         attempts: config.attempts,
+        allow: config.allow.clone(),
         ..HookSettings::new(me.site.clone(), me.incarnation)
     }
 }

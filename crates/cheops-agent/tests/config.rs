@@ -243,7 +243,7 @@ attempts = 1000
         /etc/cheops/agent.toml:37:16: `shell.output_limit`: `64 KB of it` has the unknown unit `KB of it`; expected a size such as `64KiB` or `1MiB`
         /etc/cheops/agent.toml:38:16: `shell.jobs_at_once`: `0` is nothing; expected a number from 1 to 4096
         /etc/cheops/agent.toml:39:13: `shell.directory`: found a list; expected a path
-        /etc/cheops/agent.toml:42:13: `audit.retention`: `7` has no unit; expected a time such as `500ms`, `60s`, `5m`, `2h` or `7d`
+        /etc/cheops/agent.toml:42:13: `audit.retention`: `7` has no unit; expected a time such as `12h` or `7d`, or `0`
         /etc/cheops/agent.toml:45:9: `log.level`: `inf` is unknown; did you mean `info`?
         /etc/cheops/agent.toml:46:10: `log.format`: `xml` is unknown; expected one of `text`, `json`
         /etc/cheops/agent.toml:48:1: `hooks[0]`: there is neither `command` nor `url`; expected one of them
@@ -393,4 +393,34 @@ fn a_variable_that_names_no_setting_is_a_mistake_like_a_key_that_is_none() {
         ("CHEOPS_SITE", "b"),
     ]);
     assert_eq!(config.unwrap().site.as_str(), "b");
+}
+
+#[test]
+fn history_may_be_kept_for_no_time_at_all() {
+    let file = Path::new("cheops.toml");
+    for (said, seconds) in [("0", 0), ("\"0\"", 0), ("\"0s\"", 0), ("\"0d\"", 0), ("\"1s\"", 1)] {
+        let text = format!("site = \"paris\"\n[audit]\nretention = {said}");
+        let config = AgentConfig::parse(&text, file, |_| None).unwrap();
+        assert_eq!(config.audit.retention, Duration::from_secs(seconds), "{said}");
+    }
+    for said in ["\"0x\"", "\"\"", "\"s\"", "1"] {
+        let text = format!("site = \"paris\"\n[audit]\nretention = {said}");
+        assert!(AgentConfig::parse(&text, file, |_| None).is_err(), "{said}");
+    }
+}
+
+#[test]
+fn hooks_of_resources_may_go_nowhere_unless_the_file_says_so() {
+    let file = Path::new("cheops.toml");
+    let read =
+        |more: &str| AgentConfig::parse(&format!("site = \"paris\"\n{more}"), file, |_| None);
+    let covers =
+        |config: AgentConfig, url| config.webhooks.allow.iter().any(|place| place.covers(url));
+    assert!(!covers(read("").unwrap(), "https://ops.example/x"));
+    let some = "[webhooks]\nallow = [\"https://ops.example\", \"http://10.0.0.1:8080/a\"]";
+    assert!(covers(read(some).unwrap(), "https://ops.example/x"));
+    assert!(covers(read(some).unwrap(), "http://10.0.0.1:8080/a/b"));
+    assert!(!covers(read(some).unwrap(), "http://10.0.0.1:8080/b"));
+    let problems = read("[webhooks]\nallow = [\"ops.example\"]").unwrap_err().to_string();
+    assert!(problems.contains("webhooks.allow") && problems.contains("https://"), "{problems}");
 }

@@ -34,6 +34,80 @@ async fn an_exit_code_is_data() {
 }
 
 #[tokio::test]
+async fn the_text_of_a_command_is_on_no_command_line_and_in_no_childs_environment() {
+    let site = Site::new();
+    let look = "tr '\\0' ' ' </proc/$$/cmdline; echo; env";
+    let hidden = "hunter2-is-my-password";
+    let command = format!(": {hidden}; {look}");
+    let operation = operation(Payload::shell(&command));
+    let id = operation.id.clone();
+    let tasks = [
+        Task::Run(Arc::clone(&operation)),
+        Task::RunPart { operation: Arc::clone(&operation), command: command.clone() },
+        Task::Undo { operation: id.clone(), command: command.clone() },
+        Task::Check { operation: id, command: command.clone() },
+        Task::Snapshot { id: SnapshotId(1), command: command.clone() },
+    ];
+    let mut outcomes = Vec::new();
+    for task in tasks {
+        outcomes.push(site.exec.run(&job("thing", task)).await);
+    }
+    let thing = ResourceId::new("thing").unwrap();
+    outcomes.push(site.exec.show(&thing, &command, Duration::from_secs(30)).await.unwrap());
+    let state = fs::read(site.folder.state(&thing, SnapshotId(1))).unwrap();
+    let state = String::from_utf8_lossy(&state).into_owned();
+    let shown = outcomes.iter().map(|outcome| match outcome {
+        Outcome::Exited { code: 0, output } => &output.text,
+        other => panic!("{other:?}"),
+    });
+    for shown in shown.chain([&state]) {
+        assert!(!shown.contains(hidden), "{shown}");
+    }
+    assert!(state.contains("/bin/sh -c"), "the shell was seen: {state}");
+}
+
+#[tokio::test]
+async fn a_command_means_what_it_means_to_a_shell() {
+    let site = Site::new();
+    for command in [
+        "echo $0 $# \"$*\"; exit 3",
+        "\n\necho a\n\necho b # 'c\n",
+        "# only a comment",
+        "'",
+        "if",
+        "echo a; fi; echo b",
+        "cat <<X\n$HOME '\"\\`echo x`\nX\necho after",
+        "cat <<'X'\n$HOME '\"\nX",
+        "echo \"a   b\" 'c   d' e\\ f; a='x y'; echo $a \"$a\"",
+        "set -e; false; echo no",
+        "set -u; echo $UNHEARD_OF",
+        "f() { return 4; }; f",
+        "trap 'echo bye' EXIT; echo hello",
+        "exec echo replaced",
+        "echo $LINENO\necho $LINENO",
+        "x=1; (x=2); echo $x; { x=3; }; echo $x",
+        "true && false || exit 9",
+        "read line; echo \"<$line>\"",
+        "echo é ü 漢",
+        "no-such-program-anywhere",
+        "env | grep -c CHEOPS_SCRIPT",
+        "echo ${CHEOPS_SCRIPT-unset}",
+    ] {
+        let plain = std::process::Command::new("/bin/sh")
+            .args(["-c", command])
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let Outcome::Exited { code, output } = site.sh(command).await else { panic!("{command}") };
+        assert_eq!(Some(code), plain.status.code(), "{command}");
+        // A shell's own complaints may be worded in another way.
+        if plain.stderr.is_empty() {
+            assert_eq!(output.text, String::from_utf8_lossy(&plain.stdout), "{command}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn output_and_errors_keep_their_order() {
     let site = Site::new();
     let command = "echo 1; echo 2 >&2; echo 3; echo 4 >&2; printf é";
@@ -223,6 +297,36 @@ async fn an_id_is_a_name_and_never_code() {
         site.exec.run(&job(id, Task::Run(operation(Payload::shell(odd))))).await;
         assert!(!fs::exists(&trap).unwrap(), "{id}");
     }
+}
+
+#[tokio::test]
+async fn an_id_that_is_an_option_or_leads_out_of_a_directory_is_put_into_no_command() {
+    let site = Site::new();
+    let outside = site.path("outside");
+    fs::write(&outside, "x").unwrap();
+    fs::create_dir(site.path("in")).unwrap();
+    let remove = format!("rm {}/__ID__", site.path("in"));
+    for (id, command) in
+        [("../outside", remove.as_str()), ("-rf", "echo __ID__"), ("a/..", "echo '__ID__'")]
+    {
+        let operation = operation(Payload::shell(command));
+        let undo = Task::Undo { operation: operation.id.clone(), command: command.to_owned() };
+        let resource = ResourceId::new(id).unwrap();
+        let shown = site.exec.show(&resource, command, Duration::from_secs(30)).await.unwrap();
+        let outcomes = [
+            site.exec.run(&job(id, Task::Run(operation))).await,
+            site.exec.run(&job(id, undo)).await,
+            shown,
+        ];
+        for outcome in outcomes {
+            let Outcome::NotStarted { reason } = &outcome else { panic!("{id}: {outcome:?}") };
+            assert!(reason.contains("`__ID__`") && reason.contains(id), "{reason}");
+        }
+        // Who does not say `__ID__` knows what is done with the id.
+        let plain = Task::Run(self::operation(Payload::shell("printf %s \"$CHEOPS_RESOURCE\"")));
+        assert_eq!(printed(&site.exec.run(&job(id, plain)).await), id);
+    }
+    assert!(fs::exists(outside).unwrap());
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@ const DIR: &str = "TEST_AGENT_DIR";
 async fn be_the_agent(dir: PathBuf) {
     let run = RunToken::new(&dir).unwrap();
     end_leftovers(&run).unwrap();
-    let settings = ExecSettings::new(SiteId::new("here").unwrap(), run, dir.join("scratch"));
+    let mut settings = ExecSettings::new(SiteId::new("here").unwrap(), run, dir.join("scratch"));
+    settings.alone = true;
     let exec = Executor::new(settings, Folder(dir.clone())).unwrap();
     let group = format!("sleep 1000 & echo $! > {0}/a; echo $$ > {0}/b; wait", dir.display());
     let escaped =
@@ -29,7 +30,106 @@ async fn be_the_agent(dir: PathBuf) {
         let exec = exec.clone();
         async move { exec.run(&job("x", Task::Run(operation(Payload::shell(command))))).await }
     };
-    tokio::join!(run(group), run(escaped));
+    // It leaves its group and its environment.
+    let hidden =
+        format!("setsid env -i /bin/sh -c 'echo $$ > {0}/e; exec sleep 1000'", dir.display());
+    let running = async { tokio::join!(run(group), run(escaped), run(hidden)) };
+    let is_to_stop = async {
+        until("the test says so", || fs::exists(dir.join("stop")).unwrap()).await;
+        exec.stop().await;
+    };
+    tokio::select! {
+        _ = running => {}
+        () = is_to_stop => {}
+    }
+}
+
+/// Whether control groups can be used here, found out by trying.
+fn has_control_groups() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let unified = mounts.lines().find(|line| line.contains(" - cgroup2 "));
+    let top = unified.and_then(|line| line.split(' ').nth(4));
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let (Some(top), Some(own)) = (top, own) else { return false };
+    let group = PathBuf::from(format!("{top}{own}/test-{}", std::process::id()));
+    if fs::create_dir(&group).is_err() {
+        return false;
+    }
+    let can_kill = fs::exists(group.join("cgroup.kill")).unwrap();
+    // Moving there is allowed to those who may write to both.
+    let procs = group.parent().unwrap().join("cgroup.procs");
+    let can_move = fs::OpenOptions::new().write(true).open(procs).is_ok();
+    fs::remove_dir(&group).unwrap();
+    can_kill && can_move
+}
+
+/// The control group of an agent, if it has one of its own.
+fn group_of(agent: &Child) -> Option<PathBuf> {
+    let groups = fs::read_to_string(format!("/proc/{}/cgroup", agent.id())).unwrap();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let unified = mounts.lines().find(|line| line.contains(" - cgroup2 "));
+    let top = unified.and_then(|line| line.split(' ').nth(4)).unwrap_or_default();
+    own.contains("/cheops-").then(|| PathBuf::from(format!("{top}{own}")))
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+/// How an agent ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    InOrder,
+    Killed,
+    KilledWithItsKeeper,
+}
+
+#[tokio::test]
+async fn what_left_its_group_and_its_environment_ends_with_the_agent() {
+    for end in [End::InOrder, End::Killed, End::KilledWithItsKeeper] {
+        let site = Site::new();
+        site.exec.stop().await;
+        let mut agent = agent(&site);
+        let all = pids(&site, &["a", "b", "c", "e"]).await;
+        let (found, hidden) = (&all[..3], all[3]);
+        let environment = fs::read(format!("/proc/{hidden}/environ")).unwrap();
+        assert!(!environment.windows(6).any(|part| part == b"CHEOPS"), "it hides");
+        let group = group_of(&agent);
+        assert_eq!(group.is_some(), has_control_groups(), "{group:?}");
+        until("there is a keeper", || keepers(&site).len() == 1).await;
+
+        if end == End::KilledWithItsKeeper {
+            keepers(&site).into_iter().for_each(kill);
+        }
+        if end == End::InOrder {
+            fs::write(site.path("stop"), "").unwrap();
+        } else {
+            agent.kill().unwrap();
+        }
+        agent.wait().unwrap();
+        if end == End::KilledWithItsKeeper {
+            assert!(all.iter().all(|pid| is_alive(*pid)), "nobody was left to end them");
+            let run = RunToken::new(site.dir.path()).unwrap();
+            let ended = tokio::task::spawn_blocking(move || end_leftovers(&run)).await.unwrap();
+            assert!(ended.unwrap() >= found.len());
+        }
+
+        gone(found).await;
+        match &group {
+            Some(group) => {
+                gone(&[hidden]).await;
+                until("its group is gone", || !fs::exists(group).unwrap()).await;
+            }
+            // What holds without: it is found by nothing, and for the operator to end.
+            None => {
+                assert!(is_alive(hidden), "{end:?}");
+                kill(hidden);
+            }
+        }
+    }
 }
 
 fn agent(site: &Site) -> Child {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cheops_agent::config::{Pattern, Secret, SiteHook};
+use cheops_agent::config::{Allowed, Pattern, Secret, SiteHook};
 use cheops_agent::hooks::{Fact, HookSettings, Hooks, Reach};
 use cheops_core::config::{Config, Hook, HookAction, HookEvent, HookRun};
 use cheops_core::model::{Incarnation, OperationType, ResourceId, SiteId};
@@ -98,6 +98,7 @@ fn hooks(site: &Site, own: Vec<SiteHook>) -> Hooks {
 fn hooks_with(site: &Site, own: Vec<SiteHook>, change: impl Fn(&mut HookSettings)) -> Hooks {
     let mut settings = HookSettings::new(SiteId::new("here").unwrap(), Incarnation(0xab));
     settings.secret = Some(Secret::new(SECRET).unwrap());
+    settings.allow = vec![Allowed::new("*").unwrap()];
     settings.first_pause = Duration::from_millis(1);
     settings.web_limit = Duration::from_secs(30);
     settings.command_limit = Duration::from_secs(30);
@@ -154,6 +155,50 @@ fn verify(headers: &HeaderMap, body: &[u8], secret: &str) {
     hmac::verify(&key, &signed, &tag).unwrap();
 }
 
+/// As an operator makes it: `printf 'resource:%s' ID | openssl dgst -sha256 -hmac SECRET`.
+fn key_of(resource: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
+    let tag = hmac::sign(&key, format!("resource:{resource}").as_bytes());
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn the_hooks_of_each_resource_are_signed_with_a_key_of_its_own() {
+    let (site, receiver) = (Site::new(), receiver(&[]).await);
+    let hooks = hooks(&site, Vec::new());
+    let one = fact(vec![receiver.hook()]);
+    let other = Fact { resource: Some(ResourceId::new("image/8").unwrap()), ..one.clone() };
+    assert_eq!(tell(&hooks, &one).await, done(1, 0));
+    assert_eq!(tell(&hooks, &other).await, done(1, 0));
+    let got = receiver.got();
+    verify(&got[0].0, &got[0].1, &key_of("image/7"));
+    verify(&got[1].0, &got[1].1, &key_of("image/8"));
+    assert_ne!(key_of("image/7"), key_of("image/8"));
+}
+
+#[tokio::test]
+async fn a_web_hook_of_a_resource_goes_only_where_the_site_allows_it() {
+    let (site, allowed, other) = (Site::new(), receiver(&[]).await, receiver(&[]).await);
+    let own = SiteHook { hook: other.hook(), resources: Vec::new(), secret: None };
+    let both = || vec![allowed.hook(), other.hook(), command("true")];
+
+    let nothing = hooks_with(&site, Vec::new(), |settings| settings.allow.clear());
+    assert_eq!(tell(&nothing, &fact(both())).await, done(1, 0), "commands run as operations do");
+    assert_eq!((allowed.got().len(), other.got().len()), (0, 0));
+
+    let place = format!("http://{}/hook", allowed.address);
+    let one = hooks_with(&site, Vec::new(), |settings| {
+        settings.allow = vec![Allowed::new(&place).unwrap()];
+    });
+    assert_eq!(tell(&one, &fact(both())).await, done(2, 0));
+    assert_eq!((allowed.got().len(), other.got().len()), (1, 0));
+
+    // The site's own go wherever its config says.
+    let sites = hooks_with(&site, vec![own], |settings| settings.allow.clear());
+    assert_eq!(tell(&sites, &fact(Vec::new())).await, done(1, 0));
+    assert_eq!(other.got().len(), 1);
+}
+
 #[tokio::test]
 async fn a_web_hook_is_told_in_signed_json() {
     let (site, receiver) = (Site::new(), receiver(&[]).await);
@@ -167,7 +212,7 @@ async fn a_web_hook_is_told_in_signed_json() {
     let mut got = receiver.got();
     got.sort_by_key(|(headers, _)| header(headers, "x-cheops-delivery").to_owned());
     for ((headers, body), (n, secret)) in
-        got.iter().zip([(0, "the hook's own secret"), (1, SECRET)])
+        got.iter().zip([(0, "the hook's own secret"), (1, &key_of("image/7"))])
     {
         verify(headers, body, secret);
         assert_eq!(header(headers, "content-type"), "application/json");
@@ -198,7 +243,7 @@ async fn a_web_hook_is_tried_again_under_the_same_name() {
     for (headers, body) in &got {
         assert_eq!(header(headers, "x-cheops-delivery"), "here-ab-42-0");
         assert_eq!(*body, got[0].1);
-        verify(headers, body, SECRET);
+        verify(headers, body, &key_of("image/7"));
     }
 }
 
@@ -226,8 +271,7 @@ async fn a_receiver_that_is_not_there_holds_nobody_else_up() {
 #[tokio::test]
 async fn without_a_secret_nothing_is_signed() {
     let (site, receiver) = (Site::new(), receiver(&[]).await);
-    let settings = HookSettings::new(SiteId::new("here").unwrap(), Incarnation(1));
-    let hooks = Hooks::new(Vec::new(), settings, site.exec.clone()).unwrap();
+    let hooks = hooks_with(&site, Vec::new(), |settings| settings.secret = None);
     assert_eq!(tell(&hooks, &fact(vec![receiver.hook()])).await, done(1, 0));
     assert!(!receiver.got()[0].0.contains_key("x-cheops-signature"));
 }

@@ -4,10 +4,15 @@
 mod stage;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cheops_api::Upload;
-use stage::{Network, Said, Stage, Way, replies, shell};
+use quinn::crypto::rustls::QuicClientConfig;
+use rustls::pki_types::CertificateDer;
+use stage::{Network, PATIENCE, Said, Stage, Way, replies, shell};
+use tokio::net::UdpSocket;
 
 /// What lies between two sites.
 #[derive(Debug, Clone, Default)]
@@ -83,4 +88,56 @@ async fn nobody_is_warned_of_a_file_that_is_merely_long_on_its_way() {
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")]);
     assert_eq!(said.count("the link is up"), 2, "what is said is heard: {said:?}");
     assert_eq!(said.count("a file could not be fetched"), 0, "{said:?}");
+}
+
+/// The first packet of a stranger's call.
+async fn first_packet() -> Vec<u8> {
+    let line = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let made = rcgen::generate_simple_self_signed(["site1".to_owned()]).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).unwrap()));
+    let caller = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
+    let _calling = caller.connect_with(config, line.local_addr().unwrap(), "site1").unwrap();
+    let mut packet = vec![0; 2048];
+    let length = line.recv(&mut packet).await.unwrap();
+    packet.truncate(length);
+    packet
+}
+
+/// The kind of packet that a call is answered by (RFC 9000, 17.2).
+async fn answered_by(packet: &[u8], from: &str, mesh: SocketAddr) -> u8 {
+    let line = UdpSocket::bind((from, 0)).await.unwrap();
+    let mut answer = [0; 2048];
+    let answering = async {
+        loop {
+            line.send_to(packet, mesh).await.unwrap();
+            let answered = line.recv(&mut answer);
+            // It may have been lost.
+            if tokio::time::timeout(Duration::from_secs(1), answered).await.is_ok() {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, answering).await.unwrap();
+    assert_ne!(answer[0] & 0x80, 0, "a packet of the handshake");
+    (answer[0] & 0x30) >> 4
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_has_to_prove_its_address_before_a_handshake_begins_and_a_peer_need_not() {
+    const INITIAL: u8 = 0;
+    const RETRY: u8 = 3;
+    let stage = Stage::of(2).await;
+    let packet = first_packet().await;
+
+    let mesh = stage.mesh_address(0);
+    assert_eq!(answered_by(&packet, "127.0.0.2", mesh).await, RETRY);
+    assert_eq!(answered_by(&first_packet().await, "127.0.0.1", mesh).await, INITIAL);
 }

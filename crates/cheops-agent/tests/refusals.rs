@@ -5,7 +5,7 @@ mod stage;
 
 use std::fmt::Debug;
 
-use cheops_api::{ClientError, Delete, Problem, Show};
+use cheops_api::{ClientError, Delete, Problem, Show, Submit};
 use stage::{Stage, replies, shell, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -164,4 +164,80 @@ async fn only_so_many_reading_commands_run_at_once_at_a_site_whoever_asks() {
         stage.client(1).show("read", &show("true", Some("site1"), 2_000)).await.is_ok()
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_would_turn_a_command_into_another_is_refused_when_it_is_handed_in() {
+    let stage = Stage::of(1).await;
+    let client = stage.client(0);
+    let config = |command: &str| {
+        let config = serde_json::json!({ "Types": { "set": { "Undo": command } } });
+        Submit { config: Some(config), ..shell("site1", "set", "true") }
+    };
+    for id in ["-rf", "../../etc/passwd", "a/../b"] {
+        let show = Show {
+            command: "cat __ID__".to_owned(),
+            sites: Some("site1".to_owned()),
+            timeout_ms: 1_000,
+        };
+        for problem in [
+            refused(client.submit(id, &shell("site1", "set", "rm __ID__"), &[]).await.map(|_| ())),
+            refused(client.submit(id, &config("rm '__ID__'"), &[]).await.map(|_| ())),
+            refused(client.show(id, &show).await),
+        ] {
+            assert_eq!((problem.status, problem.title.as_str()), (400, "bad id"));
+            assert!(problem.detail.contains("`__ID__`"), "{problem:?}");
+        }
+        let plain = shell("site1", "set", "printf %s \"$CHEOPS_RESOURCE\"");
+        assert_eq!(replies(&stage.submit(0, id, &plain).await), [("site1", "OK")]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_would_fill_the_memory_is_refused_before_it_does() {
+    let stage = Stage::of(1).await;
+    let here = stage.api_address(0).to_string();
+    let part = |name: &str| format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n");
+    let texts: String = (0..64)
+        .map(|n| format!("{}\r\n{}\r\n", part(&n.to_string()), "x".repeat(65_536)))
+        .collect();
+    let file = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"";
+    for (body, said) in [
+        (part("command") + "X-Long: " + &"x".repeat(4 << 20), "without the content of a part"),
+        ("x".repeat(4 << 20), "without the content of a part"),
+        (texts, "bytes together"),
+        (format!("{file}{}\"\r\n\r\nx\r\n", "n".repeat(2_000)), "a name is longer"),
+        ((0..300).map(|n| format!("{file}{n}\"\r\n\r\nx\r\n")).collect(), "more than 272 parts"),
+    ] {
+        for path in ["/exec/x", "/show/x", "/api/v1/resources/x/operations"] {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\
+                 Content-Type: multipart/form-data; boundary=b\r\n\
+                 Transfer-Encoding: chunked\r\n\r\n"
+            );
+            let mut connection = TcpStream::connect(&here).await.unwrap();
+            connection.write_all(head.as_bytes()).await.unwrap();
+            let (mut answers, mut sends) = connection.split();
+            // It is answered before all of it is sent, and the end never is.
+            let sending = async {
+                for piece in body.as_bytes().chunks(65_536) {
+                    let size = format!("{:x}\r\n", piece.len());
+                    for bytes in [size.as_bytes(), piece, b"\r\n"] {
+                        if sends.write_all(bytes).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+                std::future::pending::<()>().await;
+            };
+            let mut answer = vec![0; 4096];
+            let length = tokio::select! {
+                length = answers.read(&mut answer) => length.unwrap(),
+                () = sending => answers.read(&mut answer).await.unwrap_or_default(),
+            };
+            let answer = String::from_utf8_lossy(&answer[..length]);
+            assert!(answer.starts_with("HTTP/1.1 413 "), "{path} {said}: {answer}");
+            assert!(answer.contains(said), "{path} {said}: {answer}");
+        }
+    }
 }

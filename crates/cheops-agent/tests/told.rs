@@ -16,6 +16,8 @@ use tokio::net::TcpListener;
 /// More than one target is let wait for, or read for, at once.
 const MANY: usize = 80;
 
+const ANYWHERE: &str = "[webhooks]\nallow = [\"*\"]";
+
 /// Takes connections, and never says anything.
 async fn silent_receiver() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
@@ -49,7 +51,7 @@ fn lines(file: &str) -> BTreeSet<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_never_answers_holds_nobody_up_and_hears_all_of_it_after_a_restart() {
-    let mut stage = Stage::of(1).await;
+    let mut stage = Stage::with(1, ANYWHERE).await;
     let silent = silent_receiver().await;
     let address = silent.local_addr().unwrap();
     let file = stage.file("told");
@@ -73,7 +75,7 @@ async fn a_receiver_that_never_answers_holds_nobody_up_and_hears_all_of_it_after
 
 #[tokio::test(flavor = "multi_thread")]
 async fn receivers_that_hang_leave_room_for_others() {
-    let stage = Stage::of(1).await;
+    let stage = Stage::with(1, ANYWHERE).await;
     let file = stage.file("told");
     let mut silent = Vec::new();
     // More than commands may run at once.
@@ -85,4 +87,23 @@ async fn receivers_that_hang_leave_room_for_others() {
     }
 
     until("the command was run for all", async || lines(&file).len() == 20).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_retention_hooks_hear_of_everything_all_the_same() {
+    const OPERATIONS: usize = 60;
+    let stage = Stage::with(1, "[audit]\nretention = 0").await;
+    let file = stage.file("told");
+    // Each operation takes the place of the one before it, of which nothing is kept then.
+    let config = serde_json::json!({
+        "ResolutionMatrix": [{ "Before": "set", "After": "set", "Result": "take-one" }],
+        "Hooks": [{ "On": "applied", "Command": format!("echo $CHEOPS_OPERATION >> {file}") }],
+    });
+    let first = Submit { config: Some(config), ..shell("site1", "set", "true") };
+    for n in 0..OPERATIONS {
+        let submit = if n == 0 { &first } else { &shell("", "set", "true") };
+        assert_eq!(replies(&stage.submit(0, "short", submit).await), [("site1", "OK")]);
+    }
+
+    until("all of them were told", async || lines(&file).len() == OPERATIONS).await;
 }

@@ -36,4 +36,5 @@ pub use log::{Reader, Store};
 pub use memory::MemoryStore;
 pub use open::{Claim, Opened, open};
 pub use options::{Far, Options, Progress, Voucher, WallClock};
+pub use rules::WAITS_FOR;
 pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

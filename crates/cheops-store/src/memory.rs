@@ -10,7 +10,7 @@ use cheops_core::model::{Author, ResourceId};
 use crate::error::ReadError;
 use crate::feed::{Change, Changes, Seq, What};
 use crate::options::Options;
-use crate::rules::{Slot, spent_before, sweep_limit};
+use crate::rules::{Slot, WAITS_FOR, spent_before, sweep_limit, waited_before};
 
 /// A log that is gone when the last clone of it is. Clones are handles of the same log, so that
 /// one may write while others follow.
@@ -58,7 +58,8 @@ impl MemoryStore {
         let retention = self.options.audit_retention;
         let mut log = self.log();
         if let Some(spent_before) = spent_before(now_ms, retention) {
-            log.sweep(spent_before, sweep_limit(records.len()));
+            let waited_before = waited_before(now_ms, retention);
+            log.sweep(spent_before, waited_before, sweep_limit(records.len()));
         }
         for record in records {
             log.record(record, now_ms);
@@ -187,19 +188,32 @@ impl Kept {
         }
     }
 
-    fn sweep(&mut self, spent_before: u64, limit: usize) {
-        for _ in 0..limit {
-            match self.spent.first() {
-                Some((spent_ms, seq)) if *spent_ms <= spent_before => self.delete(*spent_ms, *seq),
-                _ => return,
-            }
+    fn sweep(&mut self, spent_before: u64, waited_before: Option<u64>, limit: usize) {
+        let seen = self.seen_by_all();
+        let past = self.spent.iter().take_while(|(spent_ms, _)| *spent_ms <= spent_before);
+        let waited = |spent_ms| waited_before.is_some_and(|before| spent_ms <= before);
+        let due = past.take(limit).filter(|(spent_ms, seq)| *seq <= seen || waited(*spent_ms));
+        for (spent_ms, seq) in due.copied().collect::<Vec<_>>() {
+            self.delete(spent_ms, seq);
         }
+    }
+
+    /// Up to where all followers have come that are waited for.
+    fn seen_by_all(&self) -> u64 {
+        let is_waited_for = |name: &str| {
+            name.strip_prefix(WAITS_FOR)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let places = self.cursors.iter().filter(|(name, _)| is_waited_for(name));
+        places.map(|(_, seq)| seq.0).min().unwrap_or(u64::MAX)
     }
 
     fn drop_spent_entries(&mut self) {
         let is_entry =
             |seq| self.rows.get(seq).is_some_and(|row| matches!(row.what, Written::Record(_)));
-        let entries: Vec<_> = self.spent.iter().filter(|(_, seq)| is_entry(seq)).copied().collect();
+        let seen = self.seen_by_all();
+        let due = self.spent.iter().filter(|(_, seq)| *seq <= seen && is_entry(seq));
+        let entries: Vec<_> = due.copied().collect();
         for (spent_ms, seq) in entries {
             self.delete(spent_ms, seq);
         }

@@ -97,6 +97,18 @@ pub(crate) fn spent_before(now_ms: u64, retention: Duration) -> Option<u64> {
     now_ms.checked_sub(u64::try_from(retention.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// The follower of this name, and those whose names begin with it and a `/`, are waited for: what
+/// they have not seen yet stays for [`WAITED_FOR`], though its retention is shorter.
+pub const WAITS_FOR: &str = "hooks";
+
+/// For how long at most.
+const WAITED_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// What is spent up to this time goes, whoever has not seen it yet.
+pub(crate) fn waited_before(now_ms: u64, retention: Duration) -> Option<u64> {
+    spent_before(now_ms, retention.max(WAITED_FOR))
+}
+
 /// How many rows past their retention are deleted by a batch of so many: more than it can spend in
 /// the long run, so that a backlog shrinks, and never many at once.
 pub(crate) fn sweep_limit(batch: usize) -> usize {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cheops_core::config::{Hook, HookAction, HookEvent, HookRun, MAX_HOOKS, url_fault};
 use cheops_core::model::OperationType;
 
+use super::allowed::Allowed;
 use super::pattern::Pattern;
 use super::problem::Place;
 use super::reader::{Reader, Table};
@@ -34,11 +35,14 @@ pub(super) fn read<'a>(
     let time_limit = reader.value(&mut table, "time_limit", A_TIME, values::duration);
     let a_count = format!("a number from 1 to {MOST_ATTEMPTS}");
     let attempts = reader.value(&mut table, "attempts", &a_count, values::count(MOST_ATTEMPTS));
+    let a_place = "an address such as `https://ops.example`, or `*`";
+    let allow = reader.list(&mut table, "allow", a_place, Allowed::new);
     reader.end(&table);
     let webhooks = WebhooksConfig {
         secret,
         time_limit: time_limit.map_or(Duration::from_secs(10), |(limit, _)| limit),
         attempts: attempts.map_or(5, |(attempts, _)| attempts),
+        allow: allow.map(|(allow, _)| allow).unwrap_or_default(),
     };
     (hooks, webhooks)
 }

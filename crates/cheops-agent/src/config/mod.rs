@@ -15,11 +15,12 @@
 //! | `hooks` | `[[hooks]]` and `[webhooks]` |
 //! | `lists` | settings that hold several values |
 //! | `cross`, `replication` | how the resources of a service are named, divided and kept alike |
-//! | `values`, `pattern`, `pointer` | what texts mean |
+//! | `values`, `pattern`, `pointer`, `allowed` | what texts mean |
 //! | `problem` | what is reported |
 //! | `variables` | variables that name no setting |
 //! | `template` | the commented file to start from |
 
+mod allowed;
 mod api;
 mod cross;
 mod hooks;
@@ -46,6 +47,7 @@ use cheops_scope::ServiceName;
 use http::{HeaderName, Uri};
 use toml::de::DeTable;
 
+pub use self::allowed::Allowed;
 pub use self::pattern::Pattern;
 pub use self::pointer::Pointer;
 pub use self::problem::{ConfigProblem, ConfigProblems, Place};
@@ -92,6 +94,9 @@ pub struct AgentConfig {
     /// The socket of the demo that the agent is part of, for orders of its page. Neither a file nor
     /// a variable can say so: only who starts the agent.
     pub demo: Option<PathBuf>,
+    /// Whether the process is nothing but this agent, and may go into a control group of its own.
+    /// Who starts it says so, not the file.
+    pub alone: bool,
 }
 
 /// `[api]`.
@@ -275,6 +280,8 @@ pub struct WebhooksConfig {
     pub time_limit: Duration,
     /// How often a delivery is tried.
     pub attempts: usize,
+    /// Where those may go that come with a resource.
+    pub allow: Vec<Allowed>,
 }
 
 impl AgentConfig {

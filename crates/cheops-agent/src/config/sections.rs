@@ -15,7 +15,7 @@ use toml::de::DeTable;
 use super::api::AN_ADDRESS;
 use super::problem::Place;
 use super::reader::{Reader, Table};
-use super::values::{self, A_SIZE, A_TIME, AN_UPSTREAM, HostPort, parsed};
+use super::values::{self, A_SIZE, A_TIME, A_TIME_OR_NONE, AN_UPSTREAM, HostPort, parsed};
 use super::{
     AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
     ServiceConfig, ShellConfig,
@@ -68,6 +68,7 @@ pub(super) fn read<'a>(
         hooks,
         webhooks,
         demo: None,
+        alone: false,
     })
 }
 
@@ -244,7 +245,7 @@ fn shell<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ShellConfig {
 
 fn audit<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> AuditConfig {
     let mut table = reader.table(root, "audit");
-    let retention = reader.value(&mut table, "retention", A_TIME, values::duration);
+    let retention = reader.value(&mut table, "retention", A_TIME_OR_NONE, values::retention);
     reader.end(&table);
     const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     AuditConfig { retention: retention.map_or(WEEK, |(retention, _)| retention) }

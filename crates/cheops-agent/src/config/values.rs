@@ -5,8 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
+use cheops_core::model::ResourceId;
 use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING};
 use http::{HeaderName, Uri};
+use ring::hmac;
 
 /// A host, by name or number, and a port. Names are looked up when they are needed, since their
 /// answer may change.
@@ -94,6 +96,15 @@ impl Secret {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// The key for one resource: who is given it can make none of another resource out of it, nor
+    /// the secret itself. As hexadecimal digits, which every tool takes for a key.
+    pub(crate) fn of_resource(&self, resource: &ResourceId) -> Self {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        let tag = hmac::sign(&key, format!("resource:{resource}").as_bytes());
+        let digits: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(digits.into_bytes())
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -121,6 +132,18 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         Some(0) => Err("is no time at all".to_owned()),
         Some(ms) if ms <= LONGEST_MS => Ok(Duration::from_millis(ms)),
         _ => Err("is too long".to_owned()),
+    }
+}
+
+pub(super) const A_TIME_OR_NONE: &str = "a time such as `12h` or `7d`, or `0`";
+
+/// How long something is kept, which may be no time at all.
+pub(super) fn retention(text: &str) -> Result<Duration, String> {
+    match split(text) {
+        (number, "" | "ms" | "s" | "m" | "min" | "h" | "d") if number.parse() == Ok(0) => {
+            Ok(Duration::ZERO)
+        }
+        _ => duration(text),
     }
 }
 

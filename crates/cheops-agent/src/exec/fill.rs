@@ -5,7 +5,9 @@
 //! stands, and any other one by way of the shell variable that holds it, quoted as its place in
 //! the command asks for. Shells never read the value of a variable as code. Where the quoting was
 //! judged wrong (here-documents, quotes inside `$(…)` inside quotes) the value may be split at
-//! blanks, or the variable's name stand there literally; it is still never run.
+//! blanks, or the variable's name stand there literally; it is still never run. Ids that would be
+//! taken for options, or lead out of a directory, stand in no command at all:
+//! [`cheops_core::model::id_can_stand_in`].
 
 use std::borrow::Cow;
 

@@ -2,10 +2,11 @@
 //!
 //! An agent that is killed cannot end its commands. The keeper waits at a pipe whose other end only
 //! the agent holds; when that closes without a farewell, the agent is gone, in whatever way, and
-//! the keeper ends every process that carries its token. It is a shell in a process group of its
-//! own, asleep in `read` until then.
+//! the keeper ends every process that carries its token, and every one behind the agent's fence
+//! where there is one. It is a shell in a process group of its own, asleep in `read` until then.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,13 @@ use super::token::{RUN_VARIABLE, RunToken};
 
 /// `$1` is what the environment of the processes to end holds. A process that was just being
 /// started has no such environment yet, so that one empty look is not enough. What cannot be
-/// ended within half a minute waits for a disk, and the next start of the agent will say so.
+/// ended within half a minute waits for a disk, and the next start of the agent will say so. `$2` is
+/// the control group of the agent, if it has one.
 const SCRIPT: &str = r#"
 trap '' TERM INT HUP
 read -r word
 [ "$word" = farewell ] && exit 0
+[ -n "$2" ] && echo 1 >"$2/cgroup.kill" 2>/dev/null
 looks=0 empty=0
 while [ "$empty" -lt 3 ] && [ "$looks" -lt 300 ]; do
   found=$(grep -lF -e "$1" /proc/[0-9]*/environ 2>/dev/null)
@@ -29,6 +32,8 @@ while [ "$empty" -lt 3 ] && [ "$looks" -lt 300 ]; do
   done
   sleep 0.1 2>/dev/null || sleep 1
 done
+[ -n "$2" ] && rmdir "$2" 2>/dev/null
+exit 0
 "#;
 
 /// How long a farewell may take.
@@ -43,10 +48,11 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Starts it.
-    pub(super) fn start(run: &RunToken) -> io::Result<Self> {
+    pub(super) fn start(run: &RunToken, fence: Option<&Path>) -> io::Result<Self> {
         use std::os::unix::process::CommandExt;
         let mut process = Command::new("/bin/sh")
             .args(["-c", SCRIPT, "cheops-keeper", &format!("{RUN_VARIABLE}={run}.")])
+            .args(fence)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .current_dir("/")

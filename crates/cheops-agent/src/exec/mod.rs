@@ -1,11 +1,13 @@
 //! Carrying out what the engine asks for: shell commands and HTTP requests.
 //!
-//! Every ending is an [`Outcome`]; an exit code is data. A command runs as `sh -c` in a process
-//! group of its own, with a time limit and an output limit, and nothing that it started survives
-//! it: when the shell ends, the rest of its group is killed; what left the group is found by its
-//! environment, soon after; when the agent ends in whatever way, its keeper ends everything that
-//! is left; and an agent that starts ends what an earlier life of it may have left all the same
-//! ([`end_leftovers`]). Who wants to start something that lasts asks a service manager for it.
+//! Every ending is an [`Outcome`]; an exit code is data. A command runs as by `sh -c`,
+//! without its text among the arguments that everyone can see, in a process group of its own, with
+//! a time limit and an output limit, and nothing that it started survives it: when the shell ends,
+//! the rest of its group is killed; what left the group is found by its environment, soon after;
+//! when the agent ends in whatever way, its keeper ends everything that is left, also what left its
+//! environment, where there are control groups; and an agent that starts ends what an earlier life
+//! of it may have left all the same ([`end_leftovers`]). Who wants to start something that lasts
+//! asks a service manager for it.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -15,12 +17,13 @@
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
 //! | `unbegun` | why something was not even begun, and whether to try again |
-//! | `running`, `processes`, `token`, `keeper` | nothing survives |
+//! | `running`, `processes`, `token`, `keeper`, `fence` | nothing survives |
 
 mod ask;
 mod capture;
 mod content;
 mod failures;
+mod fence;
 mod files;
 mod fill;
 mod keeper;
@@ -43,7 +46,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{Outcome, Payload, ResourceId};
+use cheops_core::model::{ID_PLACEHOLDER, Outcome, Payload, ResourceId, id_can_stand_in};
 use tokio::sync::Semaphore;
 
 pub use self::content::{Content, Saving};
@@ -56,6 +59,7 @@ pub use self::web::ClientError;
 
 use self::ask::Ask;
 use self::failures::Failures;
+use self::fence::Fence;
 use self::files::Placed;
 use self::fill::{Insert, fill};
 use self::keeper::Keeper;
@@ -90,6 +94,8 @@ struct Inner {
     time_limit: Duration,
     snapshot_limit: u64,
     sweep_is_due: AtomicBool,
+    /// Before the keeper: who is inside when that is let go is ended.
+    fence: Mutex<Option<Fence>>,
     keeper: Mutex<Option<Keeper>>,
 }
 
@@ -101,11 +107,15 @@ impl Executor {
     /// When the directory for files cannot be made, or the keeper not be started.
     pub fn new(settings: ExecSettings, content: impl Content) -> Result<Self, ExecError> {
         let scratch = settings.scratch()?;
+        let mut fence = if settings.alone { Fence::build(&settings.run) } else { None };
         let keeper = if cfg!(target_os = "linux") {
-            Some(Keeper::start(&settings.run).map_err(ExecError::Keeper)?)
+            let dir = fence.as_ref().map(Fence::dir);
+            Some(Keeper::start(&settings.run, dir).map_err(ExecError::Keeper)?)
         } else {
             None
         };
+        // After the keeper was started, which has to stay outside.
+        fence = fence.and_then(Fence::enter);
         let services = Services::new(settings.services, settings.requests, settings.output_limit);
         let shell = Shell {
             environment: settings::inherited(),
@@ -127,6 +137,7 @@ impl Executor {
             time_limit: settings.time_limit,
             snapshot_limit: settings.snapshot_limit,
             sweep_is_due: AtomicBool::new(false),
+            fence: Mutex::new(fence),
             keeper: Mutex::new(keeper),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -198,13 +209,15 @@ impl Executor {
         self.inner.running.stop().await;
         let inner = Arc::clone(&self.inner);
         let ending = tokio::task::spawn_blocking(move || {
-            let escaped = processes::end_escaped(&inner.shell.run, |_| false);
+            let fence = inner.fence.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let escaped = processes::end_escaped(&inner.shell.run, |_| false)
+                .and_then(|_| fence.map_or(Ok(()), Fence::clear));
             let keeper = inner.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
             match (escaped, keeper) {
                 // The keeper goes on trying.
                 (Err(error), _) => tracing::warn!(%error, "not all commands could be ended"),
-                (Ok(_), Some(keeper)) => keeper.dismiss(),
-                (Ok(_), None) => {}
+                (Ok(()), Some(keeper)) => keeper.dismiss(),
+                (Ok(()), None) => {}
             }
         });
         let _ = ending.await;
@@ -263,9 +276,12 @@ impl Inner {
         let mut inserts = Vec::new();
         variables.push(("CHEOPS_SITE", self.site.clone()));
         if let Some(resource) = resource {
+            if let Err(unusable) = id_can_stand_in(command, resource) {
+                return Some(Outcome::NotStarted { reason: unusable.to_string() });
+            }
             variables.push(("CHEOPS_RESOURCE", resource.as_str().into()));
             let id = Insert::of(resource.as_str(), "CHEOPS_RESOURCE");
-            inserts.push(("__ID__".to_owned(), id));
+            inserts.push((ID_PLACEHOLDER.to_owned(), id));
         }
         if let Some(operation) = operation {
             variables.push(("CHEOPS_OPERATION", operation.to_string().into()));

@@ -2,12 +2,14 @@
 //!
 //! A process group is enough for nearly every command; but a program may leave its group, and an
 //! agent may be gone before it could end anything. The environment is handed down to every child
-//! unless a program takes care to drop it. On other systems nothing is found.
+//! unless a program takes care to drop it: what does is found by its control group, where there are
+//! any (`fence`). On other systems nothing is found.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::fence;
 use super::token::{RUN_VARIABLE, RunToken};
 
 /// How long to go on ending processes that do not end.
@@ -25,7 +27,9 @@ const EMPTY_LOOKS: u32 = 2;
 ///
 /// When some do not end, for example because they wait for a disk that does not answer.
 pub fn end_leftovers(run: &RunToken) -> io::Result<usize> {
-    end_all(|value| value.starts_with(run.all_lives().as_bytes()) && !is_of(run, value))
+    let marked =
+        end_all(|value| value.starts_with(run.all_lives().as_bytes()) && !is_of(run, value))?;
+    Ok(marked + fence::end_leftovers(run)?)
 }
 
 fn is_of(run: &RunToken, value: &[u8]) -> bool {

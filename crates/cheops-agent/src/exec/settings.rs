@@ -38,6 +38,9 @@ pub struct ExecSettings {
     pub services: BTreeMap<String, Uri>,
     /// What else is known of the services.
     pub(crate) requests: Requests,
+    /// Whether this process is nothing but this one agent. Then it goes into a control group of its
+    /// own where it may, and nothing that it starts can leave that.
+    pub alone: bool,
     /// Where commands are run; the agent's own working directory if nothing is said.
     pub shell_dir: Option<PathBuf>,
 }
@@ -87,6 +90,7 @@ impl ExecSettings {
             grace: Duration::from_secs(2),
             services: BTreeMap::new(),
             requests: Requests { rules: BTreeMap::new(), replicas, seen, answer_limit },
+            alone: false,
             shell_dir: None,
         }
     }

@@ -27,8 +27,14 @@ const SHELL: &str = "/bin/sh";
 /// How long to wait for the rest of the output once the command and its group are gone: only a
 /// process that left the group can still hold the pipe.
 const REST: Duration = Duration::from_millis(250);
-/// Linux takes no longer single argument.
-const LONGEST_ARGUMENT: usize = 128 * 1024;
+/// Linux takes no longer single variable, or argument.
+const LONGEST_VARIABLE: usize = 128 * 1024;
+
+/// The variable that brings the command to its shell. Arguments are for everyone on the machine to
+/// see in `ps`; the environment only for the same user.
+const SCRIPT_VARIABLE: &str = "CHEOPS_SCRIPT";
+/// Runs it, and hands it down to nobody. One line, so that messages name the command's own lines.
+const RUN_SCRIPT: &str = "eval \"unset CHEOPS_SCRIPT;$CHEOPS_SCRIPT\"";
 
 /// What all commands of an agent have in common.
 #[derive(Debug)]
@@ -132,9 +138,10 @@ impl Shell {
     ) -> io::Result<Started> {
         let (printed, out) = io::pipe()?;
         let mut command = Command::new(SHELL);
-        command.arg("-c").arg(text).env_clear();
+        command.arg("-c").arg(RUN_SCRIPT).env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env(RUN_VARIABLE, self.run.of_run(n)).envs(variables);
+        command.env(SCRIPT_VARIABLE, text);
         command.process_group(0).kill_on_drop(true);
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
@@ -165,12 +172,17 @@ impl Shell {
             (Some(dir), io::ErrorKind::NotFound) if !dir.is_dir() => {
                 format!("the directory for commands, `{}`, is not there", dir.display()).into()
             }
-            (_, io::ErrorKind::ArgumentListTooLong) if text.len() >= LONGEST_ARGUMENT => format!(
-                "the command has {} bytes, and the system takes less than {LONGEST_ARGUMENT}; send \
-                 a file along",
-                text.len()
-            )
-            .into(),
+            // With the name, the sign between them and the end.
+            (_, io::ErrorKind::ArgumentListTooLong)
+                if SCRIPT_VARIABLE.len() + text.len() + 2 > LONGEST_VARIABLE =>
+            {
+                let bytes = text.len();
+                let reason = format!(
+                    "the command has {bytes} bytes, and the system takes less than \
+                     {LONGEST_VARIABLE}; send a file along"
+                );
+                reason.into()
+            }
             _ => Unbegun::because(&format!("`{SHELL}` could not be started"), error),
         }
     }

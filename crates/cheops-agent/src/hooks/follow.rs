@@ -19,7 +19,8 @@ use super::lanes::{Item, Lanes, Places};
 use super::{Action, Fact, Hooks, Reach};
 use crate::driver::{Driver, Stopped};
 
-const CURSOR: &str = "hooks";
+/// What hooks were not told of yet is waited for.
+const CURSOR: &str = cheops_store::WAITS_FOR;
 const READ_AT_ONCE: usize = 256;
 /// How often the places are kept where something was told, and other things still are.
 const KEEP_TOLD_EVERY: Duration = Duration::from_secs(1);
@@ -146,7 +147,7 @@ impl Follower {
         targets.extend(self.hooks.site_hooks().map(|hook| hook.action.clone()));
         let reader = self.reader.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            let head = place_kept(&reader, CURSOR).unwrap_or_default();
+            let head = place_kept(&reader, CURSOR).unwrap_or_else(|| begin(&reader));
             Lanes::new(head, places_kept(&reader, targets))
         });
         kept.await.map_err(|_stopping| Stopped)
@@ -237,6 +238,15 @@ fn places_kept(reader: &Reader, targets: BTreeSet<HookAction>) -> Vec<(HookActio
     let place = |target| Some((place_kept(reader, &cursor_of(&target))?, target));
     let behind = targets.into_iter().filter_map(place);
     behind.map(|(place, target)| (target, place)).collect()
+}
+
+/// The first time of all: from now on nothing is deleted that hooks were not told of.
+fn begin(reader: &Reader) -> Seq {
+    let start = Seq::default();
+    if let Err(error) = reader.set_cursor(CURSOR, start) {
+        tracing::warn!(%error, "hooks may miss something: where they begin cannot be kept");
+    }
+    start
 }
 
 fn place_kept(reader: &Reader, cursor: &str) -> Option<Seq> {

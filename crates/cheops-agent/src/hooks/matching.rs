@@ -14,8 +14,10 @@ pub(super) fn matching(hooks: &[SiteHook], settings: &HookSettings, fact: &Fact)
     });
     let config = fact.config.as_deref().filter(|_| fact.resource.is_some());
     let of_resource = config.into_iter().flat_map(|config| config.hooks.iter().enumerate());
-    let of_resource =
-        of_resource.map(|(i, hook)| (Owner::Resource(i), hook, settings.secret.as_ref()));
+    // Whoever gets these, and can check them, can make none that another resource's would take.
+    let secret = settings.secret.as_ref().zip(fact.resource.as_ref());
+    let key = secret.map(|(secret, resource)| secret.of_resource(resource));
+    let of_resource = of_resource.map(|(i, hook)| (Owner::Resource(i), hook, key.as_ref()));
     let told = of_site.chain(of_resource).filter(|(_, hook, _)| is_told(hook, settings, fact));
     let action = |(n, (owner, hook, secret)): (usize, (Owner, &Hook, Option<&Secret>))| Action {
         n,

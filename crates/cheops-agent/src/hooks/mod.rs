@@ -12,6 +12,7 @@
 //! | `lanes` | who is told what next, so that nobody waits for another |
 //! | `matching` | which hooks a fact concerns |
 //! | `message` | what is told, and its signature |
+//! | `not_allowed` | web hooks that may not go where they say |
 //! | `deliver` | telling it: by a command, or by a request that is tried again |
 
 mod deliver;
@@ -19,6 +20,7 @@ mod follow;
 mod lanes;
 mod matching;
 mod message;
+mod not_allowed;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +30,8 @@ use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, Si
 
 use self::deliver::Outlets;
 pub(crate) use self::follow::Follower;
-use crate::config::{Secret, SiteHook};
+use self::not_allowed::NotAllowed;
+use crate::config::{Allowed, Secret, SiteHook};
 use crate::exec::{ClientError, Executor};
 
 /// One thing that happened.
@@ -76,8 +79,11 @@ pub struct HookSettings {
     pub site: SiteId,
     /// This life of its disk: facts are numbered anew in each.
     pub incarnation: Incarnation,
-    /// What deliveries are signed with, where a hook says nothing else.
+    /// What deliveries are signed with, where a hook says nothing else; those of resources with a
+    /// key made of it.
     pub secret: Option<Secret>,
+    /// Where the web hooks of resources may go.
+    pub allow: Vec<Allowed>,
     /// How long a command may take.
     pub command_limit: Duration,
     /// How long a receiver may take to answer.
@@ -100,6 +106,7 @@ impl HookSettings {
             site,
             incarnation,
             secret: None,
+            allow: Vec::new(),
             command_limit: Duration::from_secs(60),
             web_limit: Duration::from_secs(10),
             attempts: 5,
@@ -125,6 +132,18 @@ pub struct Action {
     pub secret: Option<Secret>,
 }
 
+impl Action {
+    /// Where it would go and may not, if so.
+    fn refused_address(&self, allow: &[Allowed]) -> Option<&str> {
+        match (&self.does, self.owner) {
+            (HookAction::Url(url), Owner::Resource(_)) => {
+                (!allow.iter().any(|place| place.covers(url))).then_some(url.as_str())
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Whose hook something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
@@ -144,6 +163,7 @@ struct Inner {
     site_hooks: Vec<SiteHook>,
     settings: HookSettings,
     outlets: Outlets,
+    not_allowed: NotAllowed,
 }
 
 impl Hooks {
@@ -158,12 +178,23 @@ impl Hooks {
         executor: Executor,
     ) -> Result<Self, HooksError> {
         let outlets = Outlets::new(executor, settings.at_once).map_err(HooksError)?;
-        Ok(Self { inner: Arc::new(Inner { site_hooks, settings, outlets }) })
+        let not_allowed = NotAllowed::default();
+        Ok(Self { inner: Arc::new(Inner { site_hooks, settings, outlets, not_allowed }) })
     }
 
-    /// What is to be done about a fact: the site's hooks first, in their order.
+    /// What is to be done about a fact: the site's hooks first, in their order. Web hooks of
+    /// resources may come from any site: they go only where this one allows it.
     pub fn matching(&self, fact: &Fact) -> Vec<Action> {
-        matching::matching(&self.inner.site_hooks, &self.inner.settings, fact)
+        let Inner { site_hooks, settings, .. } = &*self.inner;
+        let mut actions = matching::matching(site_hooks, settings, fact);
+        actions.retain(|action| {
+            let refused = action.refused_address(&settings.allow);
+            if let Some(url) = refused {
+                self.inner.not_allowed.note(fact, url);
+            }
+            refused.is_none()
+        });
+        actions
     }
 
     /// Does one of these things, and comes back when it is done or given up; whether it was done.

@@ -28,6 +28,7 @@ mod guard;
 mod list;
 mod login;
 mod matrix;
+mod metered;
 mod original;
 mod principal;
 mod read;

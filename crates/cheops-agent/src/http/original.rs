@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::extract::{Multipart, Path, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_api::{ExecLine, ExecStatus, InputOutput, SubmitEvent};
@@ -24,24 +24,15 @@ const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// What `/exec` takes beside files.
 const TEXTS: [&str; 4] = ["command", "sites", "type", "config"];
 
-type Sent = Result<Multipart, axum::extract::multipart::MultipartRejection>;
-
-fn form(sent: Sent) -> Result<Multipart, Refused> {
-    sent.map_err(|error| {
-        Refused::bad("bad form", error.body_text())
-            .hint("send multipart/form-data with `command`, `sites` and `type`")
-    })
-}
-
 /// `POST /exec/{id}`
 pub(super) async fn exec(
     State(api): State<Shared>,
     Path(id): Path<String>,
     AskedBy(by): AskedBy,
-    sent: Sent,
+    request: Request,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
-    let mut form = Form::read(form(sent)?, &api.blobs, &TEXTS).await?;
+    let mut form = Form::read(request, &api.blobs, &TEXTS).await?;
     let (command, sites, kind) = (form.take("command")?, form.take("sites")?, form.take("type")?);
     let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
     form.end(&TEXTS)?;
@@ -77,10 +68,10 @@ pub(super) async fn show(
     State(api): State<Shared>,
     Path(id): Path<String>,
     AskedBy(by): AskedBy,
-    sent: Sent,
+    request: Request,
 ) -> Result<Response, Refused> {
     let id = resource_id(&id)?;
-    let mut form = Form::read(form(sent)?, &api.blobs, &["command", "sites"]).await?;
+    let mut form = Form::read(request, &api.blobs, &["command", "sites"]).await?;
     let command = form.take("command")?;
     let sites = submit::sites(&api, &form.take("sites")?)?;
     let show = wire::Show { command, sites: None, timeout_ms: wire::DEFAULT_TIMEOUT_MS };

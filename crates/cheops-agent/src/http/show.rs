@@ -15,7 +15,7 @@ use http::header::CONTENT_TYPE;
 use super::elsewhere;
 use super::principal;
 use super::refusal::{Refused, TOO_MUCH};
-use super::submit::{json, sites};
+use super::submit::{can_name, json, sites};
 use super::wire::exit_code;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
 use crate::causes::causes;
@@ -75,6 +75,7 @@ pub(super) async fn at_all(
     sites: BTreeSet<SiteId>,
     by: &Asker,
 ) -> Result<BTreeMap<String, wire::Shown>, Refused> {
+    can_name(id, &show.command)?;
     if sites.contains(&api.site) {
         // Before it runs: a record that is missing could not be noticed.
         principal::record(api, id, by, &format!("show: {}", show.command)).await?;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, Multipart, Path, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::config::{self, Config};
 use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
 use cheops_core::model::{
-    Asker, FileRef, Header, OperationId, OperationType, Payload, ResourceId, SiteId,
+    Asker, Declaration, FileRef, Header, OperationId, OperationType, OverLimit, Payload,
+    ResourceId, SiteId, id_can_stand_in,
 };
 use cheops_core::plan;
 use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
@@ -92,13 +93,15 @@ pub(super) async fn delete(
     let delete: wire::Delete =
         if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
     let command = delete.command.unwrap_or_else(|| on_wire::NO_COMMAND.to_owned());
+    let payload = Payload::shell(command);
+    within_limits(&id, &payload, None, None)?;
     let submission = Submission {
         ticket: Ticket(0),
         resource: id,
         sites: None,
         config: None,
         kind: OperationType::deletion(),
-        payload: Payload::shell(command),
+        payload,
         force: false,
         wait: wait(delete.wait),
         timeout_ms: capped(delete.timeout_ms),
@@ -192,9 +195,7 @@ async fn read(
     let content_type = header(&request, CONTENT_TYPE.as_str());
     let files = header(&request, FILES);
     if content_type.is_some_and(|kind| kind.starts_with(b"multipart/")) {
-        let form = Multipart::from_request(request, &()).await;
-        let form = form.map_err(|error| Refused::bad("bad form", error.body_text()))?;
-        let mut form = Form::read(form, &api.blobs, &["operation"]).await?;
+        let mut form = Form::read(request, &api.blobs, &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
         form.end(&["operation"])?;
         return Handed::new(api, submit, form.files, form.pins, by);
@@ -308,6 +309,7 @@ async fn submission(
         wire::Action::Shell(shell) => Payload::Shell { command: shell.command.clone(), files },
         wire::Action::Http(http) => http_payload(api, http.clone(), files, &mut pins).await?,
     };
+    within_limits(id, &payload, sites.as_ref(), config.as_deref())?;
     let submission = Submission {
         ticket: Ticket(0),
         resource: id.clone(),
@@ -322,6 +324,38 @@ async fn submission(
         asked_by: Some(by.clone()),
     };
     Ok((submission, pins))
+}
+
+/// What other sites would not take from this one is not taken from users either.
+fn within_limits(
+    id: &ResourceId,
+    payload: &Payload,
+    sites: Option<&BTreeSet<SiteId>>,
+    config: Option<&Config>,
+) -> Result<(), Refused> {
+    payload.check_limits().map_err(|over| over_limit(&over))?;
+    if let Some(sites) = sites.cloned() {
+        let declared = Declaration { sites, config: None };
+        declared.check_limits().map_err(|over| over_limit(&over))?;
+    }
+    let own = match payload {
+        Payload::Shell { command, .. } => Some(command.as_str()),
+        Payload::Http { .. } => None,
+    };
+    let of_config = config.into_iter().flat_map(Config::commands);
+    own.into_iter().chain(of_config).try_for_each(|command| can_name(id, command))
+}
+
+fn over_limit(over: &OverLimit) -> Refused {
+    match over {
+        OverLimit::TooMuch { .. } => Refused::too_large(over.to_string()),
+        _ => Refused::bad("bad operation", over.to_string()),
+    }
+}
+
+/// Refuses a command that an id such as `-rf` or `../x` would turn into another one.
+pub(super) fn can_name(id: &ResourceId, command: &str) -> Result<(), Refused> {
+    id_can_stand_in(command, id).map_err(|unusable| Refused::bad("bad id", unusable.to_string()))
 }
 
 async fn http_payload(

@@ -1,24 +1,30 @@
 //! What comes with a request: forms with files. Files go to the disk as they arrive and are never
-//! whole in memory.
+//! whole in memory; of texts, names and what stands between parts there is only so much.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use axum::extract::multipart::{Field, Multipart, MultipartError};
-use cheops_core::model::FileRef;
+use axum::extract::{FromRequest, Request};
+use cheops_core::model::{FileRef, MAX_FILES, MAX_NAME_BYTES};
 use cheops_store::{BlobWriter, Blobs, Pin};
 
+use super::metered::{LONGEST_HEAD, Meter, metered};
 use super::refusal::Refused;
 use crate::config::{meant, shortened};
 
 /// How long one text field may be.
 const LONGEST_FIELD: usize = 1024 * 1024;
-const MOST_PARTS: usize = 256;
+/// How long all of them may be together.
+const ALL_TEXTS: usize = 2 * LONGEST_FIELD;
+/// Files, and a few texts.
+const MOST_PARTS: usize = MAX_FILES + 16;
 
 /// A form, taken in whole.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     fields: BTreeMap<String, String>,
+    text_bytes: usize,
     pub(super) files: Vec<FileRef>,
     /// Keep the files here until the operation that needs them is durable.
     pub(super) pins: Vec<Pin>,
@@ -28,30 +34,69 @@ impl Form {
     /// Takes in a form. These parts are text, whatever they say of themselves; of the others,
     /// those with a file name are files.
     pub(super) async fn read(
+        request: Request,
+        blobs: &Blobs,
+        texts: &[&str],
+    ) -> Result<Self, Refused> {
+        let (request, meter) = metered(request);
+        let form = Multipart::from_request(request, &()).await;
+        let form = form.map_err(|error| {
+            let needed: Vec<_> = texts.iter().map(|text| format!("`{text}`")).collect();
+            Refused::bad("bad form", error.body_text())
+                .hint(format!("send multipart/form-data; its texts are {}", needed.join(", ")))
+        })?;
+        let read = Self::take_parts(form, &meter, blobs, texts).await;
+        if meter.is_over() {
+            let detail = format!("more than {LONGEST_HEAD} bytes without the content of a part");
+            return Err(Refused::too_large(detail));
+        }
+        read
+    }
+
+    async fn take_parts(
         mut form: Multipart,
+        meter: &Meter,
         blobs: &Blobs,
         texts: &[&str],
     ) -> Result<Self, Refused> {
         let mut read = Self::default();
         let mut parts = 0;
         while let Some(field) = form.next_field().await.map_err(|error| broken(&error))? {
+            meter.went_on();
             parts += 1;
             if parts > MOST_PARTS {
                 return Err(Refused::too_large(format!("more than {MOST_PARTS} parts")));
             }
+            for name in [field.name(), field.file_name()].into_iter().flatten() {
+                if name.len() > MAX_NAME_BYTES {
+                    let detail = format!("a name is longer than {MAX_NAME_BYTES} bytes");
+                    return Err(Refused::too_large(detail));
+                }
+            }
             let name = field.name().unwrap_or_default().to_owned();
             if !texts.contains(&name.as_str()) && field.file_name().is_some() {
-                read.take_file(name, field, blobs).await?;
+                read.take_file(name, field, blobs, meter).await?;
             } else {
-                read.take_text(name, field).await?;
+                read.take_text(name, field, meter).await?;
             }
         }
         Ok(read)
     }
 
-    async fn take_text(&mut self, name: String, mut field: Field<'_>) -> Result<(), Refused> {
+    async fn take_text(
+        &mut self,
+        name: String,
+        mut field: Field<'_>,
+        meter: &Meter,
+    ) -> Result<(), Refused> {
         let mut bytes = Vec::new();
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
+            meter.went_on();
+            self.text_bytes += chunk.len();
+            if self.text_bytes > ALL_TEXTS {
+                let detail = format!("its texts are longer than {ALL_TEXTS} bytes together");
+                return Err(Refused::too_large(detail));
+            }
             if bytes.len() + chunk.len() > LONGEST_FIELD {
                 let detail = format!("`{name}` is longer than {LONGEST_FIELD} bytes");
                 return Err(Refused::too_large(detail));
@@ -71,6 +116,7 @@ impl Form {
         name: String,
         mut field: Field<'_>,
         blobs: &Blobs,
+        meter: &Meter,
     ) -> Result<(), Refused> {
         // The original's clients give every file the same field name; the file's own tells more.
         let own = field.file_name().map(str::to_owned).filter(|own| !own.is_empty());
@@ -81,6 +127,7 @@ impl Form {
         }
         let mut writer = blobs.create()?;
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
+            meter.went_on();
             writer = blocking(move || append(writer, &chunk)).await?;
         }
         let stored = blocking(move || writer.finish().map_err(Refused::from)).await?;

@@ -88,6 +88,11 @@ impl Addresses {
         }
     }
 
+    /// Where it was last found.
+    pub(super) fn known(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.known.iter()
+    }
+
     /// Whether there is nothing to call.
     pub(super) fn is_lost(&self) -> bool {
         self.known.is_empty()

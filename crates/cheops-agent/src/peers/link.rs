@@ -224,6 +224,10 @@ impl Link {
         &self.hello.site
     }
 
+    pub(super) fn address(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
     pub(super) fn round_trip(&self) -> Duration {
         self.connection.rtt()
     }

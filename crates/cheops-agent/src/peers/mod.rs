@@ -6,11 +6,13 @@
 //!
 //! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is; `link` is
 //! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
-//! passes on requests, `border` lets in only what is its author's word, `tls` says who is who, `refused` which calls came to nothing.
+//! passes on requests, `border` lets in only what is its author's word, `tls` says who is who, `doorway`
+//! who may try to say so, `holders` whether two say the same, `refused` which calls came to nothing.
 
 mod addresses;
 mod border;
 mod content;
+mod doorway;
 mod frame;
 mod holders;
 mod link;
@@ -22,7 +24,7 @@ mod tls;
 mod tunnel;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -85,6 +87,8 @@ struct Peer {
     set_apart: Mutex<BTreeSet<KeyId>>,
     /// The runs of its agent that were heard, the last one last.
     runs: Mutex<Runs>,
+    /// Where it is known to be: where it is looked for, and where the link is.
+    known_at: Mutex<BTreeSet<IpAddr>>,
     accepted: mpsc::Sender<link::Candidate>,
     accepted_in: Mutex<Option<mpsc::Receiver<link::Candidate>>>,
 }
@@ -234,6 +238,12 @@ impl Peers {
         }
     }
 
+    /// Whether some site is known to be there.
+    fn is_peers(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.peers.values().any(|peer| lock(&peer.known_at).contains(&address))
+    }
+
     fn link(&self, site: &SiteId) -> Option<Arc<Link>> {
         lock(&self.0.peers.get(site)?.link).clone()
     }
@@ -271,6 +281,7 @@ impl Peer {
             problem: Mutex::default(),
             set_apart: Mutex::default(),
             runs: Mutex::default(),
+            known_at: Mutex::default(),
             accepted,
             accepted_in: Mutex::new(Some(accepted_in)),
         }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::addresses::Addresses;
+use super::doorway::{Caller, Doorway, Verdict};
 use super::frame::LinkError;
 use super::link::{self, Candidate, Link, Work};
 use super::lookup::Lookup;
@@ -38,15 +39,36 @@ const PROBLEMS_KNOWN: usize = 16;
 
 /// Takes the calls of other sites.
 pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, driver: Driver) {
+    let doorway = Doorway::default();
     while let Some(incoming) = endpoint.accept().await {
+        let from = incoming.remote_address();
+        let caller = Caller {
+            from: from.ip(),
+            is_proven: incoming.remote_address_validated(),
+            is_peers: peers.is_peers(from.ip()),
+        };
+        let place = match doorway.judge(caller) {
+            Verdict::Enter(place) => place,
+            Verdict::Prove => {
+                // An address that is not proven can always be asked to be.
+                let _asked = incoming.retry();
+                continue;
+            }
+            Verdict::Refuse => {
+                tracing::debug!(%from, "too many calls are under way for one more");
+                incoming.refuse();
+                continue;
+            }
+        };
         let (peers, driver) = (peers.clone(), driver.clone());
         tokio::spawn(async move {
-            let from = incoming.remote_address();
             let taken = async {
                 let connection = incoming.await?;
                 Candidate::greet(connection, &peers.0.hello, &peers, Called::ByThem).await
             };
-            match tokio::time::timeout(CALL_LASTS, taken).await {
+            let taken = tokio::time::timeout(CALL_LASTS, taken).await;
+            drop(place);
+            match taken {
                 Ok(Ok(candidate)) => {
                     if let Some(peer) = peers.0.peers.get(candidate.site()) {
                         let _stopping = peer.accepted.send(candidate).await;
@@ -108,6 +130,7 @@ impl Supervisor {
             greeting: JoinSet::new(),
         };
         supervisor.let_them_call_first();
+        supervisor.note_where();
         supervisor
     }
 
@@ -165,10 +188,18 @@ impl Supervisor {
         }
     }
 
+    /// Who calls from there need not prove it.
+    fn note_where(&self) {
+        let current = self.current().map(|link| link.address().ip());
+        let known = self.addresses.known().map(SocketAddr::ip).chain(current);
+        *lock(&self.slot().known_at) = known.map(|address| address.to_canonical()).collect();
+    }
+
     /// What the lookup came to that a call began.
     fn found(&mut self, found: io::Result<Vec<SocketAddr>>) {
         let was_lost = self.addresses.is_lost();
         self.addresses.found(found.map_err(|error| causes(&error)));
+        self.note_where();
         if was_lost && !self.works() {
             self.call();
         }
@@ -264,6 +295,7 @@ impl Supervisor {
         *lock(&self.slot().problem) = None;
         self.logged.clear();
         self.calls.abort_all();
+        self.note_where();
         let _stopping = self.work.driver.happened(Event::Reached(self.site.clone())).await;
     }
 }

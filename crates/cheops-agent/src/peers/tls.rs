@@ -20,6 +20,10 @@ const ALPN: &[u8] = b"cheops";
 const SILENCE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE: Duration = Duration::from_millis(400);
 
+/// How many callers may wait to be looked at, and what of theirs is held until then.
+const MOST_WAITING: usize = 1024;
+const WAITING_BYTES: u64 = 4 * 1024 * 1024;
+
 pub(super) fn configs(
     identity: &Identity,
 ) -> Result<(quinn::ServerConfig, quinn::ClientConfig), String> {
@@ -40,6 +44,7 @@ pub(super) fn configs(
     let server = QuicServerConfig::try_from(server).map_err(|error| causes(&error))?;
     let mut server = quinn::ServerConfig::with_crypto(Arc::new(server));
     server.transport_config(transport.clone());
+    server.max_incoming(MOST_WAITING).incoming_buffer_size_total(WAITING_BYTES);
 
     let mut client = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])

@@ -149,6 +149,10 @@ impl Stage {
     }
 
     /// Where the site's proxies listen, in the order of its config.
+    pub(crate) fn mesh_address(&self, site: usize) -> SocketAddr {
+        self.agents[site].as_ref().unwrap().mesh_address().unwrap()
+    }
+
     pub(crate) fn proxy_address(&self, site: usize, service: usize) -> SocketAddr {
         self.agents[site].as_ref().unwrap().proxy_addresses()[service]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{command_fault, contradictions, index, too_many, warnings};
+use super::check::{command_fault, contradictions, index, reserved, too_long, too_many, warnings};
 use super::document::{
     self, Document, Entry, HOOKS, HookEntry, MATRIX, RESTORE, SNAPSHOT, TYPES, TypeEntry,
 };
@@ -54,6 +54,7 @@ impl Config {
         let (config, more) = assemble(document, &entries);
         problems.extend(more);
         problems.extend(too_many(&config));
+        problems.extend(too_long(&config));
         problems.sort_by_key(|problem| (problem.place.at.is_none(), problem.place.at));
         ConfigErrors::from_all(problems)?;
         let warnings = warnings(&config, &index(&entries), &places);
@@ -66,15 +67,30 @@ impl Config {
     ///
     /// Everything that is wrong with it.
     pub fn validate(&self) -> Result<Vec<Warning>, ConfigErrors> {
+        self.check()?;
         let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
-        let mut problems = contradictions(&entries);
-        problems.extend(bad_commands(self));
-        problems.extend(bad_hooks(self));
-        problems.extend(too_many(self));
-        ConfigErrors::from_all(problems)?;
         let places: Vec<_> =
             (0..self.hooks.len()).map(|i| Place::path(HOOKS).index(i, None)).collect();
         Ok(warnings(self, &index(&entries), &places))
+    }
+
+    /// Checks a config that was not read from a document, such as one that another site sent: what
+    /// passes is one that a document could have said.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it; where there is far too much of something, only that.
+    pub fn check(&self) -> Result<(), ConfigErrors> {
+        // First: looking for the rest takes time that grows with what there is.
+        let mut problems = too_many(self);
+        problems.extend(too_long(self));
+        ConfigErrors::from_all(std::mem::take(&mut problems))?;
+        let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
+        problems.extend(contradictions(&entries));
+        problems.extend(reserved(self));
+        problems.extend(bad_commands(self));
+        problems.extend(bad_hooks(self));
+        ConfigErrors::from_all(problems)
     }
 }
 

@@ -9,7 +9,9 @@ use super::place::Place;
 use super::problem::{Fault, Problem};
 use super::spelling::{RESULTS, is_logic_name};
 use super::warning::{Doubt, Warning};
-use super::{Concurrent, Config, Hook, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule};
+use super::{
+    Concurrent, Config, Hook, MAX_COMMAND_BYTES, MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_TYPES, Rule,
+};
 use crate::model::OperationType;
 
 /// The first entry for each pair.
@@ -124,6 +126,32 @@ pub(super) fn too_many(config: &Config) -> Vec<Problem> {
         fault: Fault::TooMany { what, found, limit },
     })
     .collect()
+}
+
+/// Whether the texts of a config take more room than any document: one command may be meant for
+/// many types.
+pub(super) fn too_long(config: &Config) -> Option<Problem> {
+    let bytes = config.text_bytes();
+    let fault = Fault::TextTooLong { bytes };
+    (bytes > MAX_DOCUMENT_BYTES).then(|| Problem { place: Place::default(), fault })
+}
+
+/// Types that no config may say anything about. A hook may wait for them.
+pub(super) fn reserved(config: &Config) -> Vec<Problem> {
+    let paired = config.matrix.keys().enumerate().flat_map(|(i, (before, after))| {
+        let place = Place::path(MATRIX).index(i, None);
+        [(place.key("Before", None), before), (place.key("After", None), after)]
+    });
+    let described = config.types.keys().map(|kind| {
+        let place = Place::path(TYPES).key(kind.as_str(), None);
+        (place, kind)
+    });
+    let ours = paired.chain(described).filter(|(_, kind)| kind.is_reserved());
+    let problem = |(place, kind): (Place, &OperationType)| {
+        let fault = Fault::ReservedType(kind.clone());
+        Problem { place, fault }
+    };
+    ours.map(problem).collect()
 }
 
 /// Everything worth a second look in a config without contradictions.

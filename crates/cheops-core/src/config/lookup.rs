@@ -67,17 +67,30 @@ impl Config {
     /// About how many bytes it takes when sent: never much less.
     pub(crate) fn size(&self) -> usize {
         const ENTRY: usize = 300;
-        let commands = self.types.values().flat_map(|handling| {
+        let types_of_hooks: usize = self.hooks.iter().map(|hook| 1 + hook.types.len()).sum();
+        self.text_bytes() + (self.matrix.len() + self.types.len() + types_of_hooks) * ENTRY
+    }
+
+    /// How long its commands and addresses are together.
+    pub(super) fn text_bytes(&self) -> usize {
+        let addresses = self.hooks.iter().filter_map(|hook| match &hook.action {
+            HookAction::Command(_) => None,
+            HookAction::Url(address) => Some(address.as_str()),
+        });
+        self.commands().chain(addresses).map(str::len).sum()
+    }
+
+    /// Every command it names.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let of_types = self.types.values().flat_map(|handling| {
             [&handling.undo, &handling.check, &handling.decompose].into_iter().flatten()
         });
         let snapshots = self.snapshots.iter().flat_map(|both| [&both.snapshot, &both.restore]);
-        let hooks = self.hooks.iter().map(|hook| match &hook.action {
-            HookAction::Command(command) => command,
-            HookAction::Url(address) => address,
+        let hooks = self.hooks.iter().filter_map(|hook| match &hook.action {
+            HookAction::Command(command) => Some(command),
+            HookAction::Url(_) => None,
         });
-        let text: usize = commands.chain(snapshots).chain(hooks).map(String::len).sum();
-        let types_of_hooks: usize = self.hooks.iter().map(|hook| 1 + hook.types.len()).sum();
-        text + (self.matrix.len() + self.types.len() + types_of_hooks) * ENTRY
+        of_types.chain(snapshots).chain(hooks).map(String::as_str)
     }
 
     /// How operations of that type are repaired.

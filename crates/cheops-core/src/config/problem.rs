@@ -108,6 +108,9 @@ pub enum Fault {
     /// A command that no shell takes.
     #[error("the command has {bytes} bytes")]
     CommandTooLong { bytes: usize },
+    /// More than fits into a message beside everything else.
+    #[error("the commands and addresses have {bytes} bytes together")]
+    TextTooLong { bytes: usize },
     /// A command that no shell takes.
     #[error("the command holds the control character U+{code:04X}")]
     ControlCharacter { code: u32 },
@@ -179,6 +182,9 @@ impl Fault {
             Self::EmptyCommand => "write the command or leave the key out".to_owned(),
             Self::CommandTooLong { .. } => {
                 format!("at most {MAX_COMMAND_BYTES} are allowed; put the rest into a script")
+            }
+            Self::TextTooLong { .. } => {
+                format!("at most {MAX_DOCUMENT_BYTES} are allowed; put the rest into scripts")
             }
             Self::ControlCharacter { .. } => {
                 "only tabs and line breaks can stand in a command".to_owned()

@@ -223,6 +223,9 @@ impl Resource {
         if id.n <= entry.after || id.n > MOST_ENTRIES {
             return Accepted::Malformed(Malformed::NumberNotAfter);
         }
+        if entry.check_limits().is_err() {
+            return Accepted::Malformed(Malformed::BeyondLimits);
+        }
         if !entry.claimed().is_claimable() {
             return Accepted::Malformed(Malformed::NoSuchTime);
         }

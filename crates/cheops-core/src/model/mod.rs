@@ -4,7 +4,9 @@ mod clock;
 mod entry;
 mod few;
 mod ids;
+mod limits;
 mod operation;
+mod placeholder;
 mod replicant;
 mod reply;
 mod seal;
@@ -17,7 +19,12 @@ pub use ids::{
     Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
     ResourceId, SiteId,
 };
+pub use limits::{
+    MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
+    MAX_PARENTS, MAX_PATH_BYTES, MAX_SITES, MAX_STEPS, OverLimit,
+};
 pub use operation::{Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
 pub use replicant::{Act, Replica, Replicant};
 pub use reply::{Outcome, Output, Reply, Status};
 pub use seal::{

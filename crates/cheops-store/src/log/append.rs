@@ -22,13 +22,21 @@ pub(crate) struct Appending<'a> {
     head: Head,
     now_ms: u64,
     retention: Duration,
+    /// Up to where all followers have come that are waited for.
+    seen: i64,
     /// Blobs that lost a reference, and maybe their last one.
     loose: BTreeSet<BlobId>,
 }
 
 impl<'a> Appending<'a> {
-    pub(crate) fn new(db: &'a Connection, head: Head, now_ms: u64, retention: Duration) -> Self {
-        Self { db, head, now_ms, retention, loose: BTreeSet::new() }
+    pub(crate) fn new(
+        db: &'a Connection,
+        head: Head,
+        now_ms: u64,
+        retention: Duration,
+    ) -> Result<Self, Fault> {
+        let seen = seen_by_all(db)?;
+        Ok(Self { db, head, now_ms, retention, seen, loose: BTreeSet::new() })
     }
 
     /// Says in the log how far it goes now. Returns that, and the blobs no entry needs any more.
@@ -102,18 +110,25 @@ impl<'a> Appending<'a> {
         })
     }
 
-    /// Deletes some of what is past its retention: oldest first, never many at once.
+    /// Deletes some of what is past its retention: oldest first, never many at once. What is waited
+    /// for stays in front of the rest, so that no more is looked at than may be deleted.
     pub(crate) fn sweep(&mut self, limit: usize) -> Result<(), Fault> {
         let Some(spent_before) = rules::spent_before(self.now_ms, self.retention) else {
             return Ok(());
         };
         let sql = "DELETE FROM changes WHERE seq IN (\
-                       SELECT seq FROM changes INDEXED BY spent WHERE spent_ms <= ? \
-                       ORDER BY spent_ms, seq LIMIT ?\
+                       SELECT seq FROM (\
+                           SELECT seq, spent_ms FROM changes INDEXED BY spent WHERE spent_ms <= ? \
+                           ORDER BY spent_ms, seq LIMIT ?\
+                       ) WHERE seq <= ? OR spent_ms <= ?\
                    ) RETURNING seq, sum";
+        let waited_before = rules::waited_before(self.now_ms, self.retention);
+        // Nothing was spent before the first moment there is.
+        let waited_before = waited_before.map_or(i64::MIN, time);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = self.db.prepare_cached(sql)?;
-        let mut rows = statement.query(params![time(spent_before), limit])?;
+        let bounds = params![time(spent_before), limit, self.seen, waited_before];
+        let mut rows = statement.query(bounds)?;
         while let Some(row) = rows.next()? {
             self.head.digest.take(Sum(row.get(1)?));
             self.head.swept_to = self.head.swept_to.max(row.get(0)?);
@@ -210,7 +225,7 @@ impl<'a> Appending<'a> {
     /// From now on the entry is there for followers only, if at all.
     fn spend(&mut self, seq: i64, sum: Sum) -> Result<(), Fault> {
         self.head.digest.take(sum);
-        if self.retention.is_zero() {
+        if self.retention.is_zero() && seq <= self.seen {
             self.db.prepare_cached("DELETE FROM changes WHERE seq = ?")?.execute(params![seq])?;
             self.head.swept_to = self.head.swept_to.max(seq);
             return Ok(());
@@ -232,6 +247,16 @@ impl<'a> Appending<'a> {
         }
         Ok(())
     }
+}
+
+/// Up to where all followers have come that are waited for; everywhere, if there are none.
+fn seen_by_all(db: &Connection) -> Result<i64, Fault> {
+    let sql = "SELECT min(seq) FROM cursors WHERE name = ? OR substr(name, 1, ?) = ?";
+    let below = format!("{}/", rules::WAITS_FOR);
+    let length = i64::try_from(below.len()).unwrap_or(i64::MAX);
+    let names = params![rules::WAITS_FOR, length, below];
+    let seen: Option<i64> = db.prepare_cached(sql)?.query_row(names, |row| row.get(0))?;
+    Ok(seen.unwrap_or(i64::MAX))
 }
 
 /// Which items, counted from 1 on, are made obsolete by later ones: from the last to the first.

@@ -116,7 +116,7 @@ impl<'a> Moving<'a> {
         let transaction = old.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let now_ms = self.options.clock.now_ms();
         let retention = self.options.audit_retention;
-        let mut appending = Appending::new(&transaction, head, now_ms, retention);
+        let mut appending = Appending::new(&transaction, head, now_ms, retention)?;
         appending.batches(unsettled.iter())?;
         // Files that nobody needs are swept when the blobs are opened.
         let (head, _unneeded) = appending.finish()?;

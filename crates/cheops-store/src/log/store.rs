@@ -227,7 +227,7 @@ fn put<'a>(
 ) -> Result<(Head, Vec<BlobId>), Fault> {
     shared.write(durable, |db| {
         let now_ms = options.clock.now_ms();
-        let mut appending = Appending::new(db, head, now_ms, options.audit_retention);
+        let mut appending = Appending::new(db, head, now_ms, options.audit_retention)?;
         if batches.clone().next().is_some() {
             appending.sweep(sweep_limit(batches.clone().map(Batch::rows).sum()))?;
         }

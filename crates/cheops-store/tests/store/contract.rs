@@ -207,6 +207,26 @@ contract! {
         assert_eq!(seqs(log, 4), [5]);
     }
 
+    fn without_retention_what_hooks_have_not_seen_stays_for_an_hour(log, clock; Duration::ZERO) {
+        log.set_cursor("hooks", Seq(0));
+        log.keep(&[entry("a", id("paris", 1)), entry("a", id("paris", 2))], &[]).unwrap();
+        log.keep(&[pruned("a", [id("paris", 1)])], &[converged("a")]).unwrap();
+        log.keep(&[entry("a", id("paris", 3))], &[]).unwrap();
+        assert_eq!(seqs(log, 0), [1, 2, 4, 5], "nobody was told of any of it");
+
+        // All but one who is behind were told of it.
+        log.set_cursor("hooks", Seq(5));
+        log.set_cursor("hooks/url/slow", Seq(1));
+        log.keep(&[entry("a", id("paris", 4))], &[]).unwrap();
+        assert!(matches!(log.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(1) })));
+        assert_eq!(seqs(log, 1), [2, 4, 5, 6]);
+
+        clock.set(2 * 60 * 60 * 1000);
+        log.keep(&[entry("a", id("paris", 5))], &[]).unwrap();
+        assert!(matches!(log.changes(1, None, 9), Err(ReadError::Gone { oldest: Seq(4) })));
+        assert_eq!(seqs(log, 4), [5, 6, 7], "who is behind for longer is not waited for");
+    }
+
     fn a_long_history_is_swept_in_small_steps_to_its_end(log, clock; DAY) {
         let many: Vec<_> = (1..=1000).map(|n| entry("a", id("paris", n))).collect();
         log.keep(&many, &[]).unwrap();

@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
             .hint("`cheops init` writes a commented config to start from")
     })?;
     config.demo = arguments.demo_control.clone();
+    config.alone = true;
     begin_to_log(&config);
     take_room_for_connections();
     // The driver has a thread of its own, and the machine is there for the application.

@@ -1,0 +1,141 @@
+//! The body of a form, read no faster than it is taken in.
+//!
+//! What reads forms takes all there is before it looks at it, and looks for the end of a part's head
+//! however far away that is. So a body is handed over in stretches, with a pause after each in which
+//! what came is taken in, and is broken off where too much comes without any of it being of use.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, BodyDataStream, Bytes};
+use axum::extract::Request;
+use futures_util::Stream;
+
+/// How much comes at once, about.
+const STRETCH: usize = 64 * 1024;
+/// How much may come before the first part, or for the head of one.
+pub(super) const LONGEST_HEAD: usize = 1024 * 1024;
+
+/// What came since something was taken in.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Meter(Arc<AtomicUsize>);
+
+impl Meter {
+    /// Something was taken in: a part began, or some of its content came.
+    pub(super) fn went_on(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the body was broken off.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > LONGEST_HEAD
+    }
+}
+
+/// The request with its body metered.
+pub(super) fn metered(request: Request) -> (Request, Meter) {
+    let meter = Meter::default();
+    let (head, body) = request.into_parts();
+    let body = Metered { body: body.into_data_stream(), meter: meter.clone(), left: STRETCH };
+    (Request::from_parts(head, Body::from_stream(body)), meter)
+}
+
+struct Metered {
+    body: BodyDataStream,
+    meter: Meter,
+    /// Of this stretch.
+    left: usize,
+}
+
+impl Stream for Metered {
+    type Item = Result<Bytes, axum::BoxError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.meter.is_over() {
+            return Poll::Ready(Some(Err("too much of it is of no use".into())));
+        }
+        if self.left == 0 {
+            self.left = STRETCH;
+            // It goes on at once, with what came by then.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let polled = Pin::new(&mut self.body).poll_next(cx);
+        if let Poll::Ready(Some(Ok(bytes))) = &polled {
+            self.left = self.left.saturating_sub(bytes.len());
+            self.meter.0.fetch_add(bytes.len(), Ordering::Relaxed);
+        }
+        polled.map_err(Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::{FromRequest, Multipart};
+    use futures_util::stream;
+
+    use super::*;
+
+    const HEAD: &str = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n";
+
+    /// A form of these pieces, each as often as it says.
+    fn form(pieces: Vec<(&'static str, usize)>) -> Request {
+        let pieces =
+            pieces.into_iter().flat_map(|(piece, times)| std::iter::repeat_n(piece, times));
+        let body = stream::iter(pieces.map(Ok::<_, std::io::Error>));
+        Request::post("/")
+            .header("content-type", "multipart/form-data; boundary=b")
+            .body(Body::from_stream(body))
+            .unwrap()
+    }
+
+    /// How many bytes of files it has, and the longest piece in which they came.
+    async fn taken(request: Request) -> (Result<usize, String>, usize, bool) {
+        let (request, meter) = metered(request);
+        let mut form = Multipart::from_request(request, &()).await.unwrap();
+        let (mut all, mut longest) = (0, 0);
+        let result = async {
+            while let Some(mut field) = form.next_field().await.map_err(|e| e.body_text())? {
+                meter.went_on();
+                while let Some(chunk) = field.chunk().await.map_err(|e| e.body_text())? {
+                    meter.went_on();
+                    all += chunk.len();
+                    longest = longest.max(chunk.len());
+                }
+            }
+            Ok(())
+        };
+        let result = result.await;
+        (result.map(|()| all), longest, meter.is_over())
+    }
+
+    fn piece() -> &'static str {
+        String::leak("0123456789abcdef".repeat(256))
+    }
+
+    #[tokio::test]
+    async fn a_file_longer_than_any_head_passes_in_small_pieces() {
+        // More than a head may have, and no more than is taken where nothing else is said.
+        let (piece, times) = (piece(), 384);
+        let request = form(vec![(HEAD, 1), (piece, times), ("\r\n--b--\r\n", 1)]);
+        let (result, longest, is_over) = taken(request).await;
+        assert_eq!(result, Ok(times * piece.len()));
+        assert!(longest <= 2 * STRETCH, "{longest} bytes were in memory at once");
+        assert!(!is_over);
+    }
+
+    #[tokio::test]
+    async fn a_head_without_an_end_is_broken_off() {
+        let (piece, endless) = (piece(), 1 << 20);
+        for pieces in [
+            vec![(piece, endless)],
+            vec![("--b\r\nContent-Disposition: form-data; name=\"", 1), (piece, endless)],
+            vec![("--b\r\n", 1), ("X-Head: 1\r\n", endless)],
+        ] {
+            let (result, _, is_over) = taken(form(pieces)).await;
+            assert!(result.is_err() && is_over, "{result:?}");
+        }
+    }
+}
