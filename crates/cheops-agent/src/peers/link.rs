@@ -71,7 +71,7 @@ impl Candidate {
         called: Called,
     ) -> Result<Self, LinkError> {
         let greeted = async {
-            let certificate = tls::proven_site(&connection)?;
+            let (certificate, shown) = tls::proven_site(&connection)?;
             if !peers.0.peers.contains_key(&certificate) {
                 return Err(LinkError::NotAPeer(certificate));
             }
@@ -82,6 +82,12 @@ impl Candidate {
             let hello = frame::read_greeting(&mut receive).await?;
             if hello.site != certificate {
                 return Err(LinkError::Impostor { certificate, says: hello.site });
+            }
+            let seals = peers.0.seals.clone();
+            if !seals.knows(&certificate, &shown) {
+                // It is written to the disk, once for each key that a site ever has.
+                let learning = move || seals.learn(&certificate, &shown);
+                let _ended = tokio::task::spawn_blocking(learning).await;
             }
             Ok((send, receive, hello))
         };

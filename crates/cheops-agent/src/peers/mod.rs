@@ -34,6 +34,7 @@ use self::link::Link;
 pub(crate) use self::tunnel::{Door, PassedOn, ToService, TunnelError};
 use crate::driver::Driver;
 use crate::mesh::Identity;
+use crate::seals::Seals;
 
 /// Why there can be no links at all.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,8 @@ struct Inner {
     /// None for a site that has no mesh: it has no peers either.
     port: Option<Port>,
     peers: BTreeMap<SiteId, Peer>,
+    /// Learns the certificates that sites show.
+    seals: Seals,
     refused: refused::Refused,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
@@ -101,6 +104,7 @@ impl Peers {
         me: &Author,
         boot: u64,
         mesh: Option<(SocketAddr, &Identity)>,
+        seals: Seals,
         peers: impl IntoIterator<Item = (SiteId, String)>,
     ) -> Result<Self, PeersError> {
         let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
@@ -112,7 +116,7 @@ impl Peers {
             software: env!("CARGO_PKG_VERSION").into(),
         };
         let (refused, tasks) = (refused::Refused::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { hello, port, peers, refused, tasks })))
+        Ok(Self(Arc::new(Inner { hello, port, peers, seals, refused, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.

@@ -80,9 +80,14 @@ fn transport() -> quinn::TransportConfig {
     transport
 }
 
-/// The site whose certificate the other side has shown.
-pub(super) fn proven_site(connection: &quinn::Connection) -> Result<SiteId, LinkError> {
-    let shown =
-        connection.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'_>>>().ok());
-    shown.as_deref().and_then(|chain| chain.first()).and_then(site_of).ok_or(LinkError::Nameless)
+/// The site whose certificate the other side has shown, and the certificate.
+pub(super) fn proven_site(
+    connection: &quinn::Connection,
+) -> Result<(SiteId, CertificateDer<'static>), LinkError> {
+    let shown = connection
+        .peer_identity()
+        .and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    let shown = shown.and_then(|chain| chain.into_iter().next()).ok_or(LinkError::Nameless)?;
+    let site = site_of(&shown).ok_or(LinkError::Nameless)?;
+    Ok((site, shown))
 }

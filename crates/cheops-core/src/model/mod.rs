@@ -16,7 +16,9 @@ pub use ids::{
     Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
     ResourceId, SiteId,
 };
-pub use operation::{Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use operation::{
+    Declaration, FileRef, Header, Operation, Payload, Position, Replaces, shown_path,
+};
 pub use replicant::{Act, Replica, Replicant};
 pub use reply::{Outcome, Output, Reply, Status};
 pub use vector::Vector;
