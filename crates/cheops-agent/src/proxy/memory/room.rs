@@ -14,7 +14,8 @@ pub(super) fn surplus<H: Hash + Eq, A: Ord, K>(
         by_holder.entry(holder).or_default().push((age, what));
     }
     let mut lists: Vec<Vec<(A, K)>> = by_holder.into_values().collect();
-    let mut share = share(lists.iter().map(Vec::len), stay);
+    let counts: Vec<usize> = lists.iter().map(Vec::len).collect();
+    let mut share = share(&counts, stay);
     if share == 0 {
         // More holders than places: the oldest of all go.
         lists = vec![lists.into_iter().flatten().collect()];
@@ -29,9 +30,9 @@ pub(super) fn surplus<H: Hash + Eq, A: Ord, K>(
 }
 
 /// How many each may hold at the most.
-fn share(counts: impl Iterator<Item = usize> + Clone, stay: usize) -> usize {
-    let held = |share: usize| counts.clone().map(|count| count.min(share)).sum::<usize>();
-    let (mut fits, mut too_many) = (0, counts.clone().max().unwrap_or(0) + 1);
+fn share(counts: &[usize], stay: usize) -> usize {
+    let held = |share: usize| counts.iter().map(|count| *count.min(&share)).sum::<usize>();
+    let (mut fits, mut too_many) = (0, counts.iter().max().unwrap_or(&0) + 1);
     while too_many - fits > 1 {
         let middle = fits + (too_many - fits) / 2;
         if held(middle) <= stay { fits = middle } else { too_many = middle }
