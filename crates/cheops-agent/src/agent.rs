@@ -1,5 +1,6 @@
 //! One agent, put together from its parts, and taken apart in order.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use axum::Router;
 use cheops_api::Token;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, SiteId};
+use cheops_record::CertificateError;
 use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
@@ -26,9 +28,10 @@ use crate::exec::{
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
-use crate::peers::{Door, Incoming, Peers, PeersError};
-use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Threads};
+use crate::peers::{Border, Door, Incoming, Peers, PeersError};
+use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
 use crate::replicas::{Naming, Replicas};
+use crate::seals::Seals;
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -178,7 +181,7 @@ pub struct Agent {
 
 /// What is kept free on the disk for what is already under way.
 const KEEP_FREE: u64 = 32 * 1024 * 1024;
-/// What files of other sites leave free: as much again, so that operations of this site are not
+/// What files of other sites, and uploads that several sites keep, leave free: as much again, so that operations of this site are not
 /// refused because of them.
 const ROOM_BESIDE_FILES: u64 = 2 * KEEP_FREE;
 /// How long a data directory may be in use before another agent must be at work in it.
@@ -214,9 +217,11 @@ impl Agent {
         let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
         let opened = open(claim, &config, &signer).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
-        let peers = peers(&config, &me, identity.as_ref(), &opened.reader)?;
+        let border = border(identity.as_ref(), &opened.reader)?;
+        let seals = Seals::new(&me.site, signer.0.clone(), border.as_ref().map(Border::keyring));
+        let peers = peers(&config, &me, identity.as_ref(), border)?;
         let replicas = replicas(&config);
-        let memory = Remembered::new(&config.proxy);
+        let memory = Remembered::new(&config.proxy, &config.data_dir);
         let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
@@ -258,6 +263,8 @@ impl Agent {
             blobs: blobs.clone(),
             replicas,
             memory,
+            seals,
+            reserve: Reserve::new(config.data_dir.clone(), ROOM_BESIDE_FILES),
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)?;
         let threads = ports.threads_for_proxies()?;
@@ -492,11 +499,22 @@ fn peers(
     config: &AgentConfig,
     me: &Author,
     identity: Option<&Identity>,
-    kept: &Reader,
+    border: Option<Border>,
 ) -> Result<Peers, StartError> {
     let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
     let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity);
-    Ok(Peers::bind(me, random()?, mesh, kept, others)?)
+    Ok(Peers::bind(me, random()?, mesh, border, others)?)
+}
+
+/// Whose word is let in. What this site itself signs is known from the start.
+fn border(identity: Option<&Identity>, kept: &Reader) -> Result<Option<Border>, StartError> {
+    let Some(identity) = identity else { return Ok(None) };
+    let unusable = |error: CertificateError| PeersError::Identity(error.to_string());
+    let border = Border::new(identity.keyring().map_err(unusable)?, kept.clone());
+    for own in &identity.chain {
+        border.learn(own).map_err(unusable)?;
+    }
+    Ok(Some(border))
 }
 
 /// Where the others are told to find this site.
@@ -557,11 +575,13 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
         };
         (service.name.to_string(), rules)
     };
+    let trusting = config.services.iter().filter(|service| service.trust_correlation);
+    let trusting: BTreeSet<_> = trusting.map(|service| service.name.to_string()).collect();
     let memory = memory.clone();
     Requests {
         rules: config.services.iter().map(rules).collect(),
         replicas: replicas.clone(),
-        seen: Arc::new(move |headers| memory.see(headers)),
+        mark: Arc::new(move |service, headers| memory.mark(headers, trusting.contains(service))),
         answer_limit: config.proxy.answer_limit,
     }
 }

@@ -20,6 +20,7 @@ pub mod mesh;
 mod peers;
 mod proxy;
 mod replicas;
+mod seals;
 pub mod telemetry;
 
 pub mod config;

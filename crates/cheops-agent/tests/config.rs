@@ -38,6 +38,18 @@ address = "site3.example:8078"
 name = "image"
 listen = "127.0.0.1:19292"
 upstream = "http://127.0.0.1:9292/v2"
+hosts = ["image.example", "10.0.0.1:19292"]
+origins = "https://ui.example"
+trust_correlation = true
+
+[[services]]
+name = "internal"
+upstream = "http://127.0.0.1:9293"
+
+[[services]]
+name = "shared"
+upstream = "http://127.0.0.1:9294"
+offer = true
 
 [proxy]
 answer_limit = "90s"
@@ -95,6 +107,12 @@ fn a_full_file_is_read() {
     assert_eq!(peers, ["10.0.0.2:8078", "site3.example:8078"]);
     assert_eq!(config.services[0].name.as_str(), "image");
     assert_eq!(config.services[0].upstream.to_string(), "http://127.0.0.1:9292/v2");
+    let [image, internal, shared] = config.services.as_slice() else { panic!("three of them") };
+    assert_eq!((image.hosts.len(), image.origins.len(), image.trust_correlation), (2, 1, true));
+    assert!(image.hosts[0].is_met_by("image.example:19292"));
+    assert_eq!((image.offer, internal.offer, shared.offer), (true, false, true));
+    assert!(!internal.trust_correlation && internal.hosts.is_empty());
+    assert!(!config.proxy.unsigned_cross_ids);
     assert_eq!(config.proxy.answer_limit, Duration::from_secs(90));
     assert_eq!(config.proxy.remember, Duration::from_secs(3_600));
     assert_eq!(config.proxy.correlation_headers, ["x-correlation-id"]);

@@ -306,9 +306,10 @@ async fn an_id_that_is_used_under_two_scopes_says_nothing() {
     for image in ["site1", "site2"] {
         let scope = format!("image: {image}");
         let asked = get("/v1/name", &scope).header("x-request-id", "always-the-same");
-        application.ask(0, IMAGE, asked).await;
+        application.ask(0, IMAGE, asked.header("x-auth-token", "mine")).await;
     }
     let asked = get("/v1/name", "").header("x-request-id", "always-the-same");
+    let asked = asked.header("x-auth-token", "mine");
     let answer = application.ask(0, IMAGE, asked).await;
     assert_eq!((answer.status.as_u16(), answer.header("x-cheops-error")), (409, "ambiguous-scope"));
 }

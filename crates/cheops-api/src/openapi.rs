@@ -207,7 +207,7 @@ fn delete() {}
 ///
 /// Its id says which there are. Nobody is asked whether they still are there.
 #[utoipa::path(get, path = "/api/v1/cross/{id}", tag = "resources",
-    params(("id" = String, Path, description = "the id that users have, `cross-1...`")),
+    params(("id" = String, Path, description = "the id that users have, `cross-2...`")),
     responses(
         (status = 200, description = "its parts", body = Cross),
         (status = 404, description = "it is no such id", body = Problem, content_type = "application/problem+json"),

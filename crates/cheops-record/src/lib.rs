@@ -14,4 +14,4 @@ pub mod v1;
 pub mod wire;
 
 pub use code::FormError;
-pub use seal::{CertificateError, KeyError, Keyring, ProofError, SiteKey, site_of};
+pub use seal::{CertificateError, KeyError, Keyring, ProofError, SiteKey, TextChecked, site_of};

@@ -77,6 +77,17 @@ pub enum ProofError {
     Bad(Author),
 }
 
+/// What the signature of a text is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextChecked {
+    /// The site signed it.
+    Good,
+    /// It did not, with any certificate that is known.
+    Bad,
+    /// No certificate of the site is known.
+    NobodyKnown,
+}
+
 /// The site that a certificate speaks for.
 pub fn site_of(certificate: &CertificateDer<'_>) -> Option<SiteId> {
     let parsed = EndEntityCert::try_from(certificate).ok()?;
@@ -100,9 +111,16 @@ fn is_signed(
     root: &[u8; 32],
     signature: &[u8],
 ) -> Result<(), InvalidSignature> {
-    let text = Proof::signed_text(root);
+    is_text_signed(certificate, &Proof::signed_text(root), signature)
+}
+
+fn is_text_signed(
+    certificate: &EndEntityCert<'_>,
+    text: &[u8],
+    signature: &[u8],
+) -> Result<(), InvalidSignature> {
     let by = |algorithm: &&dyn SignatureVerificationAlgorithm| {
-        certificate.verify_signature(*algorithm, &text, signature).is_ok()
+        certificate.verify_signature(*algorithm, text, signature).is_ok()
     };
     if ALGORITHMS.iter().any(by) { Ok(()) } else { Err(InvalidSignature) }
 }
@@ -145,15 +163,16 @@ impl SiteKey {
     }
 
     fn sign(&self, root: &[u8; 32]) -> Arc<[u8]> {
-        let text = Proof::signed_text(root);
+        // Where there is none, all others refuse the entry, and loudly.
+        self.sign_text(&Proof::signed_text(root)).unwrap_or_default().into()
+    }
+
+    /// Signs a text that begins like nothing else this key signs. It fails only where the system
+    /// has no random numbers.
+    pub fn sign_text(&self, text: &[u8]) -> Option<Vec<u8>> {
         match &self.pair {
-            Pair::Ed25519(pair) => pair.sign(&text).as_ref().into(),
-            // It fails only where the system has no random numbers, and says nothing then: such an
-            // entry is refused by all others, and loudly.
-            Pair::P256(pair) => pair.sign(&self.random, &text).map_or_else(
-                |_no_random| Arc::from([].as_slice()),
-                |signed| signed.as_ref().into(),
-            ),
+            Pair::Ed25519(pair) => Some(pair.sign(text).as_ref().to_vec()),
+            Pair::P256(pair) => Some(pair.sign(&self.random, text).ok()?.as_ref().to_vec()),
         }
     }
 
@@ -245,6 +264,20 @@ impl Keyring {
     /// The certificate with that key, for a site that may not know it.
     pub fn certificate(&self, key: KeyId) -> Option<CertificateDer<'static>> {
         self.known().get(&key).map(|(_, certificate)| certificate.clone())
+    }
+
+    /// Whether that site signed a text, with whichever of its keys.
+    pub fn check_text(&self, site: &SiteId, text: &[u8], signature: &[u8]) -> TextChecked {
+        let known = self.known();
+        let mut of_site = known.values().filter(|(other, _)| other == site).peekable();
+        if of_site.peek().is_none() {
+            return TextChecked::NobodyKnown;
+        }
+        let is_by = |(_, certificate): &(SiteId, CertificateDer<'static>)| {
+            EndEntityCert::try_from(certificate)
+                .is_ok_and(|it| is_text_signed(&it, text, signature).is_ok())
+        };
+        if of_site.any(is_by) { TextChecked::Good } else { TextChecked::Bad }
     }
 
     /// Whether the entry is the word of who it says.

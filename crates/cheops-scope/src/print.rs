@@ -6,6 +6,33 @@ use std::fmt;
 
 use crate::ast::{Binding, Location, LocationKind, Scope};
 
+impl Scope {
+    /// The one text of all scopes that say the same: services by name, and the sites of `&`, which
+    /// have no order among them, too.
+    #[must_use]
+    pub fn canonical(mut self) -> String {
+        self.bindings.sort_by(|one, other| one.service.value.cmp(&other.service.value));
+        for binding in &mut self.bindings {
+            order(&mut binding.location);
+        }
+        self.to_string()
+    }
+}
+
+fn order(location: &mut Location) {
+    match &mut location.kind {
+        LocationKind::Both(parts) => {
+            parts.iter_mut().for_each(order);
+            parts.sort_by_cached_key(ToString::to_string);
+        }
+        LocationKind::Spread(parts) | LocationKind::Otherwise(parts) => {
+            parts.iter_mut().for_each(order);
+        }
+        LocationKind::Around { centre, .. } => order(centre),
+        LocationKind::Site(_) => {}
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{")?;

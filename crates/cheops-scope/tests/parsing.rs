@@ -193,3 +193,16 @@ fn the_tree_goes_out_as_json() {
     let json = serde_json::to_string(&scope.without_spans()).unwrap();
     expect![[r#"{"bindings":[{"service":{"value":"s"},"location":{"kind":{"both":[{"kind":{"site":"a"}},{"kind":{"around":{"centre":{"kind":{"site":"b"}},"within_us":10000}}}]}},"options":{"consistency":{"value":"strong"}}}]}"#]].assert_eq(&json.replace(r#","span":{"start":0,"end":0}"#, ""));
 }
+
+#[test]
+fn scopes_that_say_the_same_have_one_canonical_text() {
+    let canonical = |text: &str| cheops_scope::parse(text).unwrap().canonical();
+    let same =
+        ["{a: x & (y & z), b: y ; x}", "{ b:y;x , a:(z&y)&x }", "{b: y ; x, a: (y & z) & x}"];
+    assert_eq!(canonical(same[0]), canonical(same[1]));
+    assert_eq!(canonical(same[1]), canonical(same[2]));
+    for (one, other) in [("a: x ; y", "a: y ; x"), ("a: x % y", "a: y % x"), ("a: x", "b: x")] {
+        assert_ne!(canonical(one), canonical(other), "the order says something there");
+    }
+    assert_eq!(canonical(&canonical(same[0])), canonical(same[0]));
+}

@@ -52,7 +52,7 @@ pub use self::pattern::Pattern;
 pub use self::pointer::Pointer;
 pub use self::problem::{ConfigProblem, ConfigProblems, Place};
 pub use self::replication::PathPattern;
-pub use self::values::{HostPort, Secret};
+pub use self::values::{HostPort, HostRule, Secret};
 
 pub(crate) use self::api::{LONGEST_SOCKET, is_loopback};
 pub(crate) use self::problem::meant;
@@ -166,6 +166,14 @@ pub struct ServiceConfig {
     pub listen: Option<SocketAddr>,
     /// Where it listens itself.
     pub upstream: Uri,
+    /// Whether other sites may use it: if nothing is said, if there is a proxy for it.
+    pub offer: bool,
+    /// By which hosts clients may ask for it; empty for any.
+    pub hosts: Vec<HostRule>,
+    /// Pages of which origins may ask for it; empty for any.
+    pub origins: Vec<String>,
+    /// Whether ids that clients choose for their requests count whoever brings them.
+    pub trust_correlation: bool,
     /// Where the id of a new resource is in the answer; empty for where it usually is.
     pub id: Vec<Pointer>,
     /// How its resources are kept at several sites.
@@ -220,6 +228,9 @@ pub struct ProxyConfig {
     /// Headers in which this application's services name the request they work on, beside those that
     /// are usual.
     pub correlation_headers: Vec<HeaderName>,
+    /// Whether ids of resources over several sites are taken that nobody signed, as earlier versions
+    /// made them.
+    pub unsigned_cross_ids: bool,
 }
 
 /// `[shell]`.

@@ -120,6 +120,21 @@ impl<'a> Reader<'a> {
         choice.map(|(_, value)| *value)
     }
 
+    /// Yes or no.
+    pub(super) fn flag(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<bool> {
+        let found = self.take(table, key)?;
+        let flag = match &found.value {
+            Raw::Value(DeValue::Boolean(flag)) => Some(*flag),
+            Raw::Said(said) => said.parse().ok(),
+            Raw::Value(_) => None,
+        };
+        if flag.is_none() {
+            let message = format!("found {}; expected `true` or `false`", found.describe());
+            self.report(&found.place, &found.path, message);
+        }
+        flag
+    }
+
     /// A path; in the file it starts from the file's folder.
     pub(super) fn path(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<PathBuf> {
         let given = |text: &str| match text.trim() {

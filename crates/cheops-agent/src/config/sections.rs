@@ -23,6 +23,8 @@ use super::{
 
 const A_SITE: &str = "a name such as `paris` or `site1`";
 const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";
+const A_HOST_NAME: &str = "a host such as `image.example` or `image.example:19292`";
+const AN_ORIGIN: &str = "an origin such as `https://ui.example`";
 const MOST_JOBS: usize = 4096;
 const MOST_OUTPUT: usize = 4 * 1024 * 1024;
 
@@ -153,6 +155,10 @@ fn services<'a>(
         let name = reader.required(&mut table, "name", A_NAME, parsed::<ServiceName>);
         let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed::<SocketAddr>);
         let upstream = reader.required(&mut table, "upstream", AN_UPSTREAM, values::upstream);
+        let offer = reader.flag(&mut table, "offer");
+        let hosts = reader.one_or_more(&mut table, "hosts", A_HOST_NAME, str::parse);
+        let origins = reader.one_or_more(&mut table, "origins", AN_ORIGIN, values::origin);
+        let trust_correlation = reader.flag(&mut table, "trust_correlation");
         let (id, cross) = super::cross::read(reader, &mut table);
         let replication = super::replication::read(reader, &mut table);
         reader.end(&table);
@@ -169,7 +175,18 @@ fn services<'a>(
         });
         if let (Some((name, _)), Some((upstream, place))) = (name, upstream) {
             upstreams.push((upstream.clone(), table.path_of("upstream"), place));
-            services.push(ServiceConfig { name, listen, upstream, id, replication, cross });
+            services.push(ServiceConfig {
+                name,
+                listen,
+                upstream,
+                offer: offer.unwrap_or(listen.is_some()),
+                hosts: hosts.unwrap_or_default(),
+                origins: origins.unwrap_or_default(),
+                trust_correlation: trust_correlation.unwrap_or(false),
+                id,
+                replication,
+                cross,
+            });
         }
     }
     for (upstream, key, place) in upstreams {
@@ -215,11 +232,13 @@ fn proxy<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ProxyConfig {
     let a_header = "a header such as `X-Correlation-ID`";
     let headers =
         reader.one_or_more(&mut table, "correlation_headers", a_header, values::correlation);
+    let unsigned_ids = reader.flag(&mut table, "unsigned_cross_ids");
     reader.end(&table);
     ProxyConfig {
         answer_limit: answer_limit.map_or(Duration::from_secs(5 * 60), |(limit, _)| limit),
         remember: remember.map_or(Duration::from_secs(15 * 60), |(time, _)| time),
         correlation_headers: headers.unwrap_or_default(),
+        unsigned_cross_ids: unsigned_ids.unwrap_or(false),
     }
 }
 

@@ -63,6 +63,10 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # name = "image"
 # listen = "127.0.0.1:19292"    # the proxy: clients and the other services use this address
 # upstream = "http://127.0.0.1:9292"
+# offer = true                  # to other sites; if nothing is said, a service that has a proxy is
+# hosts = ["image.example"]     # by which clients may ask for it; any, if nothing is said
+# origins = ["https://ui.example"]   # pages that may; any, if nothing is said
+# trust_correlation = false     # true: ids that clients choose count whoever brings them
 # id = "/id"                    # where the id of a new resource is, if not where it usually is
 # client_chosen_id = "/id"      # where a POST may bring an id: then all sites use the same
 # collections = ["/v1/albums/*/photos"]   # below a resource, but resources of their own
@@ -75,6 +79,7 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # remember = "15m"              # how long the calls a service makes for a request are known again
 # correlation_headers = ["X-Correlation-ID"]   # where services name the request they work on, beside
 #                               # X-OpenStack-Request-ID, traceparent, X-Request-ID and B3
+# unsigned_cross_ids = false    # true: ids of resources over sites that an earlier version made count
 
 # How commands run, and requests that are operations (those by proxies have answer_limit).
 [shell]

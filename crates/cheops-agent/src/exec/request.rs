@@ -107,12 +107,12 @@ impl Services {
         content: &Arc<dyn Content>,
         limit: Duration,
     ) -> Outcome {
-        let (request, upstream) = match self.request(&asked, content).await {
+        let (mut request, upstream) = match self.request(&asked, content).await {
             Ok(request) => request,
             Err(Unbegun::ForNow(reason)) => return not_yet(&asked, reason, false),
             Err(unbegun) => return unbegun.into(),
         };
-        (self.requests.seen)(request.headers());
+        (self.requests.mark)(asked.service, request.headers_mut());
         let limit = asked.replica.map_or(limit, |_| self.requests.answer_limit);
         let limit = limit_with(asked.body, limit);
         let deadline = tokio::time::Instant::now() + limit;

@@ -50,13 +50,14 @@ pub struct ExecSettings {
 pub(crate) struct Requests {
     pub(crate) rules: BTreeMap<String, Rules>,
     pub(crate) replicas: Replicas,
-    pub(crate) seen: Seen,
+    pub(crate) mark: Mark,
     /// How long one that came from a proxy may take, which is as long as one that passes through.
     pub(crate) answer_limit: Duration,
 }
 
-/// Told the headers of each request before it is sent, for the calls that the service makes.
-pub(crate) type Seen = std::sync::Arc<dyn Fn(&HeaderMap) + Send + Sync>;
+/// Given the service and the headers of each request before it is sent, to mark it for the calls
+/// that the service makes.
+pub(crate) type Mark = std::sync::Arc<dyn Fn(&str, &mut HeaderMap) + Send + Sync>;
 
 /// What a service's answers mean.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +77,7 @@ impl ExecSettings {
     /// The defaults, without services.
     pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
         let replicas = Replicas::new(site.clone());
-        let seen: Seen = std::sync::Arc::new(|_| {});
+        let mark: Mark = std::sync::Arc::new(|_, _| {});
         let time_limit = Duration::from_secs(60);
         let answer_limit = time_limit;
         Self {
@@ -89,7 +90,7 @@ impl ExecSettings {
             snapshot_limit: 4 * 1024 * 1024 * 1024,
             grace: Duration::from_secs(2),
             services: BTreeMap::new(),
-            requests: Requests { rules: BTreeMap::new(), replicas, seen, answer_limit },
+            requests: Requests { rules: BTreeMap::new(), replicas, mark, answer_limit },
             alone: false,
             shell_dir: None,
         }

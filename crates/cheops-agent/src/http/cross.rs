@@ -11,7 +11,7 @@ pub(super) async fn parts(Path(id): Path<String>) -> Result<Json<wire::Cross>, R
     let parts = parts_of(&id).ok_or_else(|| {
         let detail = format!("`{id}` is no id of a resource over several sites, or was cut off");
         Refused::not_found("no such id", detail)
-            .hint("such ids begin with `cross-1`, and services answer with them")
+            .hint("such ids begin with `cross-`, and services answer with them")
     })?;
     let part = |(site, id): (cheops_core::model::SiteId, String)| wire::CrossPart {
         site: site.to_string(),

@@ -8,6 +8,7 @@ use cheops_core::config::{Config, Place};
 use cheops_core::engine::{Engine, OperationView, Progress, ResourceSummary, ResourceView};
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
+    shown_path,
 };
 use cheops_core::plan::Health;
 use cheops_core::resolve::LeftOut;
@@ -89,13 +90,39 @@ fn file(file: &FileRef) -> wire::File {
     wire::File { name: file.name.clone(), size: file.size, blob: file.blob.to_string() }
 }
 
+/// Headers whose values are shown: they speak of the request, and hold nothing that lets somebody
+/// else do what its sender may.
+const SHOWN: [&str; 24] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-type",
+    "date",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "prefer",
+    "range",
+    "user-agent",
+    "via",
+    "x-cheops-operation",
+    "x-cheops-scope",
+    "x-openstack-request-id",
+    "x-scope",
+];
+
 /// What is shown of a header. Whoever may look at operations need not be the one who made them.
 fn shown(header: &cheops_core::model::Header) -> &str {
-    const SECRET: [&str; 7] =
-        ["auth", "token", "cookie", "secret", "password", "credential", "key"];
-    let name = header.name.to_ascii_lowercase();
-    let is_secret = SECRET.iter().any(|secret| name.contains(secret));
-    if is_secret { "(not shown)" } else { &header.value }
+    let is_shown = SHOWN.iter().any(|name| header.name.eq_ignore_ascii_case(name));
+    if is_shown { &header.value } else { "(not shown)" }
 }
 
 fn payload(payload: &Payload) -> wire::Payload {
@@ -112,7 +139,7 @@ fn payload(payload: &Payload) -> wire::Payload {
             wire::Payload::Http(wire::HttpRequest {
                 service: service.clone(),
                 method: method.clone(),
-                path: path.clone(),
+                path: shown_path(path).into_owned(),
                 headers: headers.iter().map(header).collect(),
                 body: body.as_ref().map(file),
             })
@@ -279,6 +306,33 @@ pub(super) fn resource(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_requests_only_what_is_known_to_be_harmless_is_shown() {
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("X-Auth-Token", "s3cret"),
+            ("Authorization", "Bearer s3cret"),
+            ("X-Session", "s3cret"),
+            ("Forwarded", "for=s3cret"),
+        ];
+        let header = |(name, value): (&str, &str)| cheops_core::model::Header {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let request = Payload::Http {
+            service: "image".to_owned(),
+            method: "PUT".to_owned(),
+            path: "/v1/images/7?sig=s3cret&limit=1&s3cret".to_owned(),
+            headers: headers.map(header).to_vec(),
+            body: None,
+            replica: None,
+        };
+        let shown = serde_json::to_string(&payload(&request)).unwrap();
+        assert!(!shown.contains("s3cret") && shown.contains("application/json"), "{shown}");
+        assert!(shown.contains("/v1/images/7?sig=…&limit=…&…"), "{shown}");
+        assert_eq!(request.summary(), "PUT image/v1/images/7?sig=…&limit=…&…");
+    }
 
     #[test]
     fn times_are_written_as_rfc_3339_and_no_clock_breaks_it() {

@@ -14,6 +14,7 @@ use cheops_record::{CertificateError, Keyring, ProofError};
 use cheops_store::Reader;
 use rustls::pki_types::{CertificateDer, UnixTime};
 
+use super::frame::LinkError;
 use super::lock;
 use crate::causes::causes;
 
@@ -69,6 +70,24 @@ impl Border {
             tracing::error!(%site, error = causes(&error), "a certificate cannot be kept");
         }
         Ok((site, key))
+    }
+
+    /// The same of what is shown on a link. It is written to the disk, once for each key that a site
+    /// ever has.
+    pub(super) async fn learn_soon(
+        &self,
+        certificate: CertificateDer<'static>,
+    ) -> Result<KeyId, LinkError> {
+        let border = self.clone();
+        let learning = tokio::task::spawn_blocking(move || border.learn(&certificate));
+        let learnt = learning.await.map_err(|_ended| LinkError::Broken)?;
+        let (_, key) = learnt.map_err(|error| LinkError::Certificate(causes(&error)))?;
+        Ok(key)
+    }
+
+    /// By which sites are known.
+    pub(crate) fn keyring(&self) -> Keyring {
+        self.0.keyring.clone()
     }
 
     /// From now on nothing is let in from who holds that key.

@@ -76,13 +76,12 @@ impl Candidate {
         called: Called,
     ) -> Result<Self, LinkError> {
         let greeted = async {
-            let certificate = tls::proven_site(&connection)?;
+            let (certificate, shown) = tls::proven_site(&connection)?;
             if certificate == ours.site {
                 return Err(LinkError::Ourselves(certificate));
             }
-            if let (Some(border), Some(shown)) = (&peers.0.border, tls::shown(&connection)) {
-                let learnt = border.learn(&shown);
-                let (_, key) = learnt.map_err(|error| LinkError::Certificate(causes(&error)))?;
+            if let Some(border) = peers.0.border.clone() {
+                let key = border.learn_soon(shown).await?;
                 if border.is_set_apart(key) {
                     return Err(LinkError::SetApart(certificate));
                 }

@@ -30,7 +30,6 @@ use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
 use cheops_core::model::{Author, KeyId, SiteId};
-use cheops_store::Reader;
 use tokio::sync::mpsc;
 
 pub(crate) use self::border::Border;
@@ -115,7 +114,7 @@ impl Peers {
         me: &Author,
         boot: u64,
         mesh: Option<(SocketAddr, &Identity)>,
-        kept: &Reader,
+        border: Option<Border>,
         peers: impl IntoIterator<Item = (SiteId, String)>,
     ) -> Result<Self, PeersError> {
         let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
@@ -128,7 +127,6 @@ impl Peers {
             software: env!("CARGO_PKG_VERSION").into(),
         };
         let (refused, tasks) = (refused::Refused::default(), Mutex::default());
-        let border = mesh.map(|(_, identity)| border(identity, kept)).transpose()?;
         Ok(Self(Arc::new(Inner { hello, port, peers, refused, border, tasks })))
     }
 
@@ -247,16 +245,6 @@ impl Peers {
     fn link(&self, site: &SiteId) -> Option<Arc<Link>> {
         lock(&self.0.peers.get(site)?.link).clone()
     }
-}
-
-/// Whose word is let in. What this site itself signs is known from the start.
-fn border(identity: &Identity, kept: &Reader) -> Result<Border, PeersError> {
-    let keyring = identity.keyring().map_err(|error| PeersError::Identity(error.to_string()))?;
-    let border = Border::new(keyring, kept.clone());
-    for own in &identity.chain {
-        border.learn(own).map_err(|error| PeersError::Identity(error.to_string()))?;
-    }
-    Ok(border)
 }
 
 impl Port {

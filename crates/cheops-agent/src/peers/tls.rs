@@ -86,13 +86,14 @@ fn transport() -> quinn::TransportConfig {
     transport
 }
 
-/// The certificate that the other side has shown.
-pub(super) fn shown(connection: &quinn::Connection) -> Option<CertificateDer<'static>> {
-    let shown = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    shown.first().cloned()
-}
-
-/// The site whose certificate the other side has shown.
-pub(super) fn proven_site(connection: &quinn::Connection) -> Result<SiteId, LinkError> {
-    shown(connection).as_ref().and_then(site_of).ok_or(LinkError::Nameless)
+/// The site whose certificate the other side has shown, and the certificate.
+pub(super) fn proven_site(
+    connection: &quinn::Connection,
+) -> Result<(SiteId, CertificateDer<'static>), LinkError> {
+    let shown = connection
+        .peer_identity()
+        .and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+    let shown = shown.and_then(|chain| chain.into_iter().next()).ok_or(LinkError::Nameless)?;
+    let site = site_of(&shown).ok_or(LinkError::Nameless)?;
+    Ok((site, shown))
 }

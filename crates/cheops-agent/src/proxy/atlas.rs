@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use cheops_core::model::SiteId;
 use cheops_scope::{
-    Known, Micros, Placement, Problems, RoundTrips, ServiceName, SiteName, resolve,
+    Known, Micros, Placement, Problems, RoundTrips, ServiceName, SiteName, parse, resolve,
 };
 
 use super::distances::Distances;
-use super::memory::KnownScope;
+use super::memory::{Holder, KnownScope, Memory};
 use super::scope::Written;
 use crate::peers::Peers;
 
@@ -30,16 +30,29 @@ pub(super) struct Atlas {
 
 /// A scope and what it comes to.
 pub(super) struct Resolved {
-    pub(super) scope: Arc<str>,
+    /// In its canonical form: however it was written, it is one.
+    scope: Arc<str>,
     /// The same in the memory of ids, as soon as a request runs under it.
-    pub(super) known: OnceLock<Arc<KnownScope>>,
+    known: OnceLock<Arc<KnownScope>>,
     pub(super) written: Written,
     pub(super) placement: Placement,
+}
+
+impl Resolved {
+    /// The same in the memory of ids, where it may have made room for others.
+    pub(super) fn known(&self, memory: &Memory, by: &Holder, now: Instant) -> Arc<KnownScope> {
+        let known = self.known.get_or_init(|| memory.scope(&self.scope, by, now));
+        match known.is_forgotten() {
+            false => known.clone(),
+            true => memory.scope(&self.scope, by, now),
+        }
+    }
 }
 
 struct Drawn {
     at: Instant,
     known: Known,
+    /// By how they were written.
     resolved: HashMap<Arc<str>, Arc<Resolved>>,
 }
 
@@ -88,11 +101,18 @@ impl Atlas {
             return Ok(resolved.clone());
         }
         let placement = resolve(scope, &drawn.known)?;
-        let (scope, written) = (Arc::<str>::from(scope), Written::new(scope));
-        let known = OnceLock::new();
-        let resolved = Arc::new(Resolved { scope: scope.clone(), known, written, placement });
-        if drawn.resolved.len() < MOST_SCOPES {
-            drawn.resolved.insert(scope, resolved.clone());
+        let canonical: Arc<str> = parse(scope)?.canonical().into();
+        let resolved = match drawn.resolved.get(&canonical) {
+            Some(resolved) => resolved.clone(),
+            None => {
+                let (written, known) = (Written::new(&canonical), OnceLock::new());
+                Arc::new(Resolved { scope: canonical.clone(), known, written, placement })
+            }
+        };
+        for written in [canonical, scope.into()] {
+            if drawn.resolved.len() < MOST_SCOPES {
+                drawn.resolved.insert(written, resolved.clone());
+            }
         }
         Ok(resolved)
     }

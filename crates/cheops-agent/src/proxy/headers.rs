@@ -3,12 +3,15 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::header::{
-    CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE, VIA,
+    AUTHORIZATION, CONNECTION, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
+    TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::memory::Chooser;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -117,24 +120,45 @@ impl Pseudonym {
     }
 }
 
-/// A client, as `Forwarded` speaks of it: written once for all its requests.
+/// A client's connection. As `Forwarded` speaks of it, it is written once for all its requests.
 #[derive(Debug, Clone)]
-pub(super) struct Client(Arc<str>);
+pub(super) struct Client {
+    said: Arc<str>,
+    pub(super) address: IpAddr,
+    /// No two connections have the same number.
+    connection: u64,
+}
+
+/// Where a client says who it is, if it does.
+static TOKENS: [HeaderName; 2] = [AUTHORIZATION, HeaderName::from_static("x-auth-token")];
 
 impl Client {
     pub(super) fn new(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(ip) => Self(format!("for={ip}").into()),
-            IpAddr::V6(ip) => Self(format!("for=\"[{ip}]\"").into()),
-        }
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+        let said = match address {
+            IpAddr::V4(ip) => format!("for={ip}").into(),
+            IpAddr::V6(ip) => format!("for=\"[{ip}]\"").into(),
+        };
+        Self { said, address, connection: CONNECTIONS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Whose the ids are that a request brings: the token's, or if it has none the connection's.
+    pub(super) fn chooser(&self, headers: &HeaderMap) -> Chooser {
+        let token = TOKENS.iter().find_map(|name| Some((name, headers.get(name)?)));
+        let Some((name, token)) = token else { return Chooser::Connection(self.connection) };
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(name.as_str().as_bytes()).update(b":").update(token.as_bytes());
+        let mut hash = [0; 16];
+        hasher.finalize_xof().fill(&mut hash);
+        Chooser::Token(hash)
     }
 
     /// Says for whom a request is passed on, after whoever said so before.
     pub(super) fn say_in(&self, headers: &mut HeaderMap) {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let text = match host.filter(|host| !host.contains(['"', '\\'])) {
-            Some(host) => [&self.0, ";host=\"", host, "\";proto=http"].concat(),
-            None => [&self.0, ";proto=http"].concat(),
+            Some(host) => [&self.said, ";host=\"", host, "\";proto=http"].concat(),
+            None => [&self.said, ";proto=http"].concat(),
         };
         if let Ok(value) = HeaderValue::try_from(text) {
             headers.append(FORWARDED, value);

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, V
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
+use super::admission::Admission;
 use super::attempts::Fate;
 use super::body::Sent;
 use super::headers::{self, ERROR, Pseudonym, SITE};
@@ -43,6 +44,11 @@ pub(super) struct Service {
     pub(super) collections: Vec<PathPattern>,
     warned_of_ids_below: Arc<Once>,
     pub(super) cross: CrossConfig,
+    pub(super) admission: Admission,
+    /// Whether other sites may use it.
+    pub(super) is_offered: bool,
+    /// Whether ids that clients chose count whoever brings them.
+    pub(super) trusts: bool,
     site: SiteId,
     site_header: HeaderValue,
     scheme: Scheme,
@@ -82,6 +88,9 @@ impl Service {
             collections: config.replication.collections.clone(),
             warned_of_ids_below: Arc::new(Once::new()),
             cross: config.cross.clone(),
+            admission: Admission::new(config),
+            is_offered: config.offer,
+            trusts: config.trust_correlation,
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
             scheme: upstream.scheme().cloned().unwrap_or(Scheme::HTTP),

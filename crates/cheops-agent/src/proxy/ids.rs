@@ -1,111 +1,116 @@
-//! Ids of requests that say themselves under which scope they were drawn, and when: nothing has to
-//! be kept for each of them, however many there are.
+//! Ids of requests that say themselves under which scope they were given: nothing has to be kept
+//! for each of them, however many there are.
 //!
-//! An id is a UUID of version 4, as there are services that take no other. Of its bits, 60 are the
-//! stamp of the scope and 62 are the moment at which it was drawn, both under a key that is drawn
-//! when the agent starts. So it looks like any other: nobody else can read it, tell the next one,
-//! or make one up.
-//!
-//! This takes the standard library's keyed hash for a random function. It is SipHash, which was made
-//! to be one; and whoever could tell it from one would only send calls to a site where they may be
-//! sent anyway, by spelling the scope out.
+//! An id is a UUID of version 4, as there are services that take no other. Of its 122 bits, 42 are a
+//! keyed check of the rest, and the rest is the stamp of the scope and a number, both under a mask
+//! that follows from the check and the key. So it looks like any other: nobody else can read it,
+//! tell the next one, or make one up; and whoever has the key knows without any other memory that
+//! it was given here, also in an earlier life of the agent.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 /// A name under which a service may speak of a request: an id of 128 bits, or what stands for one.
 pub(super) type Name = u128;
 
-/// What stands for a scope in ids: 60 bits.
+/// What stands for a scope in ids: 44 bits.
 pub(super) type Stamp = u64;
 
-const STAMP_BITS: u32 = 60;
-/// A moment is in nanoseconds: so many bits last for 146 years.
-const MOMENT_BITS: u32 = 62;
-/// The bits of the stamp that come after the version.
+const CHECK_BITS: u32 = 42;
+const STAMP_BITS: u32 = 44;
+const NUMBER_BITS: u32 = 36;
+/// What the check is of.
+const REST_BITS: u32 = STAMP_BITS + NUMBER_BITS;
+/// The bits that come after the variant.
+const AFTER_VARIANT: u32 = 62;
+/// The bits between the version and the variant.
 const AFTER_VERSION: u32 = 12;
-const VERSION: u64 = 4;
-const VARIANT: u64 = 0b10;
+const VERSION: u128 = 4;
+const VARIANT: u128 = 0b10;
 
-/// No id is drawn so far ahead of the clock: a moment that is was never drawn.
-const AHEAD: Duration = Duration::from_secs(1);
+/// What a hash by the key is for.
+const OF_CHECK: u8 = 0;
+const OF_MASK: u8 = 1;
+const OF_STAMP: u8 = 2;
 
-/// Draws ids, and reads those that it drew.
+/// What ids are made with. Who has it can make them.
+pub(super) type Key = [u8; 32];
+
+/// Gives ids, and reads those that it gave.
 #[derive(Debug)]
 pub(super) struct Ids {
-    key: RandomState,
-    /// All moments are since then.
-    start: Instant,
-    /// The moment of the last id, so that no two have the same.
-    last: AtomicU64,
-}
-
-/// What an id says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said {
-    pub(super) stamp: Stamp,
-    /// How long ago it was drawn.
-    pub(super) age: Duration,
+    key: Key,
+    next: AtomicU64,
 }
 
 impl Ids {
-    pub(super) fn new(start: Instant) -> Self {
-        Self { key: RandomState::new(), start, last: AtomicU64::new(0) }
+    pub(super) fn new(key: Key) -> Self {
+        // Begun anywhere, so that two lives hardly ever give the same.
+        let first = uuid::Uuid::new_v4().as_u128() as u64;
+        Self { key, next: AtomicU64::new(first) }
     }
 
-    /// A new stamp, which is no other's as far as anyone can tell.
-    pub(super) fn stamp() -> Stamp {
-        lowest(STAMP_BITS, uuid::Uuid::new_v4().as_u128() as u64)
+    /// The stamp of a scope, the same in every life.
+    pub(super) fn stamp(&self, scope: &str) -> Stamp {
+        let hash = blake3::Hasher::new_keyed(&self.key)
+            .update(&[OF_STAMP])
+            .update(scope.as_bytes())
+            .finalize();
+        lowest(STAMP_BITS, first_of(&hash)) as Stamp
+    }
+
+    /// The stamp that is used if another scope has this one.
+    pub(super) fn next_stamp(stamp: Stamp) -> Stamp {
+        lowest(STAMP_BITS, u128::from(stamp) + 1) as Stamp
     }
 
     /// An id that nobody has.
-    pub(super) fn draw(&self, stamp: Stamp, now: Instant) -> Name {
-        let moment = self.moment(now);
-        let front = stamp ^ self.stamp_mask(moment);
-        let back = moment ^ self.moment_mask(front);
+    pub(super) fn draw(&self, stamp: Stamp) -> Name {
+        let number = lowest(NUMBER_BITS, self.next.fetch_add(1, Ordering::Relaxed).into());
+        let rest = u128::from(stamp) << NUMBER_BITS | number;
+        let check = self.check(rest);
+        let bits = check << REST_BITS | (rest ^ self.mask(check));
+        let front = bits >> AFTER_VARIANT;
         let high =
             front >> AFTER_VERSION << 16 | VERSION << AFTER_VERSION | lowest(AFTER_VERSION, front);
-        u128::from(high) << 64 | u128::from(VARIANT << MOMENT_BITS | back)
+        high << 64 | VARIANT << AFTER_VARIANT | lowest(AFTER_VARIANT, bits)
     }
 
-    /// What a name says. If it was not drawn here, that is nothing, or a stamp that is nobody's.
-    pub(super) fn read(&self, name: Name, now: Instant) -> Option<Said> {
-        let (high, low) = ((name >> 64) as u64, name as u64);
-        if lowest(4, high >> AFTER_VERSION) != VERSION || low >> MOMENT_BITS != VARIANT {
+    /// The stamp that a name says; `None` if it was not given with this key.
+    pub(super) fn read(&self, name: Name) -> Option<Stamp> {
+        let (high, low) = (name >> 64, lowest(64, name));
+        if lowest(4, high >> AFTER_VERSION) != VERSION || low >> AFTER_VARIANT != VARIANT {
             return None;
         }
         let front = high >> 16 << AFTER_VERSION | lowest(AFTER_VERSION, high);
-        let moment = lowest(MOMENT_BITS, low) ^ self.moment_mask(front);
-        let (drawn, now) = (Duration::from_nanos(moment), self.since_start(now));
-        let stamp = front ^ self.stamp_mask(moment);
-        (drawn < now + AHEAD).then(|| Said { stamp, age: now.saturating_sub(drawn) })
+        let bits = front << AFTER_VARIANT | lowest(AFTER_VARIANT, low);
+        let check = bits >> REST_BITS;
+        let rest = lowest(REST_BITS, bits) ^ self.mask(check);
+        (self.check(rest) == check).then_some((rest >> NUMBER_BITS) as Stamp)
     }
 
-    /// Now, or just after, so that nothing was drawn then.
-    fn moment(&self, now: Instant) -> u64 {
-        let now = lowest(MOMENT_BITS, self.since_start(now).as_nanos() as u64);
-        let next = |last: u64| now.max(last + 1);
-        let last =
-            self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
-        next(last.unwrap_or_else(|last| last))
+    fn check(&self, rest: u128) -> u128 {
+        lowest(CHECK_BITS, self.hash(OF_CHECK, rest))
     }
 
-    fn since_start(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.start)
+    fn mask(&self, check: u128) -> u128 {
+        lowest(REST_BITS, self.hash(OF_MASK, check))
     }
 
-    fn stamp_mask(&self, moment: u64) -> u64 {
-        lowest(STAMP_BITS, self.key.hash_one((0_u8, moment)))
-    }
-
-    fn moment_mask(&self, front: u64) -> u64 {
-        lowest(MOMENT_BITS, self.key.hash_one((1_u8, front)))
+    fn hash(&self, of: u8, what: u128) -> u128 {
+        let mut input = [of; 17];
+        input[1..].copy_from_slice(&what.to_le_bytes());
+        first_of(&blake3::keyed_hash(&self.key, &input))
     }
 }
 
-const fn lowest(bits: u32, of: u64) -> u64 {
-    of & (u64::MAX >> (u64::BITS - bits))
+fn first_of(hash: &blake3::Hash) -> u128 {
+    let mut first = [0; 16];
+    first.copy_from_slice(&hash.as_bytes()[..16]);
+    u128::from_le_bytes(first)
+}
+
+const fn lowest(bits: u32, of: u128) -> u128 {
+    of & (u128::MAX >> (u128::BITS - bits))
 }
 
 #[cfg(test)]
@@ -116,14 +121,12 @@ mod tests {
 
     use super::*;
 
-    fn ids() -> Ids {
-        Ids::new(Instant::now())
-    }
+    const KEY: Key = [7; 32];
 
     #[test]
-    fn no_moment_is_drawn_twice_not_even_at_one_time_by_several_threads() {
-        let ids = ids();
-        let draw_some = || (0..1_000).map(|_| ids.moment(ids.start)).collect::<Vec<_>>();
+    fn no_id_is_given_twice_not_even_at_one_time_by_several_threads() {
+        let ids = Ids::new(KEY);
+        let draw_some = || (0..1_000).map(|_| ids.draw(7)).collect::<Vec<_>>();
         let drawn: HashSet<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(draw_some)).collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -132,28 +135,30 @@ mod tests {
     }
 
     #[test]
-    fn what_one_draws_another_cannot_read() {
-        let (mine, others) = (ids(), ids());
-        let now = Instant::now();
-        let id = mine.draw(7, now);
-        assert_eq!(mine.read(id, now).unwrap().stamp, 7);
-        assert!(others.read(id, now).is_none_or(|said| said.stamp != 7));
+    fn what_is_given_with_one_key_cannot_be_read_with_another() {
+        let (mine, later, others) = (Ids::new(KEY), Ids::new(KEY), Ids::new([8; 32]));
+        let id = mine.draw(mine.stamp("{image: lyon}"));
+        assert_eq!(mine.read(id), Some(later.stamp("{image: lyon}")));
+        assert_eq!(later.read(id), mine.read(id), "in a later life as well");
+        assert_eq!(others.read(id), None);
     }
 
     #[test]
-    fn another_is_not_made_by_changing_a_bit_of_one() {
-        let (ids, now) = (ids(), Instant::now());
-        let id = ids.draw(7, now);
+    fn another_is_not_made_by_changing_a_bit_of_one_nor_found_by_chance() {
+        let ids = Ids::new(KEY);
+        let id = ids.draw(7);
         for bit in 0..Name::BITS {
-            let made_up = ids.read(id ^ 1 << bit, now);
-            assert!(made_up.is_none_or(|said| said.stamp != 7), "bit {bit}");
+            assert_eq!(ids.read(id ^ 1 << bit), None, "bit {bit}");
+        }
+        for _ in 0..10_000 {
+            assert_eq!(ids.read(uuid::Uuid::new_v4().as_u128()), None);
         }
     }
 
     #[test]
     fn ids_of_one_stamp_have_no_part_in_common() {
-        let (ids, now) = (ids(), Instant::now());
-        let drawn: Vec<_> = (0..1_000).map(|_| ids.draw(7, now)).collect();
+        let ids = Ids::new(KEY);
+        let drawn: Vec<_> = (0..1_000).map(|_| ids.draw(7)).collect();
         for part in 0..8 {
             let different: HashSet<_> = drawn.iter().map(|id| (id >> (part * 16)) as u16).collect();
             // The part with the version has 4,096 values.
@@ -161,25 +166,14 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_id_that_another_thread_drew_just_ahead_is_new() {
-        let ids = ids();
-        let ahead = ids.draw(7, ids.start + AHEAD / 2);
-        assert_eq!(ids.read(ahead, ids.start), Some(Said { stamp: 7, age: Duration::ZERO }));
-        assert_eq!(ids.read(ids.draw(7, ids.start + AHEAD * 2), ids.start), None);
-    }
-
     proptest! {
         #[test]
-        fn an_id_says_its_stamp_and_its_age_and_is_a_uuid_as_services_take_them(
+        fn an_id_says_its_stamp_and_is_a_uuid_as_services_take_them(
             stamp in 0..1_u64 << STAMP_BITS,
-            drawn in 1..1_u64 << (MOMENT_BITS - 1),
-            age in 0..1_u64 << (MOMENT_BITS - 2),
         ) {
-            let ids = ids();
-            let (drawn, age) = (ids.start + Duration::from_nanos(drawn), Duration::from_nanos(age));
-            let id = ids.draw(stamp, drawn);
-            prop_assert_eq!(ids.read(id, drawn + age), Some(Said { stamp, age }));
+            let ids = Ids::new(KEY);
+            let id = ids.draw(stamp);
+            prop_assert_eq!(ids.read(id), Some(stamp));
             let uuid = uuid::Uuid::from_u128(id);
             prop_assert_eq!(uuid.get_version_num(), 4);
             prop_assert_eq!(uuid.get_variant(), uuid::Variant::RFC4122);

@@ -1,33 +1,42 @@
-//! Which scope was seen with which request id, for as long as a service may go on working on it.
+//! Which scopes were used of late, and which requests' ids stand for them.
 //!
-//! Ids that were drawn here say so themselves, for half as long again as they have to be known: as
-//! long as none is spoken of later than that, only its scope is kept. Those that clients and other
-//! sites chose are kept one by one.
+//! Ids that were given here say themselves of which scope they are: only the scope is kept. Those
+//! that clients chose are kept one by one, each for the client who chose it, or for everybody where
+//! the service is told to trust them.
+//!
+//! Everything has a limit. Beyond it, whoever holds the most gives room, oldest first: so nobody
+//! pushes out what others hold who hold less.
 
+mod room;
+
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ids::{Ids, Name, Stamp};
+use cheops_core::model::SiteId;
 
-/// So many names are kept; beyond it the oldest are forgotten.
+use super::ids::{Ids, Name, Stamp};
+use super::key::KeyFile;
+
+/// So many ids that others chose are kept.
 const MOST: usize = 50_000;
 /// So many different scopes are remembered, each of a few kilobytes at most.
 const MOST_SCOPES: usize = 4_096;
-/// How many names that should stay are passed over to find one that need not.
-const PASSED_OVER: usize = 64;
+/// When there is no room, so much of it is made at once: an eighth.
+const MADE_AT_ONCE: usize = 8;
 
 /// What is remembered.
 #[derive(Debug)]
 pub(super) struct Memory {
     lasts: Duration,
     start: Instant,
-    ids: Ids,
-    /// Whether there ever was a scope.
-    is_used: AtomicBool,
-    names: Mutex<Names>,
+    file: KeyFile,
+    /// There are none before the first scope of the site's life.
+    ids: OnceLock<Ids>,
+    table: Mutex<Table>,
 }
 
 /// A scope that is remembered.
@@ -37,213 +46,235 @@ pub(super) struct KnownScope {
     stamp: Stamp,
     /// In which millisecond since the start it was last spoken of.
     last: AtomicU64,
+    is_forgotten: AtomicBool,
 }
 
-/// What a name stands for.
+/// What a request's ids stand for.
 #[derive(Debug, Clone)]
 pub(super) enum Recalled {
     /// Requests under this scope.
     Scope(Arc<KnownScope>),
     /// Requests under different scopes carried it at the same time: it says nothing.
     Several,
+    /// It was given here, under a scope that is not remembered any more.
+    Forgotten,
+}
+
+/// Who takes up room.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    /// Clients from one address; of IPv6, from one network.
+    Address(IpAddr),
+    /// Another site's agent.
+    Site(SiteId),
+    /// This agent, with requests that are operations.
+    Agent,
+}
+
+impl Holder {
+    pub(super) fn at(address: IpAddr) -> Self {
+        Self::Address(match address.to_canonical() {
+            // Whoever has one address of a network can have them all.
+            IpAddr::V6(ip) => {
+                let network = ip.to_bits() >> 64 << 64;
+                IpAddr::V6(Ipv6Addr::from_bits(network))
+            }
+            ip => ip,
+        })
+    }
+}
+
+/// Whose an id is that was not given here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Chooser {
+    /// Who has this token, as a hash.
+    Token([u8; 16]),
+    /// Who has this connection.
+    Connection(u64),
+}
+
+/// For whom an id that was not given here stands for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum For {
+    Everybody,
+    Only(Chooser),
 }
 
 #[derive(Debug, Default)]
-struct Names {
-    /// Each scope once, however many names stand for it.
-    scopes: HashMap<Arc<str>, Arc<KnownScope>>,
+struct Table {
+    /// Each scope once, in its canonical form, however it was written.
+    scopes: HashMap<Arc<str>, Held>,
     stamps: HashMap<Stamp, Arc<KnownScope>>,
-    kept: HashMap<Name, (Recalled, Instant)>,
-    /// When each that is kept is looked at again, about in order: what is spoken of later may stay
-    /// somewhat longer than it is known.
-    ages: VecDeque<(Instant, Name)>,
+    kept: HashMap<(For, Name), Kept>,
     /// Found once: under much load it counts with every request.
     forgotten_early: OnceLock<metrics::Counter>,
 }
 
-/// What a name that was drawn here stands for.
-struct Drawn {
+#[derive(Debug)]
+struct Held {
     scope: Arc<KnownScope>,
-    /// Until when it can be read.
+    by: Holder,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// None if there were several at the same time.
+    scope: Option<Arc<KnownScope>>,
     until: Instant,
+    by: Holder,
 }
 
 impl Memory {
-    pub(super) fn new(lasts: Duration) -> Self {
-        let (start, is_used) = (Instant::now(), AtomicBool::new(false));
-        Self { lasts, start, ids: Ids::new(start), is_used, names: Mutex::default() }
+    pub(super) fn new(lasts: Duration, file: KeyFile) -> Self {
+        let ids = OnceLock::new();
+        if let Some(key) = file.read() {
+            let _first = ids.set(Ids::new(key));
+        }
+        Self { lasts, start: Instant::now(), file, ids, table: Mutex::default() }
     }
 
-    /// Whether there never was a scope.
+    /// Whether there never was a scope, in no life of this site.
     pub(super) fn is_unused(&self) -> bool {
-        !self.is_used.load(Ordering::Relaxed)
+        self.ids.get().is_none()
     }
 
-    /// Remembers a scope, for names that are drawn or kept under it.
-    pub(super) fn scope(&self, scope: &str, now: Instant) -> Arc<KnownScope> {
-        self.is_used.store(true, Ordering::Relaxed);
-        let mut names = self.names();
-        if let Some(known) = names.scopes.get(scope) {
+    fn ids(&self) -> &Ids {
+        self.ids.get_or_init(|| Ids::new(self.file.make()))
+    }
+
+    /// Remembers a scope, in its canonical form, for ids that are given or kept under it.
+    pub(super) fn scope(&self, scope: &str, by: &Holder, now: Instant) -> Arc<KnownScope> {
+        let ids = self.ids();
+        let mut table = self.table();
+        if let Some(known) = table.used_by(scope, by) {
             known.touch(self.since_start(now));
-            return known.clone();
+            return known;
         }
-        if names.scopes.len() >= MOST_SCOPES {
-            let unused_since = self.since_start(now).saturating_sub(self.can_be_read());
-            names.forget_scopes(now, unused_since);
+        if table.scopes.len() >= MOST_SCOPES {
+            let unused_since = millis(self.since_start(now).saturating_sub(self.lasts));
+            table.forget_scopes(now, unused_since);
         }
-        let stamp = loop {
-            let stamp = Ids::stamp();
-            if !names.stamps.contains_key(&stamp) {
-                break stamp;
-            }
-        };
+        let mut stamp = ids.stamp(scope);
+        while table.stamps.contains_key(&stamp) {
+            stamp = Ids::next_stamp(stamp);
+        }
         let last = AtomicU64::new(millis(self.since_start(now)));
-        let known = Arc::new(KnownScope { scope: scope.into(), stamp, last });
-        names.scopes.insert(known.scope.clone(), known.clone());
-        names.stamps.insert(stamp, known.clone());
+        let is_forgotten = AtomicBool::new(false);
+        let known = Arc::new(KnownScope { scope: scope.into(), stamp, last, is_forgotten });
+        let held = Held { scope: known.clone(), by: by.clone() };
+        table.scopes.insert(known.scope.clone(), held);
+        table.stamps.insert(stamp, known.clone());
         known
     }
 
-    /// A new name under this scope.
-    pub(super) fn draw(&self, scope: &KnownScope, now: Instant) -> Name {
-        scope.touch(self.since_start(now));
-        self.ids.draw(scope.stamp, now)
+    /// A scope that is remembered already, if this is its canonical form.
+    pub(super) fn known(&self, scope: &str, by: &Holder, now: Instant) -> Option<Arc<KnownScope>> {
+        let known = self.table().used_by(scope, by)?;
+        known.touch(self.since_start(now));
+        Some(known)
     }
 
-    /// Remembers that these names are of requests under that scope, from now on.
-    pub(super) fn keep(&self, names: &[Name], scope: &Arc<KnownScope>, now: Instant) {
-        if names.is_empty() {
-            return;
-        }
-        let mut all = self.names();
-        for name in names {
-            let until = now + self.lasts;
-            match self.drawn(&all, *name, now) {
-                Some(drawn) if drawn.scope.scope != scope.scope => {
-                    // Not to be believed as long as it can be read.
-                    self.keep_one(&mut all, *name, Recalled::Several, now, until.max(drawn.until));
-                }
-                Some(drawn) if drawn.until >= until && !all.kept.contains_key(name) => {}
-                _ => self.keep_one(&mut all, *name, Recalled::Scope(scope.clone()), now, until),
-            }
-        }
-    }
-
-    /// What the first of these names that says something stands for.
-    pub(super) fn recall(&self, names: &[Name], now: Instant) -> Option<Recalled> {
-        if names.is_empty() {
-            return None;
-        }
-        let mut all = self.names();
-        let mut known = names.iter().filter_map(|name| self.recall_one(&mut all, *name, now));
-        match known.next()? {
-            Recalled::Several => {
-                let other = known.find(|recalled| *recalled != Recalled::Several);
-                other.or(Some(Recalled::Several))
-            }
-            scope => Some(scope),
-        }
-    }
-
-    fn recall_one(&self, all: &mut Names, name: Name, now: Instant) -> Option<Recalled> {
-        let until = now + self.lasts;
-        if let Some((recalled, last)) = all.kept.get_mut(&name)
-            && *last > now
-        {
-            // Whoever still speaks of it may go on to; what says nothing is to be forgotten.
-            if let Recalled::Scope(scope) = recalled {
-                scope.touch(self.since_start(now));
-                *last = until;
-            }
-            return Some(recalled.clone());
-        }
-        let drawn = self.drawn(all, name, now)?;
-        drawn.scope.touch(self.since_start(now));
-        let recalled = Recalled::Scope(drawn.scope);
-        if drawn.until < until {
-            self.keep_one(all, name, recalled.clone(), now, until);
-        }
-        Some(recalled)
-    }
-
-    fn drawn(&self, names: &Names, name: Name, now: Instant) -> Option<Drawn> {
-        let said = self.ids.read(name, now)?;
-        let scope = names.stamps.get(&said.stamp)?.clone();
-        let left = self.can_be_read().checked_sub(said.age).filter(|left| !left.is_zero())?;
-        Some(Drawn { scope, until: now + left })
-    }
-
-    /// How long a name that was drawn here can be read.
-    fn can_be_read(&self) -> Duration {
-        self.lasts + self.lasts / 2
-    }
-
-    fn keep_one(
+    /// What a request under that scope is called: by an id that was given here for it, if it has
+    /// one, else by a new one. And which of its names others chose.
+    pub(super) fn name(
         &self,
-        all: &mut Names,
-        name: Name,
-        recalled: Recalled,
+        names: &[Name],
+        scope: &KnownScope,
         now: Instant,
-        until: Instant,
-    ) {
-        self.forget(all, now);
-        match all.kept.entry(name) {
-            Entry::Occupied(mut entry) => {
-                let (before, last) = entry.get_mut();
-                let contradicts = *last > now && *before != recalled;
-                *before = if contradicts { Recalled::Several } else { recalled };
-                *last = until.max(*last);
+    ) -> (Name, Vec<Name>) {
+        scope.touch(self.since_start(now));
+        let ids = self.ids();
+        let (mut own, mut chosen) = (None, Vec::new());
+        for name in names {
+            match ids.read(*name) {
+                Some(stamp) if stamp == scope.stamp => own = own.or(Some(*name)),
+                Some(_) => {}
+                None => chosen.push(*name),
             }
-            Entry::Vacant(entry) => {
-                entry.insert((recalled, until));
-                all.ages.push_back((until, name));
+        }
+        (own.unwrap_or_else(|| ids.draw(scope.stamp)), chosen)
+    }
+
+    /// Remembers that these ids, which others chose, are of requests under that scope from now on:
+    /// for who chose them, or for everybody.
+    pub(super) fn keep(
+        &self,
+        names: &[Name],
+        scope: &Arc<KnownScope>,
+        chooser: Option<Chooser>,
+        by: &Holder,
+        now: Instant,
+    ) {
+        let mut table = self.table();
+        for name in names {
+            table.make_room(now);
+            let until = now + self.lasts;
+            match table.kept.entry((chooser.map_or(For::Everybody, For::Only), *name)) {
+                Entry::Occupied(mut entry) => {
+                    let kept = entry.get_mut();
+                    let is_same = kept.scope.as_ref().is_some_and(|it| it.scope == scope.scope);
+                    let contradicts = kept.until > now && !is_same;
+                    kept.scope = (!contradicts).then(|| scope.clone());
+                    kept.until = until.max(kept.until);
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert(Kept { scope: Some(scope.clone()), until, by: by.clone() });
+                }
             }
         }
     }
 
-    /// What was not spoken of for long enough, and the oldest if there are too many.
-    fn forget(&self, all: &mut Names, now: Instant) {
-        let mut passed_over = 0;
-        while let Some((looked_at, name)) = all.ages.front().copied() {
-            let too_many = all.kept.len() >= MOST;
-            if looked_at > now && !too_many {
-                return;
-            }
-            all.ages.pop_front();
-            let Entry::Occupied(entry) = all.kept.entry(name) else { continue };
-            let (recalled, until) = entry.get();
-            let stays = match too_many {
-                false => *until > now,
-                // What was spoken of since it came, or would be believed again.
-                true => {
-                    passed_over < PASSED_OVER
-                        && (*until > looked_at || matches!(recalled, Recalled::Several))
+    /// What these names stand for, if somebody brings them who has none but these choosers' ids:
+    /// what the first of them says that says something. An id that others chose for everybody
+    /// counts only where they are trusted.
+    pub(super) fn recall(
+        &self,
+        names: &[Name],
+        chooser: impl FnOnce() -> Chooser,
+        trusts: bool,
+        now: Instant,
+    ) -> Option<Recalled> {
+        let ids = self.ids.get().filter(|_| !names.is_empty())?;
+        let chooser = For::Only(chooser());
+        let (until, since_start) = (now + self.lasts, self.since_start(now));
+        let mut table = self.table();
+        let mut found = None;
+        for name in names {
+            let recalled = match ids.read(*name) {
+                Some(stamp) => match table.stamps.get(&stamp) {
+                    Some(scope) => Recalled::Scope(scope.clone()),
+                    None => Recalled::Forgotten,
+                },
+                None => {
+                    let kept = table.recall_kept((chooser, *name), now, until);
+                    let everybody = || (For::Everybody, *name);
+                    let kept = match kept {
+                        None if trusts => table.recall_kept(everybody(), now, until),
+                        kept => kept,
+                    };
+                    match kept {
+                        Some(kept) => kept,
+                        None => continue,
+                    }
                 }
             };
-            if stays {
-                passed_over += 1;
-                all.ages.push_back((*until, name));
-                continue;
+            if let Recalled::Scope(scope) = &recalled {
+                scope.touch(since_start);
+                return Some(recalled);
             }
-            let (recalled, until) = entry.remove();
-            // What still says the same by itself is not forgotten.
-            let known_until = match recalled {
-                Recalled::Scope(_) if until > now => self.drawn(all, name, now),
-                _ => None,
-            };
-            if until > known_until.map_or(now, |drawn| drawn.until) {
-                all.count_forgotten_early(1);
-            }
+            // What says that it cannot be followed counts unless another name says more.
+            found = found.or(Some(recalled));
         }
+        found
     }
 
     fn since_start(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.start)
     }
 
-    fn names(&self) -> std::sync::MutexGuard<'_, Names> {
+    fn table(&self) -> std::sync::MutexGuard<'_, Table> {
         // Nothing here leaves it half changed.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -256,6 +287,11 @@ impl KnownScope {
         &self.scope
     }
 
+    /// Whether it made room for others: ids under it would not be known again.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.is_forgotten.load(Ordering::Relaxed)
+    }
+
     /// Says that it was spoken of. Written only when that changes something: all threads read it
     /// with every request.
     fn touch(&self, since_start: Duration) {
@@ -266,51 +302,85 @@ impl KnownScope {
     }
 }
 
-impl PartialEq for Recalled {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Scope(one), Self::Scope(other)) => one.scope == other.scope,
-            (Self::Several, Self::Several) => true,
-            _ => false,
+impl Table {
+    /// A scope that is known. It counts for the one of its users who holds least, so that it does
+    /// not go with what somebody else brought along.
+    fn used_by(&mut self, scope: &str, by: &Holder) -> Option<Arc<KnownScope>> {
+        let held = self.scopes.get(scope)?;
+        let known = held.scope.clone();
+        if held.by != *by && self.scopes.len() >= MOST_SCOPES / 2 {
+            let count =
+                |holder: &Holder| self.scopes.values().filter(|it| it.by == *holder).count();
+            if count(by) < count(&held.by)
+                && let Some(held) = self.scopes.get_mut(scope)
+            {
+                held.by = by.clone();
+            }
         }
+        Some(known)
     }
-}
 
-impl Names {
-    /// The scopes that nobody has spoken of since then; if that is none, an eighth of all, of which
-    /// nobody has for longest. With them goes what stands for them.
-    fn forget_scopes(&mut self, now: Instant, unused_since: Duration) {
+    fn recall_kept(&mut self, name: (For, Name), now: Instant, until: Instant) -> Option<Recalled> {
+        let kept = self.kept.get_mut(&name).filter(|kept| kept.until > now)?;
+        Some(match &kept.scope {
+            Some(scope) => {
+                // Whoever still speaks of it may go on to; what says nothing is to be forgotten.
+                kept.until = until;
+                Recalled::Scope(scope.clone())
+            }
+            None => Recalled::Several,
+        })
+    }
+
+    /// Room for one more id: what nobody has spoken of for long enough goes, or else the oldest of
+    /// whoever holds the most.
+    fn make_room(&mut self, now: Instant) {
+        if self.kept.len() < MOST {
+            return;
+        }
+        self.kept.retain(|_, kept| kept.until > now);
+        if self.kept.len() < MOST {
+            return;
+        }
+        let held = self.kept.iter().map(|(name, kept)| (&kept.by, kept.until, *name));
+        let gone = room::surplus(held, MOST - MOST / MADE_AT_ONCE);
+        for name in &gone {
+            self.kept.remove(name);
+        }
+        self.count_forgotten_early(gone.len() as u64);
+    }
+
+    /// The scopes that nobody has spoken of since then; if that is none, the oldest of whoever
+    /// holds the most. With them goes what stands for them.
+    fn forget_scopes(&mut self, now: Instant, unused_since: u64) {
         // Read once: others go on to change it.
-        let last = |scope: &Arc<KnownScope>| (scope.last.load(Ordering::Relaxed), scope.clone());
-        let mut by_age: Vec<_> = self.scopes.values().map(last).collect();
-        by_age.sort_unstable_by_key(|(last, _)| *last);
-        let unused = by_age.partition_point(|(last, _)| *last < millis(unused_since));
-        let early = if unused == 0 { MOST_SCOPES / 8 } else { 0 };
-        for (_, scope) in &by_age[..unused + early] {
+        let last = |held: &Held| held.scope.last.load(Ordering::Relaxed);
+        let unused = self.scopes.values().filter(|held| last(held) < unused_since);
+        let mut gone: Vec<Arc<KnownScope>> = unused.map(|held| held.scope.clone()).collect();
+        let mut early = 0;
+        if gone.is_empty() {
+            let held = self.scopes.values().map(|it| (&it.by, last(it), it.scope.clone()));
+            gone = room::surplus(held, MOST_SCOPES - MOST_SCOPES / MADE_AT_ONCE);
+            early = gone.len() as u64;
+        }
+        for scope in &gone {
+            scope.is_forgotten.store(true, Ordering::Relaxed);
             self.scopes.remove(&scope.scope);
             self.stamps.remove(&scope.stamp);
         }
-        if early == 0 {
-            // What stood for them is known no more.
-            return;
-        }
-        let (scopes, mut forgotten) = (&self.scopes, early as u64);
-        self.kept.retain(|_, (recalled, until)| {
-            let stays = match recalled {
-                Recalled::Scope(scope) => scopes.contains_key(&scope.scope),
-                Recalled::Several => true,
-            };
-            forgotten += u64::from(!stays && *until > now);
+        self.kept.retain(|_, kept| {
+            let stays = kept.scope.as_ref().is_none_or(|scope| !scope.is_forgotten());
+            early += u64::from(!stays && kept.until > now);
             stays
         });
-        let kept = &self.kept;
-        self.ages.retain(|(_, name)| kept.contains_key(name));
-        self.count_forgotten_early(forgotten);
+        self.count_forgotten_early(early);
     }
 
     fn count_forgotten_early(&self, ids: u64) {
-        let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
-        self.forgotten_early.get_or_init(counter).increment(ids);
+        if ids > 0 {
+            let counter = || metrics::counter!("cheops_proxy_ids_forgotten_early_total");
+            self.forgotten_early.get_or_init(counter).increment(ids);
+        }
     }
 }
 
@@ -319,157 +389,228 @@ mod tests {
     use super::*;
 
     const LASTS: Duration = Duration::from_secs(10);
-    const LYON: &str = "image: lyon";
-    const PARIS: &str = "image: paris";
+    const LYON: &str = "{image: lyon}";
+    const PARIS: &str = "{image: paris}";
+    const ALICE: Chooser = Chooser::Connection(1);
+    const MALLORY: Chooser = Chooser::Connection(2);
 
-    fn at(memory: &Memory, seconds: u64) -> Instant {
-        memory.start + Duration::from_secs(seconds)
+    struct Kit {
+        memory: Memory,
+        dir: tempfile::TempDir,
     }
 
-    fn keep(memory: &Memory, names: &[Name], scope: &str, now: Instant) {
-        memory.keep(names, &memory.scope(scope, now), now);
-    }
-
-    /// The scope that a name stands for.
-    fn recall(memory: &Memory, name: Name, now: Instant) -> Option<String> {
-        match memory.recall(&[name], now)? {
-            Recalled::Scope(scope) => Some(scope.text().to_owned()),
-            Recalled::Several => Some("several".to_owned()),
+    impl Kit {
+        fn new(lasts: Duration) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            Self { memory: Memory::new(lasts, KeyFile::below(dir.path())), dir }
         }
-    }
 
-    fn is_in_order(memory: &Memory) -> bool {
-        let names = memory.names();
-        names.scopes.len() == names.stamps.len() && names.ages.len() == names.kept.len()
-    }
-
-    #[test]
-    fn a_name_is_known_until_nobody_has_spoken_of_it_for_a_while() {
-        let memory = Memory::new(LASTS);
-        let at = |seconds| at(&memory, seconds);
-        keep(&memory, &[1, 2], LYON, at(0));
-        assert!(memory.recall(&[9, 1], at(9)).is_some());
-        assert_eq!(recall(&memory, 2, at(11)), None);
-        assert_eq!(recall(&memory, 1, at(18)).as_deref(), Some(LYON), "it was spoken of at 9");
-        keep(&memory, &[3], LYON, at(60));
-        assert_eq!(memory.names().kept.len(), 1, "what is too old is gone");
-    }
-
-    #[test]
-    fn a_name_that_was_drawn_here_is_known_at_least_as_long() {
-        let memory = Memory::new(LASTS);
-        let at = |seconds| at(&memory, seconds);
-        let scope = memory.scope(LYON, at(0));
-        for spoken_of in [0, 4, 6, 9] {
-            let name = memory.draw(&scope, at(0));
-            memory.keep(&[name], &scope, at(spoken_of));
-            assert!(recall(&memory, name, at(spoken_of)).is_some());
-            assert!(recall(&memory, name, at(spoken_of + 9)).is_some(), "spoken of at {spoken_of}");
-            assert_eq!(recall(&memory, name, at(spoken_of + 25)), None);
+        /// The agent, started anew.
+        fn next_life(self) -> Self {
+            let memory = Memory::new(self.memory.lasts, KeyFile::below(self.dir.path()));
+            Self { memory, dir: self.dir }
         }
-    }
 
-    #[test]
-    fn however_many_names_are_drawn_and_spoken_of_each_is_known_and_no_other_is_forgotten() {
-        let memory = Memory::new(LASTS);
-        let now = at(&memory, 0);
-        keep(&memory, &[1], LYON, now);
-        let scopes = [LYON, PARIS].map(|scope| memory.scope(scope, now));
-        let drawn = (0..2 * MOST).map(|n| (&scopes[n % 2], memory.draw(&scopes[n % 2], now)));
-        for (scope, name) in drawn.collect::<Vec<_>>() {
-            assert_eq!(recall(&memory, name, now).as_deref(), Some(scope.text()));
-            memory.keep(&[name], scope, now);
+        fn at(&self, seconds: u64) -> Instant {
+            self.memory.start + Duration::from_secs(seconds)
         }
-        assert_eq!(memory.names().kept.len(), 1);
-        assert!(recall(&memory, 1, now).is_some());
-    }
 
-    #[test]
-    fn what_one_agent_draws_means_nothing_to_another() {
-        let [memory, other] = [0, 0].map(|_| Memory::new(LASTS));
-        let now = at(&other, 0);
-        let drawn = memory.draw(&memory.scope(LYON, now), now);
-        other.scope(LYON, now);
-        assert_eq!(recall(&other, drawn, now), None);
-    }
-
-    #[test]
-    fn a_name_used_with_two_scopes_at_once_says_nothing() {
-        let memory = Memory::new(LASTS);
-        let now = at(&memory, 0);
-        let drawn = memory.draw(&memory.scope(LYON, now), now);
-        keep(&memory, &[1], LYON, now);
-        keep(&memory, &[1, drawn], PARIS, now);
-        for name in [1, drawn] {
-            assert_eq!(recall(&memory, name, now).as_deref(), Some("several"));
+        fn scope(&self, scope: &str, seconds: u64) -> Arc<KnownScope> {
+            self.memory.scope(scope, &holder(1), self.at(seconds))
         }
-        keep(&memory, &[2], LYON, now);
-        let other = memory.recall(&[1, 2], now);
-        assert!(matches!(other, Some(Recalled::Scope(scope)) if scope.text() == LYON));
-        let as_long_as_it_could_be_read = at(&memory, 14);
-        assert_eq!(recall(&memory, drawn, as_long_as_it_could_be_read).as_deref(), Some("several"));
-    }
 
-    #[test]
-    fn a_name_that_nobody_spoke_of_for_a_while_may_stand_for_another_scope() {
-        let memory = Memory::new(LASTS);
-        let at = |seconds| at(&memory, seconds);
-        let drawn = memory.draw(&memory.scope(LYON, at(0)), at(0));
-        // This is looked at again later than what comes after it.
-        keep(&memory, &[drawn], PARIS, at(0));
-        keep(&memory, &[1], LYON, at(1));
-        keep(&memory, &[1], PARIS, at(12));
-        assert_eq!(recall(&memory, 1, at(12)).as_deref(), Some(PARIS));
-    }
-
-    #[test]
-    fn there_is_a_limit_and_the_oldest_go_first() {
-        let memory = Memory::new(LASTS);
-        let now = at(&memory, 0);
-        let drawn = memory.draw(&memory.scope(PARIS, now), now);
-        keep(&memory, &[drawn], LYON, now);
-        for n in 0..MOST + 100 {
-            keep(&memory, &[n as Name], LYON, now);
+        fn draw(&self, scope: &str, seconds: u64) -> Name {
+            let known = self.scope(scope, seconds);
+            self.memory.name(&[], &known, self.at(seconds)).0
         }
-        assert!(memory.names().kept.len() <= MOST);
-        assert!(is_in_order(&memory));
-        assert_eq!(recall(&memory, 0, now), None);
-        assert!(recall(&memory, MOST as Name + 99, now).is_some());
-        assert_eq!(recall(&memory, drawn, now).as_deref(), Some("several"), "not believed again");
-    }
 
-    #[test]
-    fn a_new_scope_is_remembered_however_many_there_are() {
-        let memory = Memory::new(LASTS * 1_000);
-        let scopes: Vec<_> = (0..2 * MOST_SCOPES).map(|n| format!("image: site{n}")).collect();
-        let mut names = Vec::new();
-        for (n, scope) in scopes.iter().enumerate() {
-            let now = at(&memory, n as u64);
-            let known = memory.scope(scope, now);
-            memory.keep(&[n as Name], &known, now);
-            names.push([n as Name, memory.draw(&known, now)]);
-            for name in names[n] {
-                assert_eq!(recall(&memory, name, now).as_ref(), Some(scope));
+        fn keep(&self, names: &[Name], scope: &str, seconds: u64) {
+            let known = self.scope(scope, seconds);
+            self.memory.keep(names, &known, Some(ALICE), &holder(1), self.at(seconds));
+        }
+
+        /// What names stand for if this one brings them.
+        fn recall_by(&self, who: Chooser, names: &[Name], seconds: u64) -> Option<String> {
+            match self.memory.recall(names, || who, false, self.at(seconds))? {
+                Recalled::Scope(scope) => Some(scope.text().to_owned()),
+                Recalled::Several => Some("several".to_owned()),
+                Recalled::Forgotten => Some("forgotten".to_owned()),
             }
         }
-        assert!(memory.names().scopes.len() <= MOST_SCOPES);
-        assert!(is_in_order(&memory));
-        let now = at(&memory, scopes.len() as u64);
-        assert!(memory.recall(&names[0], now).is_none(), "the oldest went early");
+
+        fn recall(&self, name: Name, seconds: u64) -> Option<String> {
+            self.recall_by(ALICE, &[name], seconds)
+        }
+    }
+
+    fn holder(n: u8) -> Holder {
+        Holder::at(IpAddr::from([10, 0, 0, n]))
+    }
+
+    fn some(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    #[test]
+    fn an_id_that_a_client_chose_is_known_until_nobody_has_spoken_of_it_for_a_while() {
+        let kit = Kit::new(LASTS);
+        kit.keep(&[1, 2], LYON, 0);
+        assert_eq!(kit.recall_by(ALICE, &[9, 1], 9), some(LYON));
+        assert_eq!(kit.recall(2, 11), None);
+        assert_eq!(kit.recall(1, 18), some(LYON), "it was spoken of at 9");
+    }
+
+    #[test]
+    fn an_id_that_a_client_chose_says_nothing_if_another_brings_it() {
+        let kit = Kit::new(LASTS);
+        kit.keep(&[1], LYON, 0);
+        assert_eq!(kit.recall_by(MALLORY, &[1], 0), None);
+        assert_eq!(kit.recall_by(ALICE, &[1], 0), some(LYON));
+        let trusting = kit.memory.recall(&[1], || MALLORY, true, kit.at(0));
+        assert!(trusting.is_none(), "it was not chosen where everybody is trusted");
+
+        let known = kit.scope(LYON, 0);
+        kit.memory.keep(&[2], &known, None, &holder(1), kit.at(0));
+        assert_eq!(kit.recall_by(MALLORY, &[2], 0), None, "not where nobody is trusted");
+        let trusting = kit.memory.recall(&[2], || MALLORY, true, kit.at(0));
+        assert!(matches!(trusting, Some(Recalled::Scope(scope)) if scope.text() == LYON));
+    }
+
+    #[test]
+    fn an_id_that_was_given_here_is_known_whoever_brings_it_as_long_as_its_scope_is() {
+        let kit = Kit::new(LASTS);
+        let name = kit.draw(LYON, 0);
+        for seconds in [0, 9, 100] {
+            assert_eq!(kit.recall_by(MALLORY, &[name], seconds), some(LYON));
+        }
+    }
+
+    #[test]
+    fn an_id_of_an_earlier_life_is_known_to_be_one_and_good_again_once_its_scope_is_used() {
+        let kit = Kit::new(LASTS);
+        assert!(kit.memory.is_unused());
+        let name = kit.draw(LYON, 0);
+        let kit = kit.next_life();
+        assert!(!kit.memory.is_unused(), "a look at ids is needed from the start");
+        assert_eq!(kit.recall(name, 0), some("forgotten"));
+        kit.scope(PARIS, 0);
+        assert_eq!(kit.recall(name, 0), some("forgotten"));
+        kit.scope(LYON, 0);
+        assert_eq!(kit.recall(name, 0), some(LYON));
+    }
+
+    #[test]
+    fn however_many_ids_are_given_each_is_known_and_nothing_is_kept_of_them() {
+        let kit = Kit::new(LASTS);
+        kit.keep(&[1], LYON, 0);
+        for n in 0..2 * MOST {
+            let scope = [LYON, PARIS][n % 2];
+            let name = kit.draw(scope, 0);
+            assert_eq!(kit.recall(name, 0), some(scope));
+        }
+        assert_eq!(kit.memory.table().kept.len(), 1);
+    }
+
+    #[test]
+    fn what_one_agent_gives_means_nothing_to_another() {
+        let [kit, other] = [0, 0].map(|_| Kit::new(LASTS));
+        let drawn = kit.draw(LYON, 0);
+        other.scope(LYON, 0);
+        assert_eq!(other.recall(drawn, 0), None);
+    }
+
+    #[test]
+    fn a_request_goes_on_under_the_id_that_it_has_of_its_scope() {
+        let kit = Kit::new(LASTS);
+        let (of_lyon, of_paris) = (kit.draw(LYON, 0), kit.draw(PARIS, 0));
+        let lyon = kit.scope(LYON, 0);
+        let (name, chosen) = kit.memory.name(&[of_paris, 7, of_lyon], &lyon, kit.at(0));
+        assert_eq!((name, chosen), (of_lyon, vec![7]));
+        let (name, _) = kit.memory.name(&[of_paris, 7], &lyon, kit.at(0));
+        assert!(![of_paris, of_lyon, 7].contains(&name));
+        assert_eq!(kit.recall(name, 0), some(LYON));
+    }
+
+    #[test]
+    fn an_id_that_a_client_used_with_two_scopes_at_once_says_nothing() {
+        let kit = Kit::new(LASTS);
+        kit.keep(&[1], LYON, 0);
+        kit.keep(&[1], PARIS, 0);
+        assert_eq!(kit.recall(1, 0), some("several"));
+        kit.keep(&[2], LYON, 0);
+        assert_eq!(kit.recall_by(ALICE, &[1, 2], 0), some(LYON), "another one says more");
+        kit.keep(&[1], PARIS, 12);
+        assert_eq!(kit.recall(1, 12), some(PARIS), "after a while it may stand for another");
+    }
+
+    #[test]
+    fn who_holds_the_most_gives_room_and_the_others_keep_theirs() {
+        let kit = Kit::new(LASTS);
+        kit.keep(&[1], LYON, 0);
+        let (lyon, now) = (kit.scope(LYON, 0), kit.at(0));
+        for n in 0..2 * MOST {
+            kit.memory.keep(&[100 + n as Name], &lyon, Some(MALLORY), &holder(2), now);
+        }
+        assert!(kit.memory.table().kept.len() <= MOST);
+        assert_eq!(kit.recall(1, 0), some(LYON), "one client does not push out another's");
+        let last = 100 + 2 * MOST as Name - 1;
+        assert_eq!(kit.recall_by(MALLORY, &[last], 0), some(LYON), "its own oldest went");
+    }
+
+    #[test]
+    fn scopes_of_one_client_do_not_push_out_those_of_others() {
+        let kit = Kit::new(LASTS * 1_000);
+        let of_alice = kit.draw(LYON, 0);
+        let first = kit.memory.scope("{image: site0}", &holder(2), kit.at(1));
+        let (of_first, _) = kit.memory.name(&[], &first, kit.at(1));
+        for n in 1..2 * MOST_SCOPES {
+            let now = kit.at(n as u64);
+            let known = kit.memory.scope(&format!("{{image: site{n}}}"), &holder(2), now);
+            let (name, _) = kit.memory.name(&[], &known, now);
+            assert_eq!(kit.recall(name, n as u64).as_deref(), Some(known.text()));
+        }
+        let table = kit.memory.table();
+        assert!(table.scopes.len() <= MOST_SCOPES && table.scopes.len() == table.stamps.len());
+        drop(table);
+        assert_eq!(kit.recall(of_alice, 9_000), some(LYON));
+        assert!(first.is_forgotten());
+        assert_eq!(kit.recall(of_first, 9_000), some("forgotten"), "and is refused, not run here");
+    }
+
+    #[test]
+    fn a_scope_that_many_use_does_not_go_with_those_of_one_who_has_too_many() {
+        let kit = Kit::new(LASTS * 1_000);
+        // The first who used it is who will use too many.
+        kit.memory.scope(LYON, &holder(2), kit.at(0));
+        for n in 0..MOST_SCOPES - 1 {
+            kit.memory.scope(&format!("{{image: site{n}}}"), &holder(2), kit.at(1));
+        }
+        let name = kit.draw(LYON, 0);
+        kit.memory.scope(PARIS, &holder(2), kit.at(2));
+        assert_eq!(kit.recall(name, 2), some(LYON));
     }
 
     #[test]
     fn scopes_that_nobody_speaks_of_make_room_for_others() {
-        let memory = Memory::new(LASTS);
-        let at = |seconds| at(&memory, seconds);
-        let scopes: Vec<_> =
-            (0..MOST_SCOPES).map(|n| memory.scope(&format!("image: site{n}"), at(0))).collect();
-        let name = memory.draw(&scopes[7], at(0));
-        for spoken_of in [9, 18] {
-            assert!(recall(&memory, name, at(spoken_of)).is_some());
+        let kit = Kit::new(LASTS);
+        for n in 0..MOST_SCOPES {
+            kit.scope(&format!("{{image: site{n}}}"), 0);
         }
-        memory.scope(LYON, at(20));
-        assert_eq!(memory.names().scopes.len(), 2);
-        assert!(recall(&memory, name, at(27)).is_some());
+        let name = kit.draw("{image: site7}", 0);
+        for spoken_of in [9, 18] {
+            assert_eq!(kit.recall(name, spoken_of), some("{image: site7}"));
+        }
+        kit.scope(LYON, 20);
+        assert_eq!(kit.memory.table().scopes.len(), 2);
+        assert_eq!(kit.recall(name, 27), some("{image: site7}"));
+    }
+
+    #[test]
+    fn whoever_has_one_address_of_a_network_is_one_holder() {
+        let at = |text: &str| Holder::at(text.parse().unwrap());
+        assert_eq!(at("2001:db8::1"), at("2001:db8::2:3"));
+        assert_ne!(at("2001:db8::1"), at("2001:db8:0:1::1"));
+        assert_eq!(at("::ffff:10.0.0.1"), at("10.0.0.1"));
+        assert_ne!(at("10.0.0.1"), at("10.0.0.2"));
     }
 }

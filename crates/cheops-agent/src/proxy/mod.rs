@@ -9,15 +9,17 @@
 //! | --- | --- |
 //! | `listen`, `threads` | connections of clients, and where they are served |
 //! | `framing` | where their messages begin and end |
-//! | `route`, `scope`, `memory`, `ids` | under which scope a request runs |
+//! | `admission` | whom a service's proxy serves, and what nobody but agents may say |
+//! | `route`, `scope`, `memory`, `ids`, `key` | under which scope a request runs |
 //! | `atlas`, `distances`, `run`, `attempts` | where that is, and when to try elsewhere |
 //! | `here`, `pool` | the service of this site, and connections to it |
 //! | `cross` | requests that run at several sites, and come to one answer |
 //! | `headers`, `body`, `upgrade` | what passes through, and how |
 //! | `patience`, `together` | limits of time and small writes, made cheap |
-//! | `replicate` | requests for several sites, and what they changed there |
+//! | `replicate`, `reserve` | requests for several sites, what they changed there, and room for them |
 //! | `refusal` | answers of this proxy itself |
 
+mod admission;
 mod atlas;
 mod attempts;
 mod body;
@@ -27,12 +29,14 @@ mod framing;
 mod headers;
 mod here;
 mod ids;
+mod key;
 mod listen;
 mod memory;
 mod patience;
 mod pool;
 mod refusal;
 mod replicate;
+mod reserve;
 mod route;
 mod run;
 mod scope;
@@ -41,6 +45,7 @@ mod together;
 mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -54,21 +59,25 @@ use hyper::upgrade::OnUpgrade;
 
 use self::atlas::Atlas;
 use self::attempts::Fate;
+use self::cross::WholeIds;
 use self::headers::SITE;
 use self::here::Service;
-use self::memory::Memory;
+use self::key::KeyFile;
+use self::memory::{Holder, Memory};
 use self::refusal::Refused;
-use self::scope::Marks;
+use self::scope::{Marks, Others, Replaced};
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
 use crate::exec::ClientError;
 use crate::peers::Peers;
 use crate::replicas::Replicas;
+use crate::seals::Seals;
 
 pub(crate) use self::cross::parts_of;
 pub(crate) use self::headers::{ERROR, strip};
 pub(crate) use self::listen::Listening;
 pub(crate) use self::refusal::BROKEN_OFF;
+pub(crate) use self::reserve::Reserve;
 pub(crate) use self::threads::Threads;
 
 /// The proxies of a site.
@@ -84,6 +93,8 @@ struct Inner {
     replicas: Replicas,
     atlas: Atlas,
     memory: Remembered,
+    whole_ids: WholeIds,
+    reserve: Reserve,
     answer_limit: Duration,
 }
 
@@ -94,6 +105,9 @@ pub(crate) struct Means {
     pub(crate) blobs: Blobs,
     pub(crate) replicas: Replicas,
     pub(crate) memory: Remembered,
+    pub(crate) seals: Seals,
+    /// What bodies that are kept leave free.
+    pub(crate) reserve: Reserve,
 }
 
 /// The scopes of requests that were seen at this site, for the calls that are made for them.
@@ -104,19 +118,47 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    pub(crate) fn new(config: &ProxyConfig) -> Self {
+    pub(crate) fn new(config: &ProxyConfig, data_dir: &Path) -> Self {
         let marks = Marks::new(&config.correlation_headers);
-        Self { scopes: Arc::new(Memory::new(config.remember)), marks: Arc::new(marks) }
+        let scopes = Memory::new(config.remember, KeyFile::below(data_dir));
+        Self { scopes: Arc::new(scopes), marks: Arc::new(marks) }
     }
 
-    /// Remembers the scope that a request carries, which the agent itself sends to a service.
-    pub(crate) fn see(&self, headers: &http::HeaderMap) {
-        let scope = scope::carried(headers).ok().flatten();
-        if let Some(scope) = scope.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) {
-            let now = Instant::now();
-            let known = self.scopes.scope(scope.trim(), now);
-            self.scopes.keep(&self.marks.names(headers), &known, now);
+    /// Gives a request that the agent itself sends to a service the marks by which calls that are
+    /// made for it are known again.
+    pub(crate) fn mark(&self, headers: &mut http::HeaderMap, trusts: bool) {
+        self.mark_for(&Holder::Agent, headers, Others::of(trusts));
+    }
+
+    /// The same for a request that somebody else brought, whose scope was decided on already. What
+    /// was replaced by it.
+    fn mark_for(
+        &self,
+        by: &Holder,
+        headers: &mut http::HeaderMap,
+        others: Others,
+    ) -> Vec<Replaced> {
+        let now = Instant::now();
+        let known = {
+            let carried = scope::carried(headers).ok().flatten();
+            let Some(scope) = carried.filter(|scope| scope.len() <= MAX_SCOPE_BYTES) else {
+                return Vec::new();
+            };
+            let scope = scope.trim();
+            // Mostly it is what another agent wrote.
+            match self.scopes.known(scope, by, now) {
+                Some(known) => known,
+                None => match cheops_scope::parse(scope) {
+                    Ok(parsed) => self.scopes.scope(&parsed.canonical(), by, now),
+                    Err(_) => return Vec::new(),
+                },
+            }
+        };
+        let (name, chosen) = self.scopes.name(&self.marks.names(headers), &known, now);
+        if others == Others::Stay && !chosen.is_empty() {
+            self.scopes.keep(&chosen, &known, None, by, now);
         }
+        self.marks.set(headers, None, name, others)
     }
 }
 
@@ -154,7 +196,7 @@ impl Proxies {
         config: &ProxyConfig,
         means: Means,
     ) -> Result<Self, ProxyError> {
-        let Means { peers, driver, blobs, replicas, memory } = means;
+        let Means { peers, driver, blobs, replicas, memory, seals, reserve } = means;
         let names = services.iter().map(|service| service.name.clone()).collect();
         let atlas = Atlas::new(me, names, peers.clone())
             .ok_or_else(|| ProxyError::Unnameable(me.clone()))?;
@@ -172,6 +214,8 @@ impl Proxies {
             replicas,
             atlas,
             memory,
+            whole_ids: WholeIds::new(seals, config.unsigned_cross_ids),
+            reserve,
             answer_limit: config.answer_limit,
         })))
     }

@@ -20,6 +20,8 @@ pub(super) struct Refused {
 
 /// The code of an answer which says that no service has seen the request.
 pub(super) const UNREACHABLE: &str = "unreachable";
+/// The code of an answer of a site whose service is for its own users.
+pub(super) const NOT_OFFERED: &str = "not-offered";
 /// The code of a request that may or may not have been carried out.
 pub(crate) const BROKEN_OFF: &str = "broken-off";
 
@@ -83,6 +85,45 @@ impl Refused {
                       cannot be told under which of them this request is to run";
         Self::new(StatusCode::CONFLICT, "ambiguous-scope", "the scope is not clear", detail)
             .hint("give each request an id of its own, or none, or pass `X-Scope` on")
+    }
+
+    pub(super) fn forgotten_scope() -> Self {
+        let detail = "its request id was given by this agent, under a scope that is not remembered \
+                      any more, so it cannot be told where this request is to run";
+        Self::new(StatusCode::CONFLICT, "forgotten-scope", "the scope is forgotten", detail).hint(
+            "nothing was run; send the request with `X-Scope`, or without the id; `remember` in \
+             `[proxy]` of the agent's config is how long ids are known at least while it runs",
+        )
+    }
+
+    pub(super) fn wrong_host(service: &str, host: &str) -> Self {
+        let detail = format!("the proxy of `{service}` does not serve the host `{host}`");
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "wrong-host", "nothing was run", detail)
+            .hint("`hosts` of the service in the agent's config lists those that it serves")
+    }
+
+    pub(super) fn wrong_origin(service: &str, origin: &str) -> Self {
+        let detail = format!("the proxy of `{service}` does not serve pages of `{origin}`");
+        Self::new(StatusCode::FORBIDDEN, "wrong-origin", "nothing was run", detail)
+            .hint("`origins` of the service in the agent's config lists those that it serves")
+    }
+
+    pub(super) fn not_offered(service: &str, site: &SiteId) -> Self {
+        let detail = format!("site `{site}` does not offer service `{service}` to other sites");
+        Self::new(StatusCode::FORBIDDEN, NOT_OFFERED, "nothing was run", detail).hint(
+            "`offer = true` of the service in the config of that site's agent does; one with \
+             `listen` is offered by itself",
+        )
+    }
+
+    pub(super) fn no_room(why: &str) -> Self {
+        let detail = format!("the request's body cannot be kept: {why}");
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "not-durable", "nothing was run", detail)
+            .hint("make room on the disk of the agent's data directory")
+    }
+
+    pub(super) fn too_slow(why: &str) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "nothing was run", why)
     }
 
     pub(super) fn only_sites() -> Self {

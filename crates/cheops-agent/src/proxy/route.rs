@@ -14,13 +14,16 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
+use super::atlas::Resolved;
 use super::attempts::{self, Aim};
 use super::body::{Arriving, Returned, Sent};
 use super::headers::{self, Client};
 use super::here::{self, Sender, Service};
-use super::memory::Recalled;
+use super::memory::{Holder, Recalled};
 use super::refusal::Refused;
-use super::{Asked, Proxies, Remembered, cross, scope};
+use super::scope::{Others, Replaced};
+use super::{Asked, Proxies, Remembered, admission, cross, scope};
+use crate::peers::PassedOn;
 use crate::replicas::Names;
 
 impl Proxies {
@@ -34,9 +37,12 @@ impl Proxies {
         let on_upgrade = hyper::upgrade::on(&mut request);
         let (head, body) = request.into_parts();
         let is_offered = headers::offers_upgrade(&head.headers);
-        let answered = self.route(service, head, Arriving::Here(body), on_upgrade, client).await;
+        let mut replaced = Vec::new();
+        let routed =
+            self.route(service, head, Arriving::Here(body), on_upgrade, client, &mut replaced);
         let mut response =
-            answered.unwrap_or_else(|refused| self.refuse(refused).map(Either::Right));
+            routed.await.unwrap_or_else(|refused| self.refuse(refused).map(Either::Right));
+        replaced.into_iter().for_each(|one| one.give_back(response.headers_mut()));
         if is_offered && response.status() != StatusCode::SWITCHING_PROTOCOLS {
             // What the client has sent since may be of the other protocol, and was let through.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -57,12 +63,15 @@ impl Proxies {
         body: Arriving,
         on_upgrade: OnUpgrade,
         client: &Client,
+        replaced: &mut Vec<Replaced>,
     ) -> Result<Response<Returned>, Refused> {
         here::normalise(&mut head, Sender::Client)?;
+        admission::take_off_ours(&mut head.headers);
+        service.admission.check(service.name(), &head.headers)?;
         if service.pseudonym.is_in(&head.headers) {
             return Err(Refused::in_a_circle(service.name()));
         }
-        let resolved = match self.scope_of(&head.headers)? {
+        let resolved = match self.scope_of(service, &head.headers, client)? {
             None => None,
             Some(scope) => {
                 let resolved = self.0.atlas.resolve(scope.trim()).await;
@@ -76,15 +85,11 @@ impl Proxies {
         let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
         client.say_in(&mut head.headers);
         if let Some(resolved) = &resolved {
-            let (Remembered { scopes, marks }, now) = (&self.0.memory, Instant::now());
-            let known = resolved.known.get_or_init(|| scopes.scope(&resolved.scope, now));
-            let name = scopes.draw(known, now);
-            let others = marks.set(&mut head.headers, &resolved.written, name);
-            scopes.keep(&others, known, now);
+            *replaced = self.mark(service, &mut head.headers, resolved, client);
         }
         let mut asked = Asked { head, upgrade, among: None };
         // An id of a whole says itself where its parts are, whatever the scope.
-        if let Some(whole) = cross::Over::whole(&asked.head.uri) {
+        if let Some(whole) = self.whole(&asked.head.uri)? {
             return Box::pin(self.cross(service, asked, body, whole)).await;
         }
         let target = resolved
@@ -120,8 +125,33 @@ impl Proxies {
         matches!(target, Target::Site(site) if site.as_str() == self.0.me.as_str())
     }
 
+    /// Gives a request that runs under a scope the marks by which calls that are made for it are
+    /// known again. What was replaced by it.
+    fn mark(
+        &self,
+        service: &Service,
+        headers: &mut http::HeaderMap,
+        resolved: &Resolved,
+        client: &Client,
+    ) -> Vec<Replaced> {
+        let (Remembered { scopes, marks }, now) = (&self.0.memory, Instant::now());
+        let by = Holder::at(client.address);
+        let known = resolved.known(scopes, &by, now);
+        let (name, chosen) = scopes.name(&marks.names(headers), &known, now);
+        if !chosen.is_empty() {
+            let chooser = (!service.trusts).then(|| client.chooser(headers));
+            scopes.keep(&chosen, &known, chooser, &by, now);
+        }
+        marks.set(headers, Some(&resolved.written), name, Others::of(service.trusts))
+    }
+
     /// Under which scope a request runs, if under one.
-    fn scope_of<'a>(&self, headers: &'a http::HeaderMap) -> Result<Option<Cow<'a, str>>, Refused> {
+    fn scope_of<'a>(
+        &self,
+        service: &Service,
+        headers: &'a http::HeaderMap,
+        client: &Client,
+    ) -> Result<Option<Cow<'a, str>>, Refused> {
         let carried = scope::carried(headers);
         if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
             return Ok(Some(scope));
@@ -130,10 +160,12 @@ impl Proxies {
         if scopes.is_unused() {
             return Ok(None);
         }
-        match scopes.recall(&marks.names(headers), Instant::now()) {
+        let (names, chooser) = (marks.names(headers), || client.chooser(headers));
+        match scopes.recall(&names, chooser, service.trusts, Instant::now()) {
             None => Ok(None),
             Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.text().to_owned()))),
             Some(Recalled::Several) => Err(Refused::several_scopes()),
+            Some(Recalled::Forgotten) => Err(Refused::forgotten_scope()),
         }
     }
 
@@ -174,6 +206,11 @@ impl Proxies {
         let Some(service) = self.0.services.get(service) else {
             return self.refuse(Refused::no_such_service(service, &self.0.me));
         };
+        if !service.is_offered {
+            return self.refuse(Refused::not_offered(service.name(), &self.0.me));
+        }
+        let by = request.extensions().get::<PassedOn>().map(|passed_on| passed_on.by.clone());
+        let by = by.map_or(Holder::Agent, Holder::Site);
         let (mut head, mut body) = request.into_parts();
         if let Err(refused) = here::normalise(&mut head, Sender::Agent) {
             return self.refuse(refused);
@@ -181,12 +218,17 @@ impl Proxies {
         if service.pseudonym.is_in(&head.headers) {
             return self.refuse(Refused::in_a_circle(service.name()));
         }
+        admission::take_off_ours(&mut head.headers);
         headers::strip(&mut head.headers);
-        self.0.memory.see(&head.headers);
+        let replaced = self.0.memory.mark_for(&by, &mut head.headers, Others::of(service.trusts));
+        let given_back = |mut response: Response<Body>| {
+            replaced.into_iter().for_each(|one| one.give_back(response.headers_mut()));
+            response
+        };
         if let Some(protocol) = upgrade {
             if !self.changes_replicas(service, &head, among.as_ref()) {
                 return match self.go_over(service, head, protocol, body).await {
-                    Ok(response) => response.map(Body::new),
+                    Ok(response) => given_back(response.map(Body::new)),
                     Err(failed) => self.refuse(failed.refused),
                 };
             }
@@ -195,7 +237,7 @@ impl Proxies {
         }
         let asked = Asked { head, upgrade: None, among };
         match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
-            Ok(response) => response.map(Body::new),
+            Ok(response) => given_back(response.map(Body::new)),
             Err(refused) => self.refuse(refused),
         }
     }

@@ -13,7 +13,7 @@ use super::attempts::Fate;
 use super::body::{Arriving, BodyError, Moves, Returned, Sent, Supply};
 use super::headers::ERROR;
 use super::here::Service;
-use super::refusal::{Refused, UNREACHABLE};
+use super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
 use super::replicate::passing;
 use super::{Asked, Failed, Proxies};
 use crate::peers::{ToService, TunnelError};
@@ -200,7 +200,7 @@ pub(super) fn again(asked: &Asked) -> Asked {
 fn fate_of(response: &Response<Returned>) -> Fate {
     match response.headers().get(ERROR) {
         None => Fate::Answered(response.status()),
-        Some(code) if code == UNREACHABLE => Fate::NeverArrived,
+        Some(code) if code == UNREACHABLE || code == NOT_OFFERED => Fate::NeverArrived,
         Some(_) => Fate::Unknown,
     }
 }

@@ -10,9 +10,11 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 
 use super::ids::Name;
 
+mod trace;
+
 /// The scope, spelt out.
 const SCOPE: HeaderName = HeaderName::from_static("x-scope");
-const CHEOPS_SCOPE: HeaderName = HeaderName::from_static("x-cheops-scope");
+pub(super) const CHEOPS_SCOPE: HeaderName = HeaderName::from_static("x-cheops-scope");
 const BAGGAGE: HeaderName = HeaderName::from_static("baggage");
 /// The scope among what travels with a trace.
 const MEMBER: &str = "cheops-scope";
@@ -102,36 +104,92 @@ impl Marks {
         names
     }
 
-    /// Gives a scoped request every mark by which a service may speak of it, and the scope itself:
-    /// the name that was drawn for it, where it has none. The other names that it has then.
-    pub(super) fn set(&self, headers: &mut HeaderMap, written: &Written, name: Name) -> Vec<Name> {
-        let drawn = Drawn::new(name);
+    /// Gives a scoped request every mark by which a service may speak of it: this name, which was
+    /// given to it here, and the scope itself, where it is not there already. Ids that others chose are replaced, unless they are
+    /// to be kept: whoever repeats one must get nothing by it. What was replaced is given back in
+    /// the answer.
+    pub(super) fn set(
+        &self,
+        headers: &mut HeaderMap,
+        written: Option<&Written>,
+        name: Name,
+        others: Others,
+    ) -> Vec<Replaced> {
+        let given = Given::new(name);
+        let mut replaced = Vec::new();
         // Nova takes an id of exactly this form, and only if it is alone.
-        let mut openstack = headers.get_all(OPENSTACK).iter();
-        let (first, more) = (openstack.next(), openstack.next());
-        let is_named = more.is_none() && first.is_some_and(|one| is_openstack(one.as_bytes()));
-        if !is_named {
-            drawn.set(headers, OPENSTACK, Drawn::OPENSTACK);
+        let stays = |value: &HeaderValue| {
+            is_openstack(value.as_bytes())
+                && others.stay(name_of("openstack", text_of(value)), name)
+        };
+        if !only(headers, &OPENSTACK).is_some_and(stays) {
+            replaced.extend(given.replace(headers, OPENSTACK, Given::OPENSTACK));
         }
-        let mut has_others = is_named || headers.contains_key(B3_TRACE);
         for plain in std::iter::once(&REQUEST_ID).chain(&self.own) {
-            match headers.contains_key(plain) {
-                true => has_others = true,
-                false => drawn.set(headers, plain.clone(), Drawn::REQUEST_ID),
+            let kind = if *plain == REQUEST_ID { "request" } else { plain.as_str() };
+            let stays = |value: &HeaderValue| others.stay(name_of(kind, text_of(value)), name);
+            let stay = match only(headers, plain) {
+                Some(value) => stays(value),
+                // Two of them name nobody, and are nobody's to take if they are trusted.
+                None => others == Others::Stay && headers.contains_key(plain),
+            };
+            if !stay {
+                replaced.extend(given.replace(headers, plain.clone(), Given::REQUEST_ID));
             }
         }
-        match headers.contains_key(TRACEPARENT) || headers.contains_key(B3) {
-            true => has_others = true,
-            false => drawn.set(headers, TRACEPARENT, Drawn::TRACEPARENT),
+        trace::set(headers, &given, name, others);
+        if let Some(written) = written {
+            written.set(headers);
         }
-        written.set(headers);
-        if !has_others {
-            return Vec::new();
-        }
-        let mut names = self.names(headers);
-        names.retain(|one| *one != name);
-        names
+        replaced
     }
+}
+
+/// What becomes of ids that others chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    Stay,
+    Go,
+}
+
+impl Others {
+    /// Where they are trusted, they stay.
+    pub(super) fn of(trusts: bool) -> Self {
+        if trusts { Self::Stay } else { Self::Go }
+    }
+
+    /// Whether this one stays where that one is to be.
+    fn stay(self, this: Name, name: Name) -> bool {
+        self == Self::Stay || this == name
+    }
+}
+
+/// An id that somebody else chose, and what was put in its place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    header: HeaderName,
+    theirs: HeaderValue,
+    ours: HeaderValue,
+}
+
+impl Replaced {
+    /// Gives it back in an answer that speaks of the request.
+    pub(super) fn give_back(self, answer: &mut HeaderMap) {
+        if only(answer, &self.header) == Some(&self.ours) {
+            answer.insert(self.header, self.theirs);
+        }
+    }
+}
+
+/// The value of a header that is there once.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let (first, more) = (values.next(), values.next());
+    first.filter(|_| more.is_none())
+}
+
+fn text_of(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or_default()
 }
 
 /// An id that nobody else draws is the same name in every header. What a client made up is one
@@ -189,16 +247,18 @@ impl Written {
     }
 }
 
-/// An id that was drawn for a request, in every form in which a service may speak of it. They are
+/// An id that was given to a request, in every form in which a service may speak of it. They are
 /// parts of one text.
-struct Drawn {
+struct Given {
     text: Bytes,
 }
 
-impl Drawn {
+impl Given {
     const OPENSTACK: Range<usize> = 0..40;
     const REQUEST_ID: Range<usize> = 4..40;
     const TRACEPARENT: Range<usize> = 40..95;
+    const TRACE: Range<usize> = 43..75;
+    const SPAN: Range<usize> = 76..92;
 
     fn new(name: Name) -> Self {
         let id = uuid::Uuid::from_u128(name);
@@ -213,10 +273,27 @@ impl Drawn {
         Self { text: text.into() }
     }
 
+    fn part(&self, part: Range<usize>) -> &str {
+        std::str::from_utf8(&self.text[part]).unwrap_or_default()
+    }
+
     fn set(&self, headers: &mut HeaderMap, name: HeaderName, part: Range<usize>) {
         if let Ok(value) = HeaderValue::from_maybe_shared(self.text.slice(part)) {
             headers.insert(name, value);
         }
+    }
+
+    /// Sets it in the place of what is there, and says what that was.
+    fn replace(
+        &self,
+        headers: &mut HeaderMap,
+        name: HeaderName,
+        part: Range<usize>,
+    ) -> Option<Replaced> {
+        let theirs = only(headers, &name).cloned();
+        let ours = HeaderValue::from_maybe_shared(self.text.slice(part)).ok()?;
+        headers.insert(name.clone(), ours.clone());
+        Some(Replaced { header: name, theirs: theirs?, ours })
     }
 }
 
@@ -281,8 +358,8 @@ mod tests {
     #[test]
     fn a_scoped_request_can_be_spoken_of_in_every_way() {
         let mut sent = HeaderMap::new();
-        let had =
-            Marks::default().set(&mut sent, &Written::new("{compute: paris, image: lyon}"), DRAWN);
+        let written = Written::new("{compute: paris, image: lyon}");
+        let had = Marks::default().set(&mut sent, Some(&written), DRAWN, Others::Go);
         assert_eq!(had, []);
         let names = [DRAWN];
         assert_eq!(Marks::default().names(&sent), names, "all of them are one");
@@ -296,22 +373,40 @@ mod tests {
         assert_eq!(carried(&sent).unwrap().unwrap(), "{compute: paris, image: lyon}");
     }
 
+    /// Gives the headers the marks of a request to image at lyon.
+    fn set_in(sent: &mut HeaderMap, others: Others) -> Vec<Replaced> {
+        Marks::default().set(sent, Some(&Written::new("{image: lyon}")), DRAWN, others)
+    }
+
     #[test]
-    fn ids_that_a_client_chose_are_kept_and_one_that_nova_would_not_take_is_replaced() {
+    fn ids_that_a_client_chose_are_replaced_and_given_back_in_the_answer() {
+        let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
+        let chosen = [("x-openstack-request-id", own), ("x-request-id", "mine-mine")];
+        let mut sent = headers(&chosen);
+        let replaced = set_in(&mut sent, Others::Go);
+        assert_eq!(Marks::default().names(&sent), [DRAWN], "nothing of the client's is left");
+
+        let mut answer = headers(&[("x-request-id", sent[&REQUEST_ID].to_str().unwrap())]);
+        answer.insert(OPENSTACK, "req-of-the-service".parse().unwrap());
+        replaced.into_iter().for_each(|one| one.give_back(&mut answer));
+        assert_eq!(answer[&REQUEST_ID], "mine-mine");
+        assert_eq!(answer[&OPENSTACK], "req-of-the-service", "it has one of its own");
+    }
+
+    #[test]
+    fn ids_that_are_trusted_stay_but_for_those_that_nova_would_not_take() {
         let own = "req-0a1b2c3d-0000-4000-8000-00000000000a";
         let mut sent = headers(&[("x-openstack-request-id", own), ("x-request-id", "mine-mine")]);
-        let names = Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
-        let mut all = Marks::default().names(&sent);
-        all.retain(|name| *name != DRAWN);
-        assert_eq!(names, all, "the client's");
-        assert_eq!(names.len(), 2);
-        assert_eq!(sent[&OPENSTACK], own);
-        assert_eq!(sent[&REQUEST_ID], "mine-mine");
+        assert_eq!(set_in(&mut sent, Others::Stay), []);
+        assert_eq!(
+            (&sent[&OPENSTACK], &sent[&REQUEST_ID]),
+            (&own.parse().unwrap(), &"mine-mine".parse().unwrap())
+        );
         let upper = own.to_uppercase().replace("REQ", "req");
         for bad in [vec![upper.as_str()], vec![own, own], vec!["mine"]] {
             let lines: Vec<_> = bad.iter().map(|id| ("x-openstack-request-id", *id)).collect();
             let mut sent = headers(&lines);
-            Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
+            set_in(&mut sent, Others::Stay);
             assert_eq!(sent.get_all(&OPENSTACK).iter().count(), 1);
             assert!(is_openstack(sent[&OPENSTACK].as_bytes()), "{bad:?}");
             assert_ne!(sent[&OPENSTACK], own);
@@ -319,13 +414,24 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_was_given_here_stays_as_the_service_writes_it() {
+        let mut sent = HeaderMap::new();
+        set_in(&mut sent, Others::Go);
+        let written = uuid::Uuid::from_u128(DRAWN).simple().to_string().to_uppercase();
+        sent.insert(REQUEST_ID, written.parse().unwrap());
+        let before = sent.clone();
+        assert_eq!(set_in(&mut sent, Others::Go), []);
+        assert_eq!(sent, before);
+    }
+
+    #[test]
     fn the_scope_that_counts_is_the_only_one_that_travels_on() {
         let mut sent = headers(&[("baggage", "a=b,cheops-scope=image:paris"), ("baggage", "c=d")]);
-        Marks::default().set(&mut sent, &Written::new("image: lyon"), DRAWN);
+        set_in(&mut sent, Others::Go);
         sent.remove(SCOPE);
-        assert_eq!(carried(&sent).unwrap().unwrap(), "image: lyon");
+        assert_eq!(carried(&sent).unwrap().unwrap(), "{image: lyon}");
         let members: Vec<_> = sent.get_all(BAGGAGE).iter().collect();
-        assert_eq!(members, ["a=b,c=d", "cheops-scope=image:%20lyon"]);
+        assert_eq!(members, ["a=b,c=d", "cheops-scope={image:%20lyon}"]);
     }
 
     #[test]
@@ -352,15 +458,18 @@ mod tests {
     fn an_application_may_have_headers_of_its_own_for_ids() {
         let own = Marks::new(&["x-correlation-id", "x-request-id"].map(HeaderName::from_static));
         let mut sent = HeaderMap::new();
-        assert_eq!(own.set(&mut sent, &Written::new("image: lyon"), DRAWN), []);
+        let written = Written::new("{image: lyon}");
+        assert_eq!(own.set(&mut sent, Some(&written), DRAWN, Others::Go), []);
         let passed_on = [("x-correlation-id", sent["x-correlation-id"].to_str().unwrap())];
         assert_eq!(own.names(&headers(&passed_on)), [DRAWN]);
         assert_eq!(Marks::default().names(&headers(&passed_on)), []);
 
         let chosen = [("x-correlation-id", "order-4711")];
         let mut sent = headers(&chosen);
-        let names = own.set(&mut sent, &Written::new("image: lyon"), DRAWN);
-        assert_eq!(names, own.names(&headers(&chosen)));
+        let replaced = own.set(&mut sent, Some(&written), DRAWN, Others::Go);
+        assert_eq!((own.names(&sent), replaced.len()), (vec![DRAWN], 1));
+        let mut sent = headers(&chosen);
+        own.set(&mut sent, Some(&written), DRAWN, Others::Stay);
         assert_eq!(sent["x-correlation-id"], "order-4711");
     }
 }

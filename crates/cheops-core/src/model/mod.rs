@@ -23,7 +23,9 @@ pub use limits::{
     MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
     MAX_PARENTS, MAX_PATH_BYTES, MAX_SITES, MAX_STEPS, OverLimit,
 };
-pub use operation::{Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
+pub use operation::{
+    Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces, shown_path,
+};
 pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
 pub use replicant::{Act, Replica, Replicant};
 pub use reply::{Outcome, Output, Reply, Status};

@@ -1,5 +1,6 @@
 //! Operations: one change each, immutable from the moment they are accepted.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -162,9 +163,26 @@ impl Payload {
     pub fn summary(&self) -> String {
         match self {
             Self::Shell { command, .. } => command.clone(),
-            Self::Http { service, method, path, .. } => format!("{method} {service}{path}"),
+            Self::Http { service, method, path, .. } => {
+                format!("{method} {service}{}", shown_path(path))
+            }
         }
     }
+}
+
+/// What is shown of a path and its query: whoever may look at operations need not be the one who
+/// made them, and values of a query may be tokens. So their names are shown, and no values.
+#[must_use]
+pub fn shown_path(path: &str) -> Cow<'_, str> {
+    const HIDDEN: &str = "…";
+    let Some((path, query)) = path.split_once('?') else { return path.into() };
+    let shown = query.split('&').map(|part| match part.split_once('=') {
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None if part.is_empty() => String::new(),
+        // It may be a name as well as a value.
+        None => HIDDEN.to_owned(),
+    });
+    format!("{path}?{}", shown.collect::<Vec<_>>().join("&")).into()
 }
 
 /// One HTTP header.

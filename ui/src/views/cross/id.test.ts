@@ -3,6 +3,7 @@ import { looksLikeCross } from './id';
 
 it.each([
     ['cross-1AgVwYXJpcwEQDm99LFPwTBuaOQxPOluKEQ', true],
+    ['cross-2AgVwYXJpcwEQDm99LFPwTBuaOQxPOluKEQ', true],
     ['cross-1', false],
     ['cross-1999', false],
     ['cross-country', false],

@@ -33,7 +33,7 @@ function Parts({ id }: { id: string }) {
                 <Empty
                     icon="search"
                     title="This is not the id of a cross resource"
-                    hint="Such an id begins with cross-1. Was all of it copied?"
+                    hint="Such an id begins with cross-. Was all of it copied?"
                 />
             ) : (
                 <Problem of={cross.problem} retry={cross.reload} />
@@ -78,7 +78,7 @@ function Find({ id }: { id: string }) {
         <form class="cross-find" onSubmit={find}>
             <Field
                 label={id ? 'Another id' : 'Its id'}
-                hint="As the service gave it, such as cross-1…."
+                hint="As the service gave it, such as cross-2…."
             >
                 <input
                     class="mono"

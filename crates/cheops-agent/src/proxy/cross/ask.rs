@@ -17,7 +17,7 @@ use super::super::attempts::Fate;
 use super::super::body::{Arriving, Returned, Sent};
 use super::super::headers::ERROR;
 use super::super::here::Service;
-use super::super::refusal::{Refused, UNREACHABLE};
+use super::super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
 use super::super::run::again;
 use super::super::{Asked, Failed, Proxies};
 use super::join::Missing;
@@ -192,7 +192,8 @@ impl Proxies {
         };
         if let Some(code) = head.headers.get(ERROR) {
             // Said by the agent there.
-            let fate = if code == UNREACHABLE { Fate::NeverArrived } else { Fate::Unknown };
+            let never = code == UNREACHABLE || code == NOT_OFFERED;
+            let fate = if never { Fate::NeverArrived } else { Fate::Unknown };
             let detail = content.json().and_then(|problem| problem["detail"].as_str());
             let detail = detail.unwrap_or("its agent refused the request").to_owned();
             let status = head.status.as_u16();

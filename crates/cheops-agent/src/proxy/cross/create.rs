@@ -55,7 +55,9 @@ impl Proxies {
             State::Made(id) => Some(Part { site: heard.site.clone(), id: id.clone() }),
             _ => None,
         });
-        if let Some(whole) = named.collect::<Option<Vec<_>>>().and_then(Whole::of) {
+        if let Some(whole) =
+            named.collect::<Option<Vec<_>>>().and_then(|parts| self.0.whole_ids.make(parts))
+        {
             return Ok(Made::Whole(whole));
         }
         let undone = join_all(heard.iter().zip(&states).map(async |(heard, state)| {

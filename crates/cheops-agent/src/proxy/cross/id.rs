@@ -1,7 +1,8 @@
 //! The id of a whole: it says itself which parts there are, so that every site knows, and nothing
-//! has to be kept.
+//! has to be kept. The site that made the whole has signed it, so that nobody makes one up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,13 +10,23 @@ use cheops_core::model::SiteId;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-/// What such an id begins with; the digit is the version of what follows.
-const PREFIX: &str = "cross-1";
-/// Tells an id of ours from a name that happens to begin like one, or that was cut off.
+use crate::seals::{Checked, Seals};
+
+/// What such an id begins with, and its version after it.
+const PREFIX: &str = "cross-";
+/// The parts, and a checksum: as they were before ids were signed.
+const UNSIGNED: char = '1';
+/// The parts, who signed them, the signature and its length.
+const SIGNED: char = '2';
+/// Tells an unsigned id of ours from a name that happens to begin like one, or that was cut off.
 const CHECK: usize = 4;
+/// What is signed begins like this, so that nothing else that a site signs is taken for an id.
+const CONTEXT: &[u8] = b"cheops: the parts of a resource over several sites\0";
 const MOST_PARTS: usize = 64;
 const LONGEST_LOCAL: usize = 1024;
 const LONGEST: usize = 8 * 1024;
+/// So many signatures that were found to be good are not looked at again.
+const MOST_CHECKED: usize = 4096;
 
 /// One resource over several sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +43,100 @@ pub(super) struct Part {
     pub(super) site: SiteId,
     /// The id that the site's service gave it.
     pub(super) id: String,
+}
+
+/// What an id says, before anybody looked at whether it is true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    whole: Whole,
+    signed: Option<Signed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Signed {
+    by: SiteId,
+    what: Vec<u8>,
+    signature: Vec<u8>,
+}
+
+/// Why an id is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) enum NotTaken {
+    /// It is of a version that did not sign them.
+    Unsigned,
+    /// That site did not sign it.
+    MadeUp(SiteId),
+    /// It cannot be told whether that site signed it.
+    Unknown(SiteId),
+}
+
+/// Makes ids, and tells those that a site made from those that nobody did.
+pub(in super::super) struct WholeIds {
+    seals: Seals,
+    /// Whether those are taken that nobody signed.
+    unsigned: bool,
+    checked: Mutex<HashSet<blake3::Hash>>,
+}
+
+impl WholeIds {
+    pub(in super::super) fn new(seals: Seals, unsigned: bool) -> Self {
+        Self { seals, unsigned, checked: Mutex::default() }
+    }
+
+    /// A whole of these parts; `None` if there are too many, two at one site, ids that no path can
+    /// hold, or this site has nothing to sign with.
+    pub(super) fn make(&self, parts: Vec<Part>) -> Option<Whole> {
+        if !can_be(&parts) {
+            return None;
+        }
+        let by = self.seals.me().as_str();
+        let mut bytes = postcard::to_stdvec(&(by, listed(&parts))).ok()?;
+        let signature = self.seals.sign(&in_context(&bytes))?;
+        bytes.extend(&signature);
+        bytes.push(u8::try_from(signature.len()).ok()?);
+        let text = written(SIGNED, &bytes);
+        (text.len() <= LONGEST).then_some(Whole { parts, text })
+    }
+
+    /// The whole that a path speaks of: the first there is in it.
+    pub(in super::super) fn in_path(&self, path: &str) -> Result<Option<Whole>, NotTaken> {
+        Said::in_path(path).map(|said| self.check(said)).transpose()
+    }
+
+    fn check(&self, Said { whole, signed }: Said) -> Result<Whole, NotTaken> {
+        let Some(Signed { by, what, signature }) = signed else {
+            return if self.unsigned { Ok(whole) } else { Err(NotTaken::Unsigned) };
+        };
+        let hash = blake3::hash(whole.text.as_bytes());
+        if self.checked().contains(&hash) {
+            return Ok(whole);
+        }
+        match self.seals.check(&by, &in_context(&what), &signature) {
+            Checked::Good => {
+                let mut checked = self.checked();
+                if checked.len() >= MOST_CHECKED {
+                    checked.clear();
+                }
+                checked.insert(hash);
+                Ok(whole)
+            }
+            Checked::Bad => Err(NotTaken::MadeUp(by)),
+            Checked::NobodyKnown => Err(NotTaken::Unknown(by)),
+        }
+    }
+
+    fn checked(&self) -> std::sync::MutexGuard<'_, HashSet<blake3::Hash>> {
+        // Nothing here leaves it half changed.
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn in_context(bytes: &[u8]) -> Vec<u8> {
+    [CONTEXT, bytes].concat()
+}
+
+fn written(version: char, bytes: &[u8]) -> String {
+    format!("{PREFIX}{version}{}", URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// An id as it travels: most are UUIDs, which take less than half the room as a number.
@@ -58,42 +163,49 @@ impl Local {
     }
 }
 
-impl Whole {
-    /// Of these parts; `None` if there are too many, two at one site, or ids that no path can hold.
-    pub(super) fn of(parts: Vec<Part>) -> Option<Self> {
-        let sites: BTreeSet<&SiteId> = parts.iter().map(|part| &part.site).collect();
-        if parts.is_empty()
-            || sites.len() < parts.len()
-            || parts.len() > MOST_PARTS
-            || !parts.iter().all(Part::can_be)
-        {
-            return None;
-        }
-        let listed: Vec<_> = parts.iter().map(|it| (it.site.as_str(), Local::of(&it.id))).collect();
-        let mut bytes = postcard::to_stdvec(&listed).ok()?;
-        bytes.extend(check(&bytes));
-        let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes));
-        (text.len() <= LONGEST).then_some(Self { parts, text })
-    }
+fn listed(parts: &[Part]) -> Vec<(&str, Local)> {
+    parts.iter().map(|it| (it.site.as_str(), Local::of(&it.id))).collect()
+}
 
+fn can_be(parts: &[Part]) -> bool {
+    let sites: BTreeSet<&SiteId> = parts.iter().map(|part| &part.site).collect();
+    !parts.is_empty()
+        && sites.len() == parts.len()
+        && parts.len() <= MOST_PARTS
+        && parts.iter().all(Part::can_be)
+}
+
+impl Said {
     /// `None` if it is no id of a whole, and so somebody else's.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let encoded = text.strip_prefix(PREFIX).filter(|_| text.len() <= LONGEST)?;
-        let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
-        let (bytes, checked) = bytes.split_at_checked(bytes.len().checked_sub(CHECK)?)?;
-        if check(bytes) != checked {
-            return None;
-        }
-        let listed: Vec<(String, Local)> = postcard::from_bytes(bytes).ok()?;
-        let parts = listed
-            .into_iter()
-            .map(|(site, local)| Some(Part { site: SiteId::new(&site).ok()?, id: local.text() }));
-        // Read back, so that a whole has one id only.
-        Self::of(parts.collect::<Option<_>>()?).filter(|whole| whole.text == text)
+        let rest = text.strip_prefix(PREFIX).filter(|_| text.len() <= LONGEST)?;
+        let version = rest.chars().next().filter(|it| matches!(*it, UNSIGNED | SIGNED))?;
+        let bytes = URL_SAFE_NO_PAD.decode(&rest[1..]).ok()?;
+        let (parts, signed) = match version {
+            UNSIGNED => {
+                let (bytes, checked) = bytes.split_at_checked(bytes.len().checked_sub(CHECK)?)?;
+                let is_whole = check(bytes) == checked;
+                (is_whole.then(|| postcard::from_bytes(bytes).ok()).flatten()?, None)
+            }
+            _ => {
+                let (length, bytes) = bytes.split_last()?;
+                let end = bytes.len().checked_sub((*length).into())?;
+                let (what, signature) = bytes.split_at_checked(end)?;
+                let (by, parts): (String, Vec<(String, Local)>) = whole_of(what)?;
+                let (what, signature) = (what.to_vec(), signature.to_vec());
+                (parts, Some(Signed { by: SiteId::new(&by).ok()?, what, signature }))
+            }
+        };
+        let part = |(site, local): (String, Local)| {
+            Some(Part { site: SiteId::new(&site).ok()?, id: local.text() })
+        };
+        let parts: Vec<Part> = parts.into_iter().map(part).collect::<Option<_>>()?;
+        let is_fine = can_be(&parts) && (signed.is_some() || unsigned(&parts)? == text);
+        is_fine.then(|| Self { whole: Whole { parts, text: text.to_owned() }, signed })
     }
 
-    /// The whole that a path speaks of: the first there is in it.
-    pub(super) fn in_path(path: &str) -> Option<Self> {
+    /// The first that there is in a path.
+    fn in_path(path: &str) -> Option<Self> {
         // On the way of every request: look before decoding.
         if !path.contains(PREFIX) {
             return None;
@@ -104,6 +216,25 @@ impl Whole {
         })
     }
 
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.whole.parts
+    }
+}
+
+/// What bytes say, if they say nothing else.
+fn whole_of<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<T> {
+    let (found, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(found)
+}
+
+/// The id that earlier versions made of these parts.
+fn unsigned(parts: &[Part]) -> Option<String> {
+    let mut bytes = postcard::to_stdvec(&listed(parts)).ok()?;
+    bytes.extend(check(&bytes));
+    Some(written(UNSIGNED, &bytes))
+}
+
+impl Whole {
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -127,8 +258,9 @@ fn check(bytes: &[u8]) -> [u8; CHECK] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::seals::tests::{introduce, seals};
 
     fn parts(listed: &[(&str, &str)]) -> Vec<Part> {
         let part = |(site, id): &(&str, &str)| Part {
@@ -138,28 +270,98 @@ mod tests {
         listed.iter().map(part).collect()
     }
 
+    /// A whole of these parts, as nobody checks it.
+    pub(in super::super) fn whole(parts: Vec<Part>) -> Whole {
+        let text = unsigned(&parts).unwrap();
+        Whole { parts, text }
+    }
+
+    struct Mesh {
+        paris: WholeIds,
+        lyon: WholeIds,
+        dir: tempfile::TempDir,
+    }
+
+    fn mesh() -> Mesh {
+        let dir = tempfile::tempdir().unwrap();
+        let [paris, lyon] = ["paris", "lyon"].map(|site| seals(dir.path(), site));
+        introduce(dir.path(), &paris, &lyon);
+        let [paris, lyon] = [paris, lyon].map(|seals| WholeIds::new(seals, false));
+        Mesh { paris, lyon, dir }
+    }
+
     #[test]
-    fn a_path_says_which_parts_there_are() {
+    fn a_path_says_which_parts_there_are_at_every_site() {
+        let Mesh { paris, lyon, .. } = mesh();
         let listed = parts(&[("paris", "0e6f7d2c-53f0-4c1b-9a39-0c4f3a5b8a11"), ("lyon", "a/b é")]);
-        let whole = Whole::of(listed.clone()).unwrap();
-        assert!(whole.as_str().len() < 80, "{}", whole.as_str());
+        let whole = paris.make(listed.clone()).unwrap();
+        assert!(whole.as_str().len() < 190, "{}", whole.as_str());
         let path = format!("/v1/things/{}/file", whole.as_str());
-        let found = Whole::in_path(&path).unwrap();
-        assert_eq!((found.parts(), &found), (listed.as_slice(), &whole));
+        for site in [&paris, &lyon, &lyon] {
+            let found = site.in_path(&path).unwrap().unwrap();
+            assert_eq!((found.parts(), &found), (listed.as_slice(), &whole));
+        }
+    }
+
+    #[test]
+    fn an_id_that_no_site_signed_is_not_taken() {
+        let Mesh { paris, lyon, dir } = mesh();
+        let whole = paris.make(parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
+        let path = |text: &str| format!("/things/{text}");
+        let by_paris = SiteId::new("paris").unwrap();
+
+        // Other parts, under the signature of these.
+        let signed = URL_SAFE_NO_PAD.decode(&whole.as_str()[PREFIX.len() + 1..]).unwrap();
+        let place = signed.windows(2).position(|it| it == [1, b'2']).unwrap();
+        let mut changed = signed.clone();
+        changed[place + 1] = b'3';
+        let made_up = written(SIGNED, &changed);
+        assert!(Said::read(&made_up).is_some());
+        let found = lyon.in_path(&path(&made_up));
+        assert_eq!(found, Err(NotTaken::MadeUp(by_paris.clone())));
+
+        // Signed by another site than it says.
+        let mut bytes = postcard::to_stdvec(&("paris", listed(whole.parts()))).unwrap();
+        let signature = lyon.seals.sign(&in_context(&bytes)).unwrap();
+        bytes.extend(&signature);
+        bytes.push(signature.len() as u8);
+        let found = paris.in_path(&path(&written(SIGNED, &bytes)));
+        assert_eq!(found, Err(NotTaken::MadeUp(by_paris.clone())));
+
+        // By a site that was never seen here.
+        let nice = WholeIds::new(seals(dir.path(), "nice"), false);
+        assert_eq!(nice.in_path(&path(whole.as_str())), Err(NotTaken::Unknown(by_paris)));
+    }
+
+    #[test]
+    fn an_id_of_before_there_were_signatures_is_taken_only_if_that_is_said() {
+        let Mesh { paris, dir, .. } = mesh();
+        // In the format of commit 99ce964: the parts, and the start of their hash.
+        let listed = parts(&[("paris", "p"), ("lyon", "l")]);
+        let before = unsigned(&listed).unwrap();
+        assert_eq!(before, "cross-1AgVwYXJpcwABcARseW9uAAFsAoHCiA");
+        let path = format!("/things/{before}");
+        assert_eq!(paris.in_path(&path), Err(NotTaken::Unsigned));
+        let taking = WholeIds::new(seals(dir.path(), "paris"), true);
+        assert_eq!(taking.in_path(&path).unwrap().unwrap().parts(), listed);
     }
 
     #[test]
     fn what_only_looks_like_an_id_of_ours_is_somebody_elses() {
-        let whole = Whole::of(parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
-        let (cut, _) = whole.as_str().split_at(whole.as_str().len() - 1);
-        let long = format!("{PREFIX}{}", "A".repeat(LONGEST));
-        for other in ["cross-1", "cross-10", "cross-1999", "cross-country", cut, &long, "%FF"] {
-            assert_eq!(Whole::in_path(&format!("/things/{other}")), None, "{other}");
+        let Mesh { paris, .. } = mesh();
+        let whole = paris.make(parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
+        let before = unsigned(whole.parts()).unwrap();
+        let cut_before = &before[..before.len() - 1];
+        let half = &whole.as_str()[..whole.as_str().len() / 2];
+        let long = format!("{PREFIX}{SIGNED}{}", "A".repeat(LONGEST));
+        let others = ["cross-1", "cross-10", "cross-2", "cross-1999", "cross-country", "%FF"];
+        for other in others.into_iter().chain([cut_before, half, &long]) {
+            assert_eq!(paris.in_path(&format!("/things/{other}")), Ok(None), "{other}");
         }
         for id in ["", ".", "..", &"x".repeat(LONGEST_LOCAL + 1)] {
-            assert_eq!(Whole::of(parts(&[("paris", id)])), None, "{id}");
+            assert_eq!(paris.make(parts(&[("paris", id)])), None, "{id}");
         }
-        assert_eq!(Whole::of(parts(&[("paris", "1"), ("paris", "2")])), None);
+        assert_eq!(paris.make(parts(&[("paris", "1"), ("paris", "2")])), None);
     }
 
     proptest::proptest! {
@@ -167,17 +369,26 @@ mod tests {
         fn every_id_is_read_back_as_it_was(ids in proptest::collection::vec(".{1,20}", 1..8)) {
             let sites = ["a", "b", "c", "d", "e", "f", "g", "h"];
             let listed: Vec<_> = sites.into_iter().zip(ids.iter().map(String::as_str)).collect();
-            if let Some(whole) = Whole::of(parts(&listed)) {
-                proptest::prop_assert_eq!(Whole::read(whole.as_str()), Some(whole.clone()));
+            let listed = parts(&listed);
+            if can_be(&listed) {
+                let before = whole(listed.clone());
+                proptest::prop_assert_eq!(Said::read(before.as_str()).unwrap().whole, before);
+                let mut bytes = postcard::to_stdvec(&("a", super::listed(&listed))).unwrap();
+                bytes.extend([7; 70]);
+                bytes.push(70);
+                let said = Said::read(&written(SIGNED, &bytes)).unwrap();
+                proptest::prop_assert_eq!(said.parts(), listed);
+                proptest::prop_assert_eq!(said.signed.unwrap().signature, [7; 70]);
             }
         }
 
         #[test]
         fn nothing_that_is_sent_is_too_odd(bytes in proptest::collection::vec(0u8.., 0..60)) {
-            let mut whole = bytes.clone();
-            whole.extend(check(&bytes));
-            let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(whole));
-            let _any = Whole::in_path(&format!("/{text}"));
+            let mut before = bytes.clone();
+            before.extend(check(&bytes));
+            for text in [written(UNSIGNED, &before), written(SIGNED, &bytes)] {
+                let _any = Said::in_path(&format!("/{text}"));
+            }
         }
     }
 }

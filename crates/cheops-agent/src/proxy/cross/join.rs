@@ -158,7 +158,8 @@ fn marked(mut joined: Value, missing: &[Missing]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id::{Part, Whole};
+    use super::super::id::Part;
+    use super::super::id::tests::whole;
     use super::*;
     use crate::replicas::Renaming;
 
@@ -176,7 +177,7 @@ mod tests {
             sum: ["/used", "/stats/rate"].map(|field| field.parse().unwrap()).into(),
             ..CrossConfig::default()
         };
-        let whole = Whole::of(vec![part("paris", "p"), part("lyon", "l")]).unwrap();
+        let whole = whole(vec![part("paris", "p"), part("lyon", "l")]);
         let id = whole.as_str().to_owned();
         let over = Over::Whole(Box::new(whole));
         let joiner = Joiner { naming: &naming, cross: &cross, over: &over };

@@ -28,17 +28,19 @@ use serde_json::Value;
 
 use self::ask::{Heard, Question};
 use self::create::Made;
-use self::id::Whole;
+pub(super) use self::id::WholeIds;
+use self::id::{Said, Whole};
 use super::body::{Arriving, Returned};
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::replicas::Renaming;
 
-/// The parts of a resource over several sites, by its id; `None` if it is no such id.
+/// The parts of a resource over several sites, as its id says; `None` if it is no such id. Whether
+/// it is true is looked at when it is used.
 pub(crate) fn parts_of(id: &str) -> Option<Vec<(SiteId, String)>> {
-    let whole = Whole::read(id)?;
-    Some(whole.parts().iter().map(|part| (part.site.clone(), part.id.clone())).collect())
+    let said = Said::read(id)?;
+    Some(said.parts().iter().map(|part| (part.site.clone(), part.id.clone())).collect())
 }
 
 /// What a request runs over.
@@ -51,11 +53,6 @@ pub(super) enum Over {
 }
 
 impl Over {
-    /// The resource that a path speaks of, if it is one over several sites.
-    pub(super) fn whole(asked: &Uri) -> Option<Self> {
-        Whole::in_path(asked.path()).map(|whole| Self::Whole(Box::new(whole)))
-    }
-
     fn each(&self) -> Vec<&SiteId> {
         match self {
             Self::Sites(sites) => sites.iter().collect(),
@@ -79,6 +76,13 @@ impl Over {
 }
 
 impl Proxies {
+    /// The resource that a path speaks of, if it is one over several sites.
+    pub(super) fn whole(&self, asked: &Uri) -> Result<Option<Over>, Refused> {
+        let whole = self.0.whole_ids.in_path(asked.path());
+        let whole = whole.map_err(|why| refused::not_taken(&why))?;
+        Ok(whole.map(|whole| Over::Whole(Box::new(whole))))
+    }
+
     /// Answers a request that runs at several sites.
     pub(super) async fn cross(
         &self,

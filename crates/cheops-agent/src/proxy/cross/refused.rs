@@ -4,7 +4,34 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::super::refusal::{BROKEN_OFF, Refused, UNREACHABLE};
+use super::id::NotTaken;
 use super::join::Missing;
+
+/// The code of an id that is not followed.
+const BAD_ID: &str = "bad-id";
+
+/// The id of a whole is not to be followed.
+pub(super) fn not_taken(why: &NotTaken) -> Refused {
+    let refused =
+        |status, detail: String| Refused::new(status, BAD_ID, "the id cannot be followed", detail);
+    match why {
+        NotTaken::Unsigned => refused(
+            StatusCode::FORBIDDEN,
+            "the id is of an earlier version of Cheops, which did not sign ids".to_owned(),
+        )
+        .hint("`unsigned_cross_ids = true` in `[proxy]` of the agent's config takes such ids"),
+        NotTaken::MadeUp(site) => {
+            refused(StatusCode::FORBIDDEN, format!("site `{site}` did not make this id"))
+        }
+        NotTaken::Unknown(site) => refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!(
+                "the id was made by site `{site}`, which was never seen here: it cannot be checked"
+            ),
+        )
+        .hint("it can be as soon as there was a link; `cheops sites` shows them"),
+    }
+}
 
 pub(super) fn too_long(most: usize) -> Refused {
     let detail = format!("a body that is divided over sites has at most {most} bytes");

@@ -1,6 +1,7 @@
 //! Bodies on their way to the disk: they go to every site, so they are kept, never whole in memory.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use cheops_core::model::FileRef;
 use cheops_store::{BlobError, BlobWriter, Blobs, Pin};
@@ -8,28 +9,68 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::super::body::{BodyError, Sent};
+use super::super::reserve::{NoRoom, Reserve};
+
+/// How fast a body has to come: one that trickles holds room on the disk for nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// So many bytes,
+    bytes: u64,
+    /// within so long, not counting what the disk takes.
+    within: Duration,
+}
+
+/// 1 KiB a second, looked at over a minute.
+pub(super) const SLOWEST: Pace = Pace { bytes: 60 * 1024, within: Duration::from_secs(60) };
 
 /// Why a body was not kept.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotKept {
     #[error("it broke off: {0}")]
     BrokenOff(BodyError),
+    #[error(
+        "the request's body came too slowly: less than {} bytes in {} s",
+        .0.bytes,
+        .0.within.as_secs()
+    )]
+    TooSlow(Pace),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     #[error("the disk does not take it: {0}")]
     Disk(#[from] io::Error),
     #[error(transparent)]
     Blob(#[from] BlobError),
 }
 
-/// Keeps a body; `None` if it is empty.
-pub(super) async fn keep(blobs: &Blobs, mut body: Sent) -> Result<Option<(FileRef, Pin)>, NotKept> {
+/// Keeps a body; `None` if it is empty. What does not fit is refused before it is read, if it says
+/// how long it is, and else when it no longer does.
+pub(super) async fn keep(
+    blobs: &Blobs,
+    reserve: &Reserve,
+    pace: Pace,
+    mut body: Sent,
+) -> Result<Option<(FileRef, Pin)>, NotKept> {
     if body.is_end_stream() {
         return Ok(None);
     }
+    let mut promise = reserve.promise(body.size_hint().exact())?;
     let mut writer = blobs.create()?;
     let mut is_empty = true;
-    while let Some(frame) = body.frame().await {
+    let (mut waited, mut came) = (Duration::ZERO, 0);
+    loop {
+        let began = Instant::now();
+        let frame = tokio::time::timeout(pace.within.saturating_sub(waited), body.frame()).await;
+        let Ok(frame) = frame else { return Err(NotKept::TooSlow(pace)) };
+        let Some(frame) = frame else { break };
+        waited += began.elapsed();
         let Ok(data) = frame.map_err(NotKept::BrokenOff)?.into_data() else { continue };
         is_empty &= data.is_empty();
+        let length = data.len() as u64;
+        promise.take(length)?;
+        came += length;
+        if came >= pace.bytes {
+            (waited, came) = (Duration::ZERO, 0);
+        }
         writer = blocking(move || write(writer, &data)).await?;
     }
     if is_empty {
@@ -50,4 +91,78 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, NotKept> {
     let ended = tokio::task::spawn_blocking(work).await;
     ended.map_err(|_ended| io::Error::other("the agent is stopping"))?
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use cheops_core::model::SiteId;
+    use cheops_store::{Claim, Options};
+    use futures_util::{StreamExt, stream};
+
+    use super::super::super::body::Arriving;
+    use super::*;
+    use crate::driver::room_left;
+
+    const MIB: u64 = 1024 * 1024;
+
+    struct Kit {
+        blobs: Blobs,
+        dir: tempfile::TempDir,
+    }
+
+    fn kit() -> Kit {
+        let dir = tempfile::tempdir().unwrap();
+        let (claim, site) = (Claim::on(dir.path()).unwrap(), SiteId::new("paris").unwrap());
+        let opened = claim.open(&site, || 1, Options::default()).unwrap();
+        Kit { blobs: opened.blobs, dir }
+    }
+
+    impl Kit {
+        /// What is left on the disk of what was begun.
+        fn drafts(&self) -> usize {
+            std::fs::read_dir(self.dir.path().join("blobs/tmp")).unwrap().count()
+        }
+    }
+
+    /// A body of that many mebibytes that does not say how long it is.
+    fn streamed(mebibytes: usize) -> Sent {
+        let piece = || Ok::<_, io::Error>(Bytes::from(vec![7; MIB as usize]));
+        let pieces = stream::iter((0..mebibytes).map(move |_| piece()));
+        Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(pieces)))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_would_eat_the_reserve_is_refused_before_and_while_it_comes() {
+        let kit = kit();
+        let dir = kit.dir.path().to_owned();
+        let plenty = Reserve::new(dir.clone(), 0);
+        let kept = keep(&kit.blobs, &plenty, SLOWEST, streamed(8)).await.unwrap().unwrap();
+        assert_eq!(kept.0.size, 8 * MIB);
+        drop(kept);
+
+        let little = Reserve::new(dir.clone(), room_left(&dir) - 3 * MIB);
+        let says_how_long = Sent::whole(vec![7; 8 * MIB as usize].into());
+        for body in [says_how_long, streamed(8)] {
+            let refused = keep(&kit.blobs, &little, SLOWEST, body).await.unwrap_err();
+            assert!(matches!(refused, NotKept::NoRoom(_)), "{refused}");
+            assert_eq!(kit.drafts(), 0, "nothing of it stays");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_trickles_is_not_waited_for() {
+        let kit = kit();
+        let reserve = Reserve::new(kit.dir.path().to_owned(), 0);
+        let pace = Pace { bytes: 100, within: Duration::from_millis(300) };
+        // It moves on all the time, and never brings enough.
+        let trickle = stream::repeat(()).then(|()| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Ok::<_, io::Error>(Bytes::from_static(b"x"))
+        });
+        let trickle = Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(trickle)));
+        let refused = keep(&kit.blobs, &reserve, pace, trickle).await.unwrap_err();
+        assert!(matches!(refused, NotKept::TooSlow(_)), "{refused}");
+        assert_eq!(kit.drafts(), 0, "nothing of it stays");
+    }
 }

@@ -147,9 +147,12 @@ impl Proxies {
         // What was taken in is carried out some day; a user who could have no answer now had better
         // hear so before.
         service.is_there().await.map_err(|failed| failed.refused)?;
-        let (moves, keeping) = (body.moves(), keep::keep(&self.0.blobs, body));
+        let moves = body.moves();
+        let keeping = keep::keep(&self.0.blobs, &self.0.reserve, keep::SLOWEST, body);
         let keeping = keeping.map_err(|error| match error {
             NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
+            NotKept::TooSlow(_) => Refused::too_slow(&error.to_string()),
+            NotKept::NoRoom(_) => Refused::no_room(&error.to_string()),
             error => Refused::not_durable(&error.to_string()),
         });
         let kept = self.while_it_moves(service, &moves, keeping).await?;
