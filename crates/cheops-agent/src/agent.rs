@@ -378,11 +378,7 @@ async fn claim(dir: &Path) -> Result<Claim, StartError> {
     }
 }
 
-async fn open(
-    claim: Claim,
-    config: &AgentConfig,
-    signer: &Signer,
-) -> Result<Opened, StartError> {
+async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Opened, StartError> {
     let site = config.site.clone();
     let options = Options {
         audit_retention: config.audit.retention,

@@ -6,10 +6,10 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
-    NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter,
-    ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit,
-    SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
+    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation,
+    MatrixTrial, NumberedChange, Operation, OriginalShow, Page, Problem, Profile, Resource,
+    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
+    Sites, Submit, SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::config::{
-    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
-    Snapshots,
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
 };
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{

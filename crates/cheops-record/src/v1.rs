@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cheops_core::config::{
-    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
-    Snapshots,
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
 };
 use cheops_core::engine::{Base, Declared, Ending, Malformed, Notice, Record};
 use cheops_core::model::{
@@ -298,8 +297,7 @@ impl Old for RunLog {
         let runs = Old::take(from)?;
         let ended: BTreeMap<OperationId, (Effect, u32)> = Old::take(from)?;
         let ended = ended.into_iter().map(|(id, (last, refusals))| (id, last, refusals)).collect();
-        let (pending, snapshots, suspects) =
-            (Old::take(from)?, Old::take(from)?, Old::take(from)?);
+        let (pending, snapshots, suspects) = (Old::take(from)?, Old::take(from)?, Old::take(from)?);
         let (next_snapshot, since_snapshot) = (from.number()?, from.number()?);
         let parts = RunLogParts {
             runs,
@@ -345,12 +343,9 @@ impl Old for Record {
             1 => Self::Begun(Old::take(from)?, Old::take(from)?),
             2 => Self::Finished(Old::take(from)?, Old::take(from)?, Old::take(from)?),
             3 => Self::Ran(Old::take(from)?, Old::take(from)?),
-            4 => Self::Knows(
-                Old::take(from)?,
-                Old::take(from)?,
-                Old::take(from)?,
-                Old::take(from)?,
-            ),
+            4 => {
+                Self::Knows(Old::take(from)?, Old::take(from)?, Old::take(from)?, Old::take(from)?)
+            }
             5 => Self::EarlierLife(Old::take(from)?, Old::take(from)?, Old::take(from)?),
             6 => Self::Life(Old::take(from)?, Old::take(from)?),
             7 => Self::Pruned(Old::take(from)?, Old::take(from)?),

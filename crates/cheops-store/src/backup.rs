@@ -140,9 +140,7 @@ impl Backup {
             Ok(needed)
         };
         let needed = copy().map_err(|fault| self.unread(fault))?;
-        fs::File::open(draft)
-            .and_then(|file| file.sync_all())
-            .map_err(failed("sync", draft))?;
+        fs::File::open(draft).and_then(|file| file.sync_all()).map_err(failed("sync", draft))?;
         Ok(needed)
     }
 

@@ -126,8 +126,8 @@ impl Claim {
         };
         if let Some(vouch) = options.vouch.get() {
             let (head, progress) = (settled.head.clone(), &options.progress);
-            settled.head = log::vouch(&shared, head, &scanned.unsigned, vouch, progress)
-                .map_err(failed)?;
+            settled.head =
+                log::vouch(&shared, head, &scanned.unsigned, vouch, progress).map_err(failed)?;
         }
         if !is_moved {
             // It was whole once more: what it was moved from is of no use any longer.

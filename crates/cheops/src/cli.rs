@@ -8,8 +8,8 @@ use crate::failure::{Failure, Verdict};
 use crate::look;
 use crate::output::{Format, Output};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource, resources,
-    sample, scope, settle, show, sites, watch, with,
+    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, resource,
+    resources, sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\

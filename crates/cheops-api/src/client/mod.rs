@@ -28,10 +28,10 @@ use upload::{Carried, Form, Sent, whole};
 
 use crate::paths::{self, segment};
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation, MatrixTrial,
-    Operation, OriginalShow, Page, Problem, Profile, Resource, ResourceFilter, ResourceSummary,
-    RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary,
-    TryMatrix,
+    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine,
+    Explanation, MatrixTrial, Operation, OriginalShow, Page, Problem, Profile, Resource,
+    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites,
+    Submit, SubmitEvent, Summary, TryMatrix,
 };
 
 /// How long a copy may be made without a word: one large file may take that.

@@ -390,7 +390,9 @@ impl RunLog {
     fn note(&mut self, id: &OperationId, took: bool) {
         let ending = match took {
             true => Ending { last: Effect::Took, refusals: 0 },
-            false => Ending { last: Effect::Refused, refusals: self.refusals(id).saturating_add(1) },
+            false => {
+                Ending { last: Effect::Refused, refusals: self.refusals(id).saturating_add(1) }
+            }
         };
         self.ended.insert(id.clone(), ending);
     }

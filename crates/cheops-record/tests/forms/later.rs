@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cheops_core::engine::{Message, Record};
 use cheops_core::model::{Body, Entry, Extension};
+use cheops_record::FormError;
 use cheops_record::disk::{decode_notice, decode_record, encode_notice, encode_record};
 use cheops_record::wire::{self, Frame, Received};
-use cheops_record::FormError;
 
 use crate::samples::{
     AFTER_HASH, entry, notices, operation, proof, records, resource, shell, update,

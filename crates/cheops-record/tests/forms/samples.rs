@@ -277,8 +277,16 @@ pub(crate) fn notices() -> Vec<Notice> {
         Notice::Pruned(r(), 300),
         Notice::SetApart(site("lyon"), KeyId([4; 32])),
         Notice::SharedIdentity(site("lyon"), "two boots".into()),
-        Notice::Asked(Some(r()), Asker { principal: "ada".into(), site: site("paris") }, "show".into()),
-        Notice::Asked(None, Asker { principal: "ada".into(), site: site("paris") }, "backup".into()),
+        Notice::Asked(
+            Some(r()),
+            Asker { principal: "ada".into(), site: site("paris") },
+            "show".into(),
+        ),
+        Notice::Asked(
+            None,
+            Asker { principal: "ada".into(), site: site("paris") },
+            "backup".into(),
+        ),
     ];
     let endings = [
         Ending::Applied,
@@ -325,7 +333,8 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         unheard: vec![site("nantes")],
         set_apart: vec![KeyId([4; 32])],
     };
-    let first = Heartbeat { echo: None, unheard: Vec::new(), set_apart: Vec::new(), ..heartbeat.clone() };
+    let first =
+        Heartbeat { echo: None, unheard: Vec::new(), set_apart: Vec::new(), ..heartbeat.clone() };
     let bare = Update {
         incarnation: Incarnation(1),
         resource: resource("album"),

@@ -183,16 +183,14 @@ impl<'a> ChangeRow<'a> {
     pub(crate) fn decode(&self) -> Result<What, Fault> {
         let decoded = match self.kind {
             ENTRY => {
-                decode_record(self.body).map_err(|error| error.to_string()).and_then(
-                    |record| match record {
+                decode_record(self.body).map_err(|error| error.to_string()).and_then(|record| {
+                    match record {
                         Record::Entry(resource, entry) => Ok(What::Entry(resource, entry)),
                         _ => Err("it is marked as an entry and is none".to_string()),
-                    },
-                )
+                    }
+                })
             }
-            NOTICE => {
-                decode_notice(self.body).map(What::Notice).map_err(|error| error.to_string())
-            }
+            NOTICE => decode_notice(self.body).map(What::Notice).map_err(|error| error.to_string()),
             kind => Err(format!("there is no kind {kind}")),
         };
         decoded.map_err(|what| self.damaged(what))

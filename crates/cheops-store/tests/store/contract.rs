@@ -315,7 +315,10 @@ fn an_engine_recovers_from_either_store() {
         for reaction in reactions {
             match log {
                 0 => drop(
-                    reaction.commit(&mut disk.opened_mut().store).map_err(|e| e.error).unwrap(),
+                    reaction
+                        .commit(&mut disk.opened_mut().store, &Unsigned)
+                        .map_err(|e| e.error)
+                        .unwrap(),
                 ),
                 _ => drop(reaction.commit(&mut memory, &Unsigned).map_err(|e| e.error).unwrap()),
             }

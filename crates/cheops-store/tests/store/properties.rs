@@ -12,8 +12,9 @@ use cheops_store::{MemoryStore, ReadError, Seq};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::support::{base, 
-    Clock, OnDisk, Twin, life_of, operation, reply, resource, site, step, vector, with_payload,
+use crate::support::{
+    Clock, OnDisk, Twin, base, life_of, operation, reply, resource, site, step, vector,
+    with_payload,
 };
 
 const RESOURCES: [&str; 3] = ["a", "a/paris", "é b"];

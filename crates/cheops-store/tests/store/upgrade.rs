@@ -12,7 +12,7 @@ use std::time::Duration;
 use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, Body, Entry, KeyId, SealTree, SignedBy};
 use cheops_core::plan::SnapshotId;
-use cheops_store::{Opened, OpenError, Options, Progress, Seq, Voucher, What, open};
+use cheops_store::{OpenError, Opened, Options, Progress, Seq, Voucher, What, open};
 use expect_test::expect_file;
 use tempfile::{TempDir, tempdir};
 
@@ -206,10 +206,9 @@ fn who_opens_it_with_a_key_vouches_for_what_nobody_signed_once_and_for_all() {
 
 #[test]
 fn the_directories_of_two_agents_that_were_killed_open_with_what_only_they_had() {
-    for (name, of, command) in [
-        ("paris", "counter", "echo last word"),
-        ("lyon", "fresh", "echo fresh at lyon"),
-    ] {
+    for (name, of, command) in
+        [("paris", "counter", "echo last word"), ("lyon", "fresh", "echo fresh at lyon")]
+    {
         let dir = old_directory(name, 8 << 20);
         let opened = open(dir.path(), &site(name), || panic!("a new life"), options()).unwrap();
         let (of, had) = (resource(of), format!("{:?}", opened.records));
@@ -254,6 +253,7 @@ fn certificates_are_there_again_after_a_restart() {
     opened.reader.keep_identity(KeyId([1; 32]), b"nantes, again").unwrap();
     drop(opened);
     let again = open(dir.path(), &site("paris"), || 8, options()).unwrap();
-    let expected = [(KeyId([1; 32]), b"nantes, again".to_vec()), (KeyId([2; 32]), b"lyon".to_vec())];
+    let expected =
+        [(KeyId([1; 32]), b"nantes, again".to_vec()), (KeyId([2; 32]), b"lyon".to_vec())];
     assert_eq!(again.reader.identities().unwrap(), expected);
 }
