@@ -334,9 +334,9 @@ impl Running {
                 self.settle();
             }
             if self.settle_at.is_none() {
-                turn.settling.drain(..).for_each(|done| {
+                for done in turn.settling.drain(..) {
                     let _gone = done.send(());
-                });
+                }
             }
             let waited = turn.questions.drain(..).chain(turn.decisions.drain(..));
             for question in waited {

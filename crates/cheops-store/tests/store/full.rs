@@ -33,7 +33,7 @@ fn script(before: &str, child: &str) -> String {
 #[test]
 fn a_file_system_without_room_refuses_batches_by_name_until_there_is_room() {
     let dir = tempdir().unwrap();
-    let mount = format!("mount -t tmpfs -o size=2m none \"${DIR}\"");
+    let mount = format!("mount -t tmpfs -o size=3m none \"${DIR}\"");
     let run = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["-Urm", "sh", "-c", script]).arg(std::env::current_exe().unwrap());
@@ -152,7 +152,8 @@ fn ballast(dir: &Path, is_fs: bool) -> Ballast {
         return Ballast::Limit;
     }
     let path = dir.join("ballast");
-    fs::write(&path, vec![1; 1 << 20]).unwrap();
+    // As much as the log and its write-ahead log may take together.
+    fs::write(&path, vec![1; 2 << 20]).unwrap();
     Ballast::File(path)
 }
 

@@ -212,11 +212,12 @@ fn a_config_is_written_and_read_as_it_is() {
     config.matrix.insert((set.clone(), inc), Resolution { rule, concurrent: Concurrent::KeepBoth });
     config.types.insert(set, Handling { undo: Some("undo".into()), ..Handling::default() });
     let Record::Entry(of, plain) = operation("a", life_of("paris", 1, 1), &[]) else { panic!() };
-    let mut declaring = (*plain).clone();
-    if let Body::Operation(operation) = &mut declaring.body {
+    let mut body = plain.body.clone();
+    if let Body::Operation(operation) = &mut body {
         let sites = [site("paris")].into();
         operation.declares = Some(Arc::new(Declaration { sites, config: Some(Arc::new(config)) }));
     }
+    let declaring = Entry::new(&of, Default::default(), body, Vec::new());
     let record = Record::Entry(of, Arc::new(declaring));
     let mut disk = OnDisk::new(Clock::default().options(Duration::from_secs(1)));
     disk.keep(std::slice::from_ref(&record), &[]).unwrap();
