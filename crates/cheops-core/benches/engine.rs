@@ -129,7 +129,10 @@ impl Three {
                     let event = Event::Ended { job: job.id, outcome: Outcome::success("") };
                     self.under_way.push_back((from, event));
                 }
-                Effect::Answer { .. } | Effect::Notify(_) | Effect::Publish(..) | Effect::SetApart(..) => {}
+                Effect::Answer { .. }
+                | Effect::Notify(_)
+                | Effect::Publish(..)
+                | Effect::SetApart(..) => {}
             }
         }
     }

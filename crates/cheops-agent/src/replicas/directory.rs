@@ -167,7 +167,7 @@ impl Directory {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use cheops_core::model::{Act, LocalId, MetaId, Replica};
+    use cheops_core::model::{Act, Author, EntryId, Incarnation, LocalId, MetaId, Replica};
 
     pub(in super::super) const META: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
 
@@ -178,7 +178,8 @@ pub(super) mod tests {
         let replica = Replica { meta_id, collection: collection.into(), act };
         let mut replicant = Replicant::new("image", &replica);
         if let Some(local) = local.filter(|local| *local != meta) {
-            replicant.name(&me, &LocalId::new(local).unwrap());
+            let author = Author { site: me.clone(), incarnation: Incarnation(1) };
+            replicant.name(&EntryId { author, n: 2 }, &LocalId::new(local).unwrap());
         }
         let resource = match act {
             Act::CreatesAs => format!("{collection}/{meta}"),

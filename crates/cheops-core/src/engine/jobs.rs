@@ -120,9 +120,7 @@ impl Resource {
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
         self.write_reply(&operation, status, Some(outcome), turn);
-        if self.is_retired() {
-            self.publish_replicant(turn);
-        }
+        self.publish_replicant(turn);
     }
 
     fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {

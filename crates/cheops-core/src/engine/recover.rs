@@ -38,8 +38,8 @@ impl Engine {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
         // All of them before anything runs: a request may speak of several.
-        for resource in resources.values() {
-            resource.publish_replicant(&mut turn);
+        for resource in resources.values_mut() {
+            resource.publish_anew(&mut turn);
         }
         let me = turn.context.settings.me.clone();
         for resource in resources.values_mut() {

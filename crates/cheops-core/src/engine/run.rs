@@ -440,6 +440,7 @@ impl Resource {
         if self.operation(operation).is_some() && self.resolution.counts(operation) {
             self.write_reply(operation, Status::Ok, None, turn);
         }
+        self.publish_replicant(turn);
     }
 
     /// The operator settles what is in doubt.

@@ -58,6 +58,7 @@ impl Resource {
         peer.says(update.incarnation, &update.knows);
         if is_another_life {
             self.see_what_is_answered(&me);
+            self.publish_replicant(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
         if peer.asked
@@ -313,6 +314,7 @@ impl Resource {
         peer.lost_its_memory(incarnation, &self.knows);
         let earlier = peer.earlier_life.clone();
         self.see_what_is_answered(&turn.context.settings.me);
+        self.publish_replicant(turn);
         turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::resource::Resource;
+use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
     Author, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId, Status,
@@ -148,7 +149,7 @@ impl Engine {
 
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
-        self.resources.get(id).map(|resource| view(resource, self.me()))
+        self.resources.get(id).map(|resource| view(resource, &self.context.settings))
     }
 
     /// One resource in a line.
@@ -243,7 +244,8 @@ impl Engine {
     }
 }
 
-fn view(resource: &Resource, me: &Author) -> ResourceView {
+fn view(resource: &Resource, settings: &Settings) -> ResourceView {
+    let me = &settings.me;
     let mut operations: Vec<_> = resource
         .resolution
         .operations()
@@ -263,7 +265,7 @@ fn view(resource: &Resource, me: &Author) -> ResourceView {
         progress: progress(resource),
         converged: converged(resource),
         deleted: resource.is_deleted() || resource.is_retired(),
-        replicant: resource.declared.replicant.clone(),
+        replicant: resource.names_now(settings),
         waits_for: resource.runs.waits_for().map(str::to_owned),
     }
 }

@@ -18,7 +18,7 @@ pub use ids::{
     ResourceId, SiteId,
 };
 pub use operation::{Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces};
-pub use replicant::{Act, Replica, Replicant};
+pub use replicant::{Act, LocalName, Replica, Replicant, SaysAlready};
 pub use reply::{Outcome, Output, Reply, Status};
 pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,

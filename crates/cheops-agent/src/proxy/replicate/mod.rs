@@ -89,7 +89,7 @@ impl Proxies {
             let here = self.here(service, asked, Sent::once(body)).await;
             return here.map_err(|failed| failed.refused);
         }
-        let elsewhere = known.replicant.local_ids.iter().flatten().map(|(site, _)| site);
+        let elsewhere = known.replicant.named_by().map(|author| &author.site);
         let near = self.0.peers.nearest(elsewhere.filter(|site| **site != self.0.me));
         match near.is_empty() {
             true => Err(Refused::not_made_yet(service.name(), known.meta_id(), &known.resource)),
