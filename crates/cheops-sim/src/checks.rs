@@ -14,6 +14,7 @@ use crate::application::{Value, fresh_run};
 use crate::disk::Disk;
 use crate::site::{Site, command_at};
 use crate::sometimes::Sometimes;
+use crate::things;
 use crate::world::World;
 
 /// Something that must never be.
@@ -45,6 +46,10 @@ pub struct Checks {
     /// Every entry ever sent.
     entries: BTreeMap<EntryId, Arc<Entry>>,
     lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
+    /// What resources of services are below of, or speak of.
+    pub needs: BTreeMap<ResourceId, ResourceId>,
+    /// Resources whose things an operator removed from a service.
+    pub removed_by_hand: BTreeSet<ResourceId>,
     found: Option<Violation>,
     a_disk_was_lost: bool,
 }
@@ -57,6 +62,17 @@ impl Checks {
 
     fn violated(&mut self, what: String) {
         self.found.get_or_insert(Violation(what));
+    }
+
+    /// A meta-id led to an object that another resource made.
+    pub fn leads_to_another(
+        &mut self,
+        site: &SiteId,
+        resource: &ResourceId,
+        path: &str,
+        of: &ResourceId,
+    ) {
+        self.violated(format!("at {site}, {resource} leads to `{path}`, which {of} made"));
     }
 
     /// A command had its effect a second time.
@@ -170,6 +186,7 @@ impl Checks {
 
 /// Counts the kinds of conflict in what a site sees.
 pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
+    things::note(view, sometimes);
     if matches!(view.health, Health::Undecided { .. }) {
         sometimes.saw("run: undecided");
     }
@@ -208,7 +225,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
         }
         nothing_lost(world, resource, &holders)?;
     }
-    Ok(())
+    things::when_quiet(world)
 }
 
 fn all_agree(
