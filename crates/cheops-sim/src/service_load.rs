@@ -14,9 +14,9 @@ use cheops_core::model::{
 use crate::rng::Rng;
 
 /// The name of the service.
-pub const SERVICE: &str = "gallery";
+pub(crate) const SERVICE: &str = "gallery";
 /// The header that stands for a request's body.
-pub const BODY: &str = "x-body";
+pub(crate) const BODY: &str = "x-body";
 
 /// What users know at a site: what its agent says is there.
 pub type Directory = BTreeMap<ResourceId, Arc<Replicant>>;

@@ -134,16 +134,12 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
 
 /// Whether a resource waits for itself by way of others, and is the first by id of those that do.
 fn is_first_of_circle(resources: &Resources, id: &ResourceId) -> bool {
-    let needed_by = |id: &ResourceId| {
-        let waits = resources.get(id).and_then(|resource| resource.waits_with());
-        waits.map(|operation| &operation.needs).into_iter().flatten()
-    };
     // All that it waits for, near and far.
     let mut reached = BTreeSet::new();
-    let mut open: Vec<&ResourceId> = needed_by(id).collect();
+    let mut open: Vec<&ResourceId> = needed_by(resources, id).collect();
     while let Some(next) = open.pop() {
         if reached.insert(next) {
-            open.extend(needed_by(next));
+            open.extend(needed_by(resources, next));
         }
     }
     // Those among them that wait for it in turn are its circle; an earlier one there goes first.
@@ -155,12 +151,21 @@ fn is_first_of_circle(resources: &Resources, id: &ResourceId) -> bool {
                 return true;
             }
             if reached.insert(next) {
-                open.extend(needed_by(next));
+                open.extend(needed_by(resources, next));
             }
         }
         false
     };
     reached.contains(id) && !reached.iter().any(|other| *other < id && waits_for_it(other))
+}
+
+/// What the operation that waits in a resource needs.
+fn needed_by<'r>(
+    resources: &'r Resources,
+    id: &ResourceId,
+) -> impl Iterator<Item = &'r ResourceId> + use<'r> {
+    let waits = resources.get(id).and_then(|resource| resource.waits_with());
+    waits.map(|operation| &operation.needs).into_iter().flatten()
 }
 
 impl Resource {
