@@ -13,6 +13,16 @@ use crate::site::Site;
 use crate::sometimes::Sometimes;
 use crate::world::World;
 
+/// Whether a site says of a service's resource that it has diverged. By the `http` profile it may then
+/// leave an operation of its list without a run, and so without a reply: see
+/// [`cheops_core::plan::plan`].
+pub(crate) fn some_site_gave_up(holders: &[(&Site, ResourceView)]) -> bool {
+    let gave_up = |view: &ResourceView| {
+        view.replicant.is_some() && matches!(view.health, Health::Diverged { .. })
+    };
+    holders.iter().any(|(_, view)| gave_up(view))
+}
+
 /// Counts what happens to operations that need others.
 pub(crate) fn note(view: &ResourceView, sometimes: &mut Sometimes) {
     if view.waits_for.as_ref().is_some_and(|what| what.starts_with("needs ")) {
@@ -113,6 +123,7 @@ fn went_well(world: &World, site: &Site, view: &ResourceView) -> bool {
     view.health == Health::InStep
         && view.operations.iter().all(is_done)
         && !beyond_knowledge
+        && !world.checks.may_be_unnamed.contains(&view.id)
         && !world.checks.removed_by_hand.contains(&view.id)
 }
 

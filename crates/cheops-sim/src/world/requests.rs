@@ -126,7 +126,8 @@ impl World {
                 let reason = "it did not answer".to_owned();
                 return Outcome::NotYet { reason, in_doubt: true };
             }
-            // Of what cannot be repeated, it is said that it failed.
+            // Of what cannot be repeated, it is said that it failed, and an operator has to look.
+            self.checks.may_be_unnamed.insert(operation.resource.clone());
             return Outcome::TimedOut { limit_ms: 1 };
         }
         let (status, id) = self.carry_out_request(site, operation);
