@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use cheops_api::Token;
 use cheops_core::engine::Settings;
-use cheops_core::model::{Author, SiteId};
+use cheops_core::model::{Author, SaysAlready, SiteId};
 use cheops_record::CertificateError;
 use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -570,8 +570,10 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
     let rules = |service: &ServiceConfig| {
         let rules = Rules {
             naming: Naming::new(&service.id),
-            already_done: service.replication.already_done.clone(),
-            already_gone: service.replication.already_gone.clone(),
+            says_already: SaysAlready {
+                done: service.replication.already_done.clone(),
+                gone: service.replication.already_gone.clone(),
+            },
         };
         (service.name.to_string(), rules)
     };

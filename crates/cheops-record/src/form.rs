@@ -9,9 +9,9 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
-    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, MetaId, Operation,
-    OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces, Replica,
-    Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
+    Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces,
+    Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
 };
 
 use crate::code::{Form, FormError, Reader, Writer, choices, kinds, names, parts};
@@ -158,6 +158,7 @@ impl Form for Chain {
     }
 }
 
+parts!(LocalName, 2, { id: id, n: n });
 parts!(Replicant, 5, {
     service: service,
     meta_id: meta_id,

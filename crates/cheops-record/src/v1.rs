@@ -13,8 +13,9 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared, Ending, Malformed, Notice, Record};
 use cheops_core::model::{
     Act, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryId, FileRef, Header,
-    Incarnation, LocalId, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload,
-    Position, Replaces, Replica, Replicant, Reply, ResourceId, SiteId, Stamp, Status, Vector,
+    Incarnation, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome,
+    Output, Payload, Position, Replaces, Replica, Replicant, Reply, ResourceId, SiteId, Stamp,
+    Status, Vector,
 };
 use cheops_core::plan::{
     Divergence, Effect, Ended, Item, Run, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
@@ -165,7 +166,6 @@ old_parts! {
     Handling { undo, idempotent, assigns, check, decompose }
     Snapshots { snapshot, restore }
     Hook { on, action, run, types }
-    Replicant { service, meta_id, collection, local_ids }
     Declared { sites, config, replicant }
     SnapshotId { 0 }
     Item { id, kind, replaces }
@@ -285,9 +285,41 @@ impl Old for Vector {
     }
 }
 
+/// Then an id was a site's, whichever of its lives said so: see [`Base`].
+impl Old for Replicant {
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        let (service, meta_id) = (Old::take(from)?, Old::take(from)?);
+        let collection = Old::take(from)?;
+        let said: Option<BTreeMap<SiteId, LocalId>> = Old::take(from)?;
+        let of_no_life = |(site, id): (SiteId, LocalId)| {
+            (Author { site, incarnation: Incarnation(0) }, LocalName { id, n: 0 })
+        };
+        let local_ids = said.map(|said| said.into_iter().map(of_no_life).collect());
+        Ok(Self { service, meta_id, collection, local_ids })
+    }
+}
+
+/// Gives ids to the life that said so, where a site had one only. Of several nobody can tell which
+/// one it was, and an id of no life leads nowhere.
+fn of_their_lives(replicant: &mut Replicant, upto: &Vector) {
+    let Some(said) = replicant.local_ids.take() else { return };
+    let of_its_life = |(author, name): (Author, LocalName)| {
+        let mut lives = upto.iter().map(|(life, _)| life).filter(|life| life.site == author.site);
+        match (lives.next(), lives.next()) {
+            (Some(only), None) => (only.clone(), name),
+            _ => (author, name),
+        }
+    };
+    replicant.local_ids = Some(said.into_iter().map(of_its_life).collect());
+}
+
 impl Old for Base {
     fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
-        let (upto, declared) = (Old::take(from)?, Old::take(from)?);
+        let upto: Vector = Old::take(from)?;
+        let mut declared: Option<Declared> = Old::take(from)?;
+        if let Some(replicant) = declared.as_mut().and_then(|it| it.replicant.as_mut()) {
+            of_their_lives(replicant, &upto);
+        }
         Ok(Self { upto, declared, chain: Chain::default(), order: None })
     }
 }

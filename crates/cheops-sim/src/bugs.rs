@@ -30,11 +30,16 @@ pub enum Bug {
     TakesLastNumbers,
     /// A stamp is taken as it is claimed, and one with nothing after it leaves nobody a next one.
     StampsAsClaimed,
+    /// What a site's service first called a thing is what requests say for ever, also when the
+    /// service was lost and made it anew.
+    FirstIdStands,
+    /// Operations do not say what they need, and so do not wait for it.
+    ChildrenDoNotWait,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -42,6 +47,8 @@ impl Bug {
         Self::TakesAnybodysWord,
         Self::TakesLastNumbers,
         Self::StampsAsClaimed,
+        Self::FirstIdStands,
+        Self::ChildrenDoNotWait,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -89,6 +96,8 @@ impl fmt::Display for Bug {
             Self::TakesAnybodysWord => "takes-anybodys-word",
             Self::TakesLastNumbers => "takes-last-numbers",
             Self::StampsAsClaimed => "stamps-as-claimed",
+            Self::FirstIdStands => "first-id-stands",
+            Self::ChildrenDoNotWait => "children-do-not-wait",
         })
     }
 }

@@ -32,7 +32,8 @@ struct Arguments {
     #[arg(long, conflicts_with = "seeds")]
     minutes: Option<u64>,
     /// Put a bug in on purpose: effects-before-commit, no-intent, order-by-arrival,
-    /// sent-means-known, takes-anybodys-word, takes-last-numbers or stamps-as-claimed
+    /// sent-means-known, takes-anybodys-word, takes-last-numbers, stamps-as-claimed,
+    /// first-id-stands or children-do-not-wait
     #[arg(long)]
     bug: Option<Bug>,
     /// Print how often each thing that must happen did

@@ -159,15 +159,8 @@ impl Services {
         let (Some(replica), Some(rules)) = (asked.replica, rules) else {
             return Outcome::answered(status, output);
         };
-        let already = match replica.act {
-            Act::Deletes => rules.already_gone.contains(&status),
-            Act::Changes if asked.method == "DELETE" => {
-                asked.again && rules.already_gone.contains(&status)
-            }
-            // A patch that is refused the second time may have been refused the first time.
-            Act::Changes if asked.method != "PUT" => false,
-            _ => asked.again && rules.already_done.contains(&status),
-        };
+        let already =
+            replica.act.is_already_so(asked.method, asked.again, status, &rules.says_already);
         let succeeded = (200..400).contains(&status);
         let (mut done, mut local_id, mut output) = (succeeded || already, None, output);
         if replica.act == Act::Creates && succeeded {
@@ -310,11 +303,7 @@ fn not_yet(asked: &Asked<'_>, reason: String, in_doubt: bool) -> Outcome {
 
 /// Whether a request can be made again where nobody knows whether it was carried out.
 fn is_repeatable(asked: &Asked<'_>) -> bool {
-    match asked.replica.map(|replica| replica.act) {
-        Some(Act::CreatesAs | Act::Deletes) => true,
-        Some(Act::Changes) => asked.repeats && matches!(asked.method, "PUT" | "PATCH" | "DELETE"),
-        Some(Act::Creates) | None => false,
-    }
+    asked.replica.is_some_and(|replica| replica.act.can_be_repeated(asked.method, asked.repeats))
 }
 
 /// What is said where a service made something and did not say what it calls it.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cheops_core::model::SiteId;
+use cheops_core::model::{SaysAlready, SiteId};
 use http::{HeaderMap, Uri};
 
 use super::files;
@@ -63,8 +63,7 @@ pub(crate) type Mark = std::sync::Arc<dyn Fn(&str, &mut HeaderMap) + Send + Sync
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     pub(crate) naming: Naming,
-    pub(crate) already_done: Vec<u16>,
-    pub(crate) already_gone: Vec<u16>,
+    pub(crate) says_already: SaysAlready,
 }
 
 impl fmt::Debug for Requests {

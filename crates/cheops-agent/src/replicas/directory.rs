@@ -144,6 +144,12 @@ impl Directory {
         }
     }
 
+    /// The replica that users call so at that place.
+    pub(super) fn called(&self, name: &str, place: Option<&str>) -> Option<&ResourceId> {
+        let known = self.named(name, place).filter(|known| known.meta_id() == name)?;
+        Some(&known.resource)
+    }
+
     fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
         self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }
@@ -167,7 +173,7 @@ impl Directory {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use cheops_core::model::{Act, LocalId, MetaId, Replica};
+    use cheops_core::model::{Act, Author, EntryId, Incarnation, LocalId, MetaId, Replica};
 
     pub(in super::super) const META: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
 
@@ -178,7 +184,8 @@ pub(super) mod tests {
         let replica = Replica { meta_id, collection: collection.into(), act };
         let mut replicant = Replicant::new("image", &replica);
         if let Some(local) = local.filter(|local| *local != meta) {
-            replicant.name(&me, &LocalId::new(local).unwrap());
+            let author = Author { site: me.clone(), incarnation: Incarnation(1) };
+            replicant.name(&EntryId { author, n: 2 }, &LocalId::new(local).unwrap());
         }
         let resource = match act {
             Act::CreatesAs => format!("{collection}/{meta}"),

@@ -111,7 +111,13 @@ impl Resource {
         turn.effect(Effect::Run(Job { id: job, resource, again: false, task }));
     }
 
-    fn end_run(&mut self, item: Item, status: Status, outcome: Outcome, turn: &mut Turn<'_>) {
+    pub(super) fn end_run(
+        &mut self,
+        item: Item,
+        status: Status,
+        outcome: Outcome,
+        turn: &mut Turn<'_>,
+    ) {
         let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
         let operation = item.id.clone();
         self.finish(Step::Run(item), ended, turn);
@@ -120,9 +126,7 @@ impl Resource {
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
         self.write_reply(&operation, status, Some(outcome), turn);
-        if self.is_retired() {
-            self.publish_replicant(turn);
-        }
+        self.publish_replicant(turn);
     }
 
     fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {

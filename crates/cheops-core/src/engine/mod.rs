@@ -10,7 +10,8 @@
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
 //! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
-//! ones), `lies` (authors that sign two things in one place), `replicant` (what sites call a service's resource), `links` (who is heard), `submit`
+//! ones), `lies` (authors that sign two things in one place), `replicant` (what sites call a service's
+//! resource), `needs` (what has to be there first), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
@@ -21,6 +22,7 @@ mod health;
 mod jobs;
 mod lies;
 mod links;
+mod needs;
 mod peer;
 mod ports;
 mod recover;
@@ -83,6 +85,7 @@ impl Engine {
         }
         lies::convict_found(resources, &mut turn);
         tick(resources, &mut turn);
+        needs::look(resources, &mut turn);
         out
     }
 
@@ -121,6 +124,7 @@ fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     resource.prune_if_possible(turn);
     resource.shed_files(turn);
     resource.review_peers(turn);
+    turn.context.needs.changed(&resource.id);
 }
 
 fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {

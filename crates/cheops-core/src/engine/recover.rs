@@ -7,7 +7,7 @@ use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
 use super::timers::Timer;
-use super::{Engine, Resources, follow_up, lies};
+use super::{Engine, Resources, follow_up, lies, needs};
 use crate::model::Evidence;
 
 impl Engine {
@@ -42,8 +42,8 @@ impl Engine {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
         // All of them before anything runs: a request may speak of several.
-        for resource in resources.values() {
-            resource.publish_replicant(&mut turn);
+        for resource in resources.values_mut() {
+            resource.publish_anew(&mut turn);
         }
         let me = turn.context.settings.me.clone();
         for resource in resources.values_mut() {
@@ -52,6 +52,7 @@ impl Engine {
             resource.runs.recovered(resource.is_done_everywhere());
             follow_up(resource, &mut turn);
         }
+        needs::look(resources, &mut turn);
         (engine, out)
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::ports::Effect;
 use super::resource::Resource;
-use crate::model::{Act, Operation, Replicant, Reply};
-use crate::plan;
+use super::settings::{Application, Settings};
+use crate::model::{Act, Author, Operation, Replicant, Reply};
+use crate::plan::Effect as Effected;
 
 impl Resource {
     /// Notes how an operation speaks of the resource, which may make anew what was deleted.
@@ -36,16 +37,118 @@ impl Resource {
             return;
         };
         let known = self.declared.replicant.as_mut();
-        if known.is_some_and(|known| known.name(reply.site(), id)) {
+        if known.is_some_and(|known| known.name(&reply.id, id)) {
             self.publish_replicant(turn);
         }
     }
 
-    /// Says what requests are to be known by from now on.
-    pub(super) fn publish_replicant(&self, turn: &mut Turn<'_>) {
-        let Some(replicant) = &self.declared.replicant else { return };
-        let known = (!self.is_retired()).then(|| Arc::new(replicant.clone()));
-        turn.effect(Effect::Publish(self.id.clone(), known));
+    /// Says what requests are to be known by from now on, if that is not what was said last.
+    pub(super) fn publish_replicant(&mut self, turn: &mut Turn<'_>) {
+        if self.declared.replicant.is_none() {
+            return;
+        }
+        let known = self.names_now(&turn.context.settings).filter(|_| !self.is_retired());
+        if known.as_ref() != self.published.as_deref() {
+            self.published = known.map(Arc::new);
+            turn.effect(Effect::Publish(self.id.clone(), self.published.clone()));
+        }
+    }
+
+    /// Whoever heard what was said is gone.
+    pub(super) fn publish_anew(&mut self, turn: &mut Turn<'_>) {
+        self.published = None;
+        self.publish_replicant(turn);
+    }
+
+    /// What the sites call it, with the ids that count: those that a site gave in the life it leads
+    /// now. What a service was that is lost gave to one thing, the service that took its place may
+    /// have given to another.
+    pub(super) fn names_now(&self, settings: &Settings) -> Option<Replicant> {
+        let replicant = self.declared.replicant.as_ref()?;
+        let me = &settings.me;
+        let earlier = self.named_in_earlier_life(replicant, settings);
+        Some(replicant.counting(|author| {
+            if author.site == me.site {
+                return author == me || Some(author) == earlier;
+            }
+            let life = self.peers.get(&author.site).and_then(|peer| peer.incarnation);
+            life.is_none_or(|life| life == author.incarnation)
+        }))
+    }
+
+    /// The earlier life of this site whose id counts: where the application may have outlived it,
+    /// and the operator or a check has said that what it made is there. Before that, it may not
+    /// be, and the id lead to something else. Of several such lives nobody can tell which one the
+    /// application remembers.
+    fn named_in_earlier_life<'a>(
+        &self,
+        replicant: &'a Replicant,
+        settings: &Settings,
+    ) -> Option<&'a Author> {
+        if settings.application == Application::Empty {
+            return None;
+        }
+        let mut lives = replicant.named_by().filter(|author| author.site == settings.me.site);
+        let only = lives.next().filter(|author| **author != settings.me && lives.next().is_none());
+        only.filter(|_| {
+            let took = |it: &&Arc<Operation>| self.runs.log.outcome(&it.id) == Some(Effected::Took);
+            self.creations().any(|creation| took(&creation))
+        })
+    }
+
+    /// What an earlier life of this site called it, where that does not count: it may still be there.
+    pub(super) fn was_called(&self, settings: &Settings) -> Option<String> {
+        let known = self.names_now(settings)?;
+        let replicant = self.declared.replicant.as_ref()?;
+        if known.at(&settings.me.site).is_some() || settings.application == Application::Empty {
+            return None;
+        }
+        let mut lives = replicant.named_by().filter(|author| author.site == settings.me.site);
+        lives.next().filter(|_| lives.next().is_none())?;
+        replicant.at(&settings.me.site).map(str::to_owned)
+    }
+
+    /// Operations that make it under an id that the service chooses.
+    fn creations(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        let creates = |it: &&Arc<Operation>| {
+            it.replica().is_some_and(|(_, replica)| replica.act == Act::Creates)
+        };
+        self.resolution.operations().iter().filter(creates)
+    }
+
+    /// Why a request must not be sent, if so: it speaks of what this site's service may have under
+    /// an id that nobody here knows. The service would say that there is no such thing, and to
+    /// believe it would be to leave the thing behind for ever.
+    pub(super) fn cannot_be_named(
+        &self,
+        operation: &Operation,
+        settings: &Settings,
+    ) -> Option<String> {
+        let (service, replica) = operation.replica()?;
+        if matches!(replica.act, Act::Creates | Act::CreatesAs) {
+            return None;
+        }
+        let known = self.names_now(settings)?;
+        if known.at(&settings.me.site).is_some() {
+            return None;
+        }
+        let mut creations = self.creations().peekable();
+        let may_be_there = match creations.peek() {
+            Some(_) => creations.any(|creation| self.runs.log.is_in_doubt(&creation.id)),
+            None => {
+                settings.application == Application::MayHoldState && {
+                    let replicant = self.declared.replicant.as_ref()?;
+                    replicant.named_by().any(|author| author.site == settings.me.site)
+                }
+            }
+        };
+        may_be_there.then(|| {
+            format!(
+                "service `{service}` of this site may have `{}` under an id that is not known here: \
+                 whether it was made is in doubt",
+                known.meta_id
+            )
+        })
     }
 
     /// Whether the last that was to be done here was to end it, and that was done; or all that
@@ -54,7 +157,7 @@ impl Resource {
         match self.resolution.last() {
             Some(last) => {
                 last.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
-                    && self.runs.log.outcome(&last.id) == Some(plan::Effect::Took)
+                    && self.runs.log.outcome(&last.id) == Some(Effected::Took)
             }
             None => self.declared.replicant.is_some() && !self.replies.is_empty(),
         }

@@ -16,7 +16,7 @@ use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
     Author, Body, Chain, Declaration, Entry, EntryId, Evidence, Few, Operation, OperationId,
-    OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    OperationType, Outcome, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
 };
 use crate::plan::Effect;
 use crate::resolve::{Change, Resolution, Rules, Why};
@@ -25,6 +25,8 @@ use crate::resolve::{Change, Resolution, Rules, Why};
 pub(super) struct Resource {
     pub(super) id: ResourceId,
     pub(super) declared: Declared,
+    /// What requests are known by, as it was last said.
+    pub(super) published: Option<Arc<Replicant>>,
     /// What was pruned.
     pub(super) base: Vector,
     /// The last config that an operation gave which was pruned.
@@ -92,6 +94,7 @@ impl Resource {
         Self {
             id,
             declared: Declared::default(),
+            published: None,
             base: Vector::default(),
             base_config: None,
             base_chain: Chain::default(),

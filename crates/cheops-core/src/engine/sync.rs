@@ -73,6 +73,7 @@ impl Resource {
         peer.pruned.join(&pruned);
         if is_another_life || has_pruned {
             self.see_what_is_answered(&me);
+            self.publish_replicant(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
         if peer.asked
@@ -344,6 +345,7 @@ impl Resource {
         peer.lost_its_memory(incarnation, &self.knows);
         let earlier = peer.earlier_life.clone();
         self.see_what_is_answered(&turn.context.settings.me);
+        self.publish_replicant(turn);
         turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::resource::Resource;
+use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
     Author, KeyId, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId,
@@ -76,6 +77,9 @@ pub struct ResourceView {
     pub deleted: bool,
     /// What the sites call it, if it is a resource of a service.
     pub replicant: Option<Replicant>,
+    /// What this site's service called it in a life of the site that is over, where nobody has said
+    /// yet that it is still there.
+    pub was_called: Option<String>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
 }
@@ -150,7 +154,7 @@ impl Engine {
 
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
-        self.resources.get(id).map(|resource| view(resource, self.me()))
+        self.resources.get(id).map(|resource| view(resource, &self.context.settings))
     }
 
     /// One resource in a line.
@@ -246,7 +250,8 @@ impl Engine {
     }
 }
 
-fn view(resource: &Resource, me: &Author) -> ResourceView {
+fn view(resource: &Resource, settings: &Settings) -> ResourceView {
+    let me = &settings.me;
     let mut operations: Vec<_> = resource
         .resolution
         .operations()
@@ -266,8 +271,9 @@ fn view(resource: &Resource, me: &Author) -> ResourceView {
         progress: progress(resource),
         converged: converged(resource),
         deleted: resource.is_deleted() || resource.is_retired(),
-        replicant: resource.declared.replicant.clone(),
-        waits_for: resource.runs.waits_for().map(str::to_owned),
+        replicant: resource.names_now(settings),
+        was_called: resource.was_called(settings),
+        waits_for: resource.runs.waits_for(),
     }
 }
 

@@ -27,7 +27,7 @@ pub use operation::{
     Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces, shown_path,
 };
 pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
-pub use replicant::{Act, Replica, Replicant};
+pub use replicant::{Act, LocalName, Replica, Replicant, SaysAlready};
 pub use reply::{Outcome, Output, Reply, Status};
 pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LocalId, MetaId, SiteId};
+use super::{Author, EntryId, LocalId, MetaId, SiteId};
 
 /// How a request speaks of the resource that it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,52 @@ pub enum Act {
     Deletes,
 }
 
+impl Act {
+    /// Whether a request can be made again where nobody knows whether it was carried out. `repeats`
+    /// says whether operations of its type may be run twice.
+    pub fn can_be_repeated(self, method: &str, repeats: bool) -> bool {
+        match self {
+            Self::CreatesAs | Self::Deletes => true,
+            Self::Changes => repeats && matches!(method, "PUT" | "PATCH" | "DELETE"),
+            Self::Creates => false,
+        }
+    }
+
+    /// Whether a service that answers so says that what was asked for is so already. `again`: the
+    /// same was begun before, and may have been carried out.
+    pub fn is_already_so(self, method: &str, again: bool, status: u16, says: &SaysAlready) -> bool {
+        match self {
+            Self::Deletes => says.gone.contains(&status),
+            Self::Changes if method == "DELETE" => again && says.gone.contains(&status),
+            // A patch that is refused the second time may have been refused the first time.
+            Self::Changes if method != "PUT" => false,
+            // What was made before has an id, and this answer does not say which.
+            Self::Creates => false,
+            Self::CreatesAs | Self::Changes => again && says.done.contains(&status),
+        }
+    }
+}
+
+/// By which statuses a service says that what it is asked for is so already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaysAlready {
+    /// That it was made or changed so before.
+    pub done: Vec<u16>,
+    /// That it is not there (any more).
+    pub gone: Vec<u16>,
+}
+
+impl Default for SaysAlready {
+    fn default() -> Self {
+        Self { done: vec![409], gone: vec![404, 410] }
+    }
+}
+
 /// What each site's instance of a service calls one resource.
+///
+/// An id belongs to the author that said it, a site in one life of its disk: a site that was rebuilt
+/// together with its service makes the thing anew, and the ids of the old service may be those of
+/// strangers in the new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replicant {
     /// The service.
@@ -42,7 +87,16 @@ pub struct Replicant {
     pub collection: String,
     /// What the sites call it, as far as it is known; `None` if all of them call it by its
     /// meta-id.
-    pub local_ids: Option<BTreeMap<SiteId, LocalId>>,
+    pub local_ids: Option<BTreeMap<Author, LocalName>>,
+}
+
+/// What a site said its service calls a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalName {
+    /// The id.
+    pub id: LocalId,
+    /// The number of the reply that said so. Whoever made the thing again says so later.
+    pub n: u64,
 }
 
 impl Replicant {
@@ -63,32 +117,56 @@ impl Replicant {
         is_new
     }
 
-    /// Takes in what a site calls it; whether that is new. The first word stands: a service does
-    /// not rename what it has made.
-    pub fn name(&mut self, site: &SiteId, local_id: &LocalId) -> bool {
+    /// Takes in what the author of a reply calls it; whether that is new. The last word of an author
+    /// stands: it made the thing again, and the one before is not what requests mean any more.
+    pub fn name(&mut self, reply: &EntryId, local_id: &LocalId) -> bool {
+        let said = LocalName { id: local_id.clone(), n: reply.n };
+        self.keep_later(&reply.author, said)
+    }
+
+    fn keep_later(&mut self, author: &Author, said: LocalName) -> bool {
         let ids = self.local_ids.get_or_insert_default();
-        if ids.contains_key(site) {
+        if ids.get(author).is_some_and(|known| known.n >= said.n) {
             return false;
         }
-        ids.insert(site.clone(), local_id.clone());
+        ids.insert(author.clone(), said);
         true
     }
 
     /// Takes in what another site knows of it.
     pub fn join(&mut self, other: &Self) {
-        for (site, id) in other.local_ids.iter().flatten() {
-            self.name(site, id);
+        for (author, said) in other.local_ids.iter().flatten() {
+            self.keep_later(author, said.clone());
         }
         if other.local_ids.is_some() {
             self.local_ids.get_or_insert_default();
         }
     }
 
-    /// What a site calls it; `None` if it has not made it, as far as is known.
+    /// The same with the words of those authors only that count.
+    #[must_use]
+    pub fn counting(&self, counts: impl Fn(&Author) -> bool) -> Self {
+        let counted = |ids: &BTreeMap<Author, LocalName>| {
+            let counted = ids.iter().filter(|(author, _)| counts(author));
+            counted.map(|(author, said)| (author.clone(), said.clone())).collect()
+        };
+        Self { local_ids: self.local_ids.as_ref().map(counted), ..self.clone() }
+    }
+
+    /// Who said what its service calls it.
+    pub fn named_by(&self) -> impl Iterator<Item = &Author> {
+        self.local_ids.iter().flat_map(BTreeMap::keys)
+    }
+
+    /// What a site calls it; `None` if it has not made it, as far as is known. To be asked of one in
+    /// which one life of each site counts, see [`Replicant::counting`].
     pub fn at(&self, site: &SiteId) -> Option<&str> {
         match &self.local_ids {
             None => Some(self.meta_id.as_str()),
-            Some(ids) => ids.get(site).map(LocalId::as_str),
+            Some(ids) => {
+                let mut by_site = ids.iter().filter(|(author, _)| author.site == *site);
+                by_site.next_back().map(|(_, said)| said.id.as_str())
+            }
         }
     }
 }
@@ -96,22 +174,57 @@ impl Replicant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Incarnation;
 
     fn replica(act: Act) -> Replica {
         Replica { meta_id: MetaId::new("m").unwrap(), collection: "/v1".into(), act }
     }
 
+    fn author(site: &str, life: u64) -> Author {
+        Author { site: SiteId::new(site).unwrap(), incarnation: Incarnation(life) }
+    }
+
+    fn said(replicant: &mut Replicant, by: &Author, n: u64, id: &str) -> bool {
+        let reply = EntryId { author: by.clone(), n };
+        replicant.name(&reply, &LocalId::new(id).unwrap())
+    }
+
     #[test]
     fn a_site_calls_it_by_the_meta_id_unless_services_choose_ids() {
-        let (paris, lyon) = (SiteId::new("paris").unwrap(), SiteId::new("lyon").unwrap());
+        let (paris, lyon) = (author("paris", 1), author("lyon", 1));
         let given = Replicant::new("image", &replica(Act::Changes));
-        assert_eq!(given.at(&paris), Some("m"));
+        assert_eq!(given.at(&paris.site), Some("m"));
         let mut chosen = Replicant::new("image", &replica(Act::Creates));
-        assert_eq!(chosen.at(&paris), None, "it is not made there yet");
-        assert!(chosen.name(&paris, &LocalId::new("7").unwrap()));
-        assert!(!chosen.name(&paris, &LocalId::new("8").unwrap()));
+        assert_eq!(chosen.at(&paris.site), None, "it is not made there yet");
+        assert!(said(&mut chosen, &paris, 2, "7"));
         let mut heard = given;
         heard.join(&chosen);
-        assert_eq!((heard.at(&paris), heard.at(&lyon)), (Some("7"), None));
+        assert_eq!((heard.at(&paris.site), heard.at(&lyon.site)), (Some("7"), None));
+    }
+
+    #[test]
+    fn who_made_it_again_calls_it_by_the_new_id_whatever_is_heard_first() {
+        let paris = author("paris", 1);
+        let mut one = Replicant::new("image", &replica(Act::Creates));
+        assert!(said(&mut one, &paris, 5, "8"));
+        assert!(!said(&mut one, &paris, 2, "7"), "that was before");
+        let mut other = Replicant::new("image", &replica(Act::Creates));
+        assert!(said(&mut other, &paris, 2, "7"));
+        other.join(&one);
+        assert_eq!(other.at(&paris.site), Some("8"));
+    }
+
+    #[test]
+    fn ids_of_another_life_do_not_count_where_they_are_not_asked_for() {
+        let (dead, alive) = (author("paris", 9), author("paris", 3));
+        let mut replicant = Replicant::new("image", &replica(Act::Creates));
+        said(&mut replicant, &dead, 2, "7");
+        let now = |replicant: &Replicant| {
+            let counted = replicant.counting(|author| *author == alive);
+            counted.at(&alive.site).map(str::to_owned)
+        };
+        assert_eq!(now(&replicant), None);
+        said(&mut replicant, &alive, 1, "1");
+        assert_eq!(now(&replicant).as_deref(), Some("1"));
     }
 }

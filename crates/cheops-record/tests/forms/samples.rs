@@ -9,9 +9,9 @@ use cheops_core::engine::{
 };
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
-    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, MetaId, Operation,
-    OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces, Replica,
-    Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
+    Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces,
+    Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
 };
 use cheops_core::plan::{Divergence, Ended, Item, RunLog, SnapshotId, Step};
 
@@ -198,7 +198,8 @@ fn run_log() -> RunLog {
 }
 
 fn base() -> Base {
-    let local_ids = Some(BTreeMap::from([(site("paris"), LocalId::new("12").unwrap())]));
+    let said = LocalName { id: LocalId::new("12").unwrap(), n: 3 };
+    let local_ids = Some(BTreeMap::from([(author("paris"), said)]));
     let replicant = Replicant {
         service: "image".into(),
         meta_id: MetaId::new("m-1").unwrap(),
