@@ -213,6 +213,7 @@ mod tests {
             id: OperationId(id(9)),
             resource: ResourceId::new("x").unwrap(),
             stamp: Stamp::default(),
+            claimed: Stamp::default(),
             parents: vec![OperationId(id(1))],
             kind: OperationType::new("set").unwrap(),
             payload: Payload::shell("true"),
@@ -221,6 +222,8 @@ mod tests {
                 sites: [SiteId::new("paris").unwrap()].into(),
                 config: Some(Arc::new(Config::default())),
             })),
+            needs: Default::default(),
+            asked_by: None,
         }
     }
 
@@ -385,7 +388,9 @@ mod tests {
         ];
         for (status, outcome, why) in cases {
             let reply = reply(status, outcome);
-            let entry = Entry { after: 0, body: Body::Reply(reply) };
+            let resource = ResourceId::new("x").unwrap();
+            let entry =
+                Entry::new(&resource, Default::default(), Body::Reply(reply), Vec::new());
             match entry.check_limits() {
                 Ok(()) => assert_eq!(why, "", "nothing was said"),
                 Err(over) => assert!(!why.is_empty() && over.to_string().contains(why), "{over}"),
