@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use cheops_core::config;
 use cheops_core::engine::{
-    Effect, Engine, Event, Job, Now, Settings, Submission, Task, Ticket, Unsigned, Wait,
+    Application, Effect, Engine, Event, Job, Now, Progress, Record, Settings, Submission, Task,
+    Ticket, Unsigned, Wait,
 };
 use cheops_core::model::{
     Act, Author, Incarnation, LocalId, MetaId, OperationType, Outcome, Output, Payload, Replaces,
-    Replica, Replicant, ResourceId, SiteId,
+    Replica, Replicant, ResourceId, SiteId, Status,
 };
+use cheops_core::plan::Decision;
 use disk::Disk;
 
 fn paris() -> SiteId {
@@ -29,6 +31,8 @@ struct Site {
     disk: Disk,
     /// What requests are known by, as it was last said.
     published: Option<Arc<Replicant>>,
+    /// What was to be run when it started.
+    jobs: Vec<Job>,
     now_ms: u64,
 }
 
@@ -38,13 +42,18 @@ impl Site {
     }
 
     fn with(disk: Disk) -> Self {
-        let me = Author { site: paris(), incarnation: Incarnation(1) };
-        let settings = Settings::new(me, []);
+        Self::of(1, Application::MayHoldState, disk)
+    }
+
+    /// In that life, before an application that outlived the one before, or did not.
+    fn of(life: u64, application: Application, disk: Disk) -> Self {
+        let me = Author { site: paris(), incarnation: Incarnation(life) };
+        let settings = Settings { application, ..Settings::new(me, []) };
         let now = Now { mono_ms: 0, wall_ms: 1 };
         let (engine, reaction) = Engine::recover(settings, disk.0.clone(), now);
-        let mut site = Self { engine, disk, published: None, now_ms: 1 };
+        let mut site = Self { engine, disk, published: None, jobs: Vec::new(), now_ms: 1 };
         let Ok(effects) = reaction.commit(&mut site.disk, &Unsigned);
-        site.note(&effects);
+        site.jobs = site.note(&effects).into_iter().collect();
         site
     }
 
@@ -177,4 +186,50 @@ fn what_was_under_way_when_the_site_stopped_is_run_again_and_said_to_be() {
     let Ok(effects) = reaction.commit(&mut disk, &Unsigned);
     let again = effects.iter().any(|effect| matches!(effect, Effect::Run(job) if job.again));
     assert!(again, "{effects:?}");
+}
+
+/// What others remember of a site that lost its disk: what was written, and not what was run. An
+/// engine that meets the words of its earlier life in its log takes them for that.
+fn remembered(site: Site) -> Disk {
+    Disk(site.disk.0.into_iter().filter(|record| matches!(record, Record::Entry(..))).collect())
+}
+
+#[test]
+fn ids_of_a_service_that_is_lost_lead_nowhere_until_the_thing_is_made_anew() {
+    let mut site = Site::new();
+    let job = site.submit("post", Act::Creates).unwrap();
+    site.ended(&job, 201, Some("7"));
+    let mut site = Site::of(2, Application::Empty, remembered(site));
+    assert_eq!(site.called(), Some(None), "7 may be somebody else's now");
+    let job = site.jobs.pop().expect("it is made anew");
+    site.ended(&job, 201, Some("1"));
+    assert_eq!(site.called(), Some(Some("1".to_owned())));
+    let site = Site::of(2, Application::Empty, site.disk);
+    assert_eq!(site.called(), Some(Some("1".to_owned())), "also after a restart");
+}
+
+#[test]
+fn a_creation_that_is_run_again_answers_under_the_new_id() {
+    let mut site = Site::new();
+    site.submit("post", Act::Creates).unwrap();
+    // The answer was under way when the site stopped: nobody knows whether it was made.
+    let mut site = Site::with(site.disk);
+    let view = site.engine.resource(&image()).unwrap();
+    let Progress::AwaitsOperator(operation) = view.progress else { panic!("{:?}", view.progress) };
+    let (resource, decision) = (image(), Decision::Rerun);
+    let job = site.handle(Event::Decided { resource, operation, decision }).unwrap();
+    site.ended(&job, 201, Some("8"));
+    assert_eq!(site.called(), Some(Some("8".to_owned())));
+}
+
+#[test]
+fn what_may_be_there_under_an_unknown_id_is_not_said_to_be_deleted() {
+    let mut site = Site::new();
+    site.submit("post", Act::Creates).unwrap();
+    let mut site = Site::with(site.disk);
+    assert!(site.submit("delete", Act::Deletes).is_none(), "there is nothing to send");
+    let view = site.engine.resource(&image()).unwrap();
+    let delete = view.operations.last().unwrap();
+    assert_eq!(delete.replies.first().unwrap().status, Status::Ko);
+    assert!(!view.deleted);
 }

@@ -144,6 +144,12 @@ impl Directory {
         }
     }
 
+    /// The replica that users call so at that place.
+    pub(super) fn called(&self, name: &str, place: Option<&str>) -> Option<&ResourceId> {
+        let known = self.named(name, place).filter(|known| known.meta_id() == name)?;
+        Some(&known.resource)
+    }
+
     fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
         self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }

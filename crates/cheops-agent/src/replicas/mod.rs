@@ -96,8 +96,29 @@ impl Replicas {
         self.with(service, Directory::renames).unwrap_or(false)
     }
 
+    /// The replica that users call so: in that service, or in another one, if the name was drawn for
+    /// it and can mean nothing else.
+    fn called(&self, service: &str, name: &str, place: Option<&str>) -> Option<ResourceId> {
+        if self.is_empty() {
+            return None;
+        }
+        let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
+        let here = services.directories.get(service);
+        let here = here.and_then(|directory| directory.called(name, place));
+        let others = || {
+            let others = services.directories.iter().filter(|(other, _)| *other != service);
+            others.filter_map(|(_, directory)| directory.called(name, None)).next()
+        };
+        here.or_else(others).cloned()
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.count.load(Ordering::Acquire) == 0
+    }
+
     fn with<T>(&self, service: &str, look: impl FnOnce(&Directory) -> T) -> Option<T> {
-        if self.0.count.load(Ordering::Acquire) == 0 {
+        if self.is_empty() {
             return None;
         }
         let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,10 @@
 //! Ids put in the place of others in whole messages: meta-ids in what goes to users, local ids in
 //! what goes to the service. Only JSON is looked into.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use cheops_core::model::ResourceId;
 use http::header::{CONTENT_LOCATION, CONTENT_TYPE, LINK, LOCATION};
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
@@ -80,6 +84,50 @@ impl Replicas {
             renamed.push(b'\n');
         }
         Some(renamed)
+    }
+}
+
+/// An operation that names more others than this waits for the first of them only.
+const MOST_NAMED: usize = 64;
+
+impl Replicas {
+    /// The replicas that a path names by what users call them.
+    pub(crate) fn named_in_path(&self, service: &str, path: &str) -> BTreeSet<ResourceId> {
+        let found = RefCell::new(BTreeSet::new());
+        in_link(&self.noting(service, &found), path);
+        found.into_inner()
+    }
+
+    /// The same for a body in JSON, of a message about that path.
+    pub(crate) fn named_in_body(
+        &self,
+        service: &str,
+        naming: &Naming,
+        path: &str,
+        body: &[u8],
+    ) -> BTreeSet<ResourceId> {
+        let found = RefCell::new(BTreeSet::new());
+        if let Ok(mut value) = serde_json::from_slice(body) {
+            in_body(&self.noting(service, &found), naming, path, &mut value);
+        }
+        found.into_inner()
+    }
+
+    /// Notes what is named, and leaves it as it is.
+    fn noting<'a>(
+        &'a self,
+        service: &'a str,
+        found: &'a RefCell<BTreeSet<ResourceId>>,
+    ) -> impl Fn(&str, Option<&str>) -> Option<String> + 'a {
+        move |name, place| {
+            let mut found = found.borrow_mut();
+            if found.len() < MOST_NAMED
+                && let Some(resource) = self.called(service, name, place)
+            {
+                found.insert(resource);
+            }
+            None
+        }
     }
 }
 
@@ -198,6 +246,26 @@ mod tests {
             replicas.publish(&known.resource, Some(Arc::clone(&known.replicant)));
         }
         replicas
+    }
+
+    #[test]
+    fn what_a_request_names_is_found_in_its_path_and_its_body_by_what_users_call_it() {
+        let replicas = replicas();
+        let in_path = |path: &str| replicas.named_in_path("image", path).len();
+        assert_eq!(in_path(&format!("/v1/images/{META}/photos?of={LONG_ID}")), 2);
+        assert_eq!(
+            in_path("/v1/images/7/photos"),
+            0,
+            "what the service calls it is another matter"
+        );
+        let in_body = |service: &str, body: &Value| {
+            let bytes = serde_json::to_vec(body).unwrap();
+            replicas.named_in_body(service, &Naming::default(), "/v1/servers", &bytes).len()
+        };
+        let body = json!({"name": "web", "image": META, "of": [format!("/v1/images/{LONG_ID}")]});
+        assert_eq!(in_body("image", &body), 2);
+        assert_eq!(in_body("compute", &body), 1, "of another service only what was drawn for it");
+        assert_eq!(in_body("image", &json!({"image": "7", "name": "META"})), 0);
     }
 
     fn renamed(path: &str, body: &Value, way: Towards) -> Value {

@@ -133,6 +133,12 @@ impl Stage {
         self.agents[site].take().unwrap().stop().await;
     }
 
+    /// The disk of a site that is stopped is gone, and its application with it.
+    pub(crate) fn lose(&mut self, site: usize) {
+        std::fs::remove_dir_all(&self.configs[site].data_dir).unwrap();
+        self.configs[site].application = cheops_core::engine::Application::Empty;
+    }
+
     async fn all_up(&self) {
         for site in 0..self.agents.len() {
             until("every site is heard", async || {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
 use super::links::Links;
+use super::needs::Needs;
 use super::ports::{Effect, JobId, Notice, Now};
 use super::resource::Resource;
 use super::rulebook::Rulebook;
@@ -21,6 +22,7 @@ pub(super) struct Context {
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
+    pub(super) needs: Needs,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
     /// Resources with something to run, in the order they asked, while all places are taken.
@@ -39,6 +41,7 @@ impl Context {
             timers: Timers::default(),
             waiting: Waiting::default(),
             rulebook: Rulebook::default(),
+            needs: Needs::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),

@@ -111,7 +111,13 @@ impl Resource {
         turn.effect(Effect::Run(Job { id: job, resource, again: false, task }));
     }
 
-    fn end_run(&mut self, item: Item, status: Status, outcome: Outcome, turn: &mut Turn<'_>) {
+    pub(super) fn end_run(
+        &mut self,
+        item: Item,
+        status: Status,
+        outcome: Outcome,
+        turn: &mut Turn<'_>,
+    ) {
         let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
         let operation = item.id.clone();
         self.finish(Step::Run(item), ended, turn);

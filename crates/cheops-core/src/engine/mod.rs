@@ -10,7 +10,7 @@
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
 //! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
-//! ones), `replicant` (what sites call a service's resource), `links` (who is heard), `submit`
+//! ones), `replicant` (what sites call a service's resource), `needs` (what has to be there first), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
@@ -20,6 +20,7 @@ mod files;
 mod health;
 mod jobs;
 mod links;
+mod needs;
 mod peer;
 mod ports;
 mod recover;
@@ -81,6 +82,7 @@ impl Engine {
             Event::Ticked => {}
         }
         tick(resources, &mut turn);
+        needs::look(resources, &mut turn);
         out
     }
 
@@ -119,6 +121,7 @@ fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     resource.prune_if_possible(turn);
     resource.shed_files(turn);
     resource.review_peers(turn);
+    turn.context.needs.changed(&resource.id);
 }
 
 fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {

@@ -7,7 +7,7 @@ use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
 use super::timers::Timer;
-use super::{Engine, Resources, follow_up};
+use super::{Engine, Resources, follow_up, needs};
 
 impl Engine {
     /// An engine that knows what the log says, ready to go on. The reaction holds what follows
@@ -48,6 +48,7 @@ impl Engine {
             resource.runs.recovered(resource.is_done_everywhere());
             follow_up(resource, &mut turn);
         }
+        needs::look(resources, &mut turn);
         (engine, out)
     }
 }

@@ -96,6 +96,18 @@ impl Resource {
         })
     }
 
+    /// What an earlier life of this site called it, where that does not count: it may still be there.
+    pub(super) fn was_called(&self, settings: &Settings) -> Option<String> {
+        let known = self.names_now(settings)?;
+        let replicant = self.declared.replicant.as_ref()?;
+        if known.at(&settings.me.site).is_some() || settings.application == Application::Empty {
+            return None;
+        }
+        let mut lives = replicant.named_by().filter(|author| author.site == settings.me.site);
+        lives.next().filter(|_| lives.next().is_none())?;
+        replicant.at(&settings.me.site).map(str::to_owned)
+    }
+
     /// Operations that make it under an id that the service chooses.
     fn creations(&self) -> impl Iterator<Item = &Arc<Operation>> {
         let creates = |it: &&Arc<Operation>| {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::context::Turn;
 use super::durable::Record;
+use super::needs::{Go, Needed};
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
@@ -29,6 +30,8 @@ pub(super) struct Runs {
     runs_for_this_list: BTreeMap<OperationId, usize>,
     /// When to try again what could not be tried, and how often that was so.
     retry: Option<Retry>,
+    /// How the needs of the next operation stand.
+    pub(super) needed: Option<Needed>,
 }
 
 #[derive(Debug, Clone)]
@@ -115,6 +118,7 @@ impl Default for Runs {
             said_converged: false,
             runs_for_this_list: BTreeMap::new(),
             retry: None,
+            needed: None,
         }
     }
 }
@@ -224,9 +228,14 @@ impl Runs {
         self.retry.as_ref().map(|retry| retry.at_ms)
     }
 
-    /// What it waits for, if it waits to try something again.
-    pub(super) fn waits_for(&self) -> Option<&str> {
-        self.retry.as_ref().map(|retry| retry.reason.as_str())
+    /// What it waits for, if it waits for what it needs or to try something again.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        match &self.needed {
+            Some(Needed::NotYet(_, needed)) => {
+                Some(format!("needs `{needed}`, which is not there yet"))
+            }
+            _ => self.retry.as_ref().map(|retry| retry.reason.clone()),
+        }
     }
 
     /// What carries it out is there again.
@@ -305,26 +314,66 @@ impl Resource {
 
     /// Starts the next step, if there is one and none is under way.
     pub(super) fn advance(&mut self, turn: &mut Turn<'_>) {
+        while self.begin_next(turn) == Begun::InVain {}
+    }
+
+    fn begin_next(&mut self, turn: &mut Turn<'_>) -> Begun {
         let waits = self.runs.retry_ms().is_some_and(|at_ms| at_ms > turn.now.mono_ms);
         // What another site says may end that.
         let undecided = matches!(self.runs.health, Health::Undecided { .. });
         let awaits_operator = self.runs.still_awaits && !undecided;
         if self.runs.current.is_some() || awaits_operator || waits {
-            return;
+            return Begun::Enough;
         }
         self.give_up_restore(turn);
         let mut plan = self.next_plan();
         plan.health = self.judge_health(plan.health, turn);
         let plan = self.within_bounds(plan);
         self.report_health(plan.health, turn);
+        if !matches!(plan.next, Next::Do(_)) {
+            self.runs.needed = None;
+        }
         if let Next::AwaitOperator(operation) = plan.next {
-            return self.report_in_doubt(operation, turn);
+            self.report_in_doubt(operation, turn);
+            return Begun::Enough;
         }
         self.runs.awaits_operator = None;
         match plan.next {
-            Next::Do(step) => self.start(step, turn),
+            Next::Do(step) => match self.may_begin(&step, turn) {
+                Go::On => self.start(step, turn),
+                Go::Wait => {}
+                Go::Fail(reason) => {
+                    self.fail(step, reason, turn);
+                    return Begun::InVain;
+                }
+            },
             _ => self.runs.progress = Progress::default(),
         }
+        Begun::Enough
+    }
+
+    /// Whether a step can be begun now, or must not be begun at all.
+    fn may_begin(&mut self, step: &Step, turn: &mut Turn<'_>) -> Go {
+        let unnamed = match step {
+            Step::Run(item) => self
+                .operation(&item.id)
+                .and_then(|operation| self.cannot_be_named(operation, &turn.context.settings)),
+            _ => None,
+        };
+        match unnamed {
+            Some(reason) => Go::Fail(reason),
+            None => self.has_what_it_needs(step, turn),
+        }
+    }
+
+    /// A run comes to nothing before it is begun. On record it is one that failed.
+    fn fail(&mut self, step: Step, reason: String, turn: &mut Turn<'_>) {
+        let Step::Run(item) = step else { return };
+        *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
+        let step = Step::Run(item.clone());
+        self.runs.log.begin(&step);
+        turn.record(Record::Begun(self.id.clone(), step));
+        self.end_run(item, Status::Ko, Outcome::NotStarted { reason }, turn);
     }
 
     /// A crash cut a restore short, and the config has lost the command for it since.
@@ -407,6 +456,7 @@ impl Resource {
             again = matches!(&task, Task::Run(operation) if operation.replica().is_some())
                 && self.runs.log.may_have_happened(&item.id);
         }
+        self.runs.needed = None;
         self.runs.log.begin(&step);
         turn.record(Record::Begun(self.id.clone(), step.clone()));
         self.runs.current = Some(Current { job, step, phase: Phase::Whole });
@@ -477,6 +527,15 @@ impl Resource {
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }
     }
+}
+
+/// What came of looking for the next step.
+#[derive(Debug, PartialEq, Eq)]
+enum Begun {
+    /// It is begun, or none can be.
+    Enough,
+    /// It failed before it was begun: there may be another.
+    InVain,
 }
 
 fn operation_of(step: &Step) -> Option<&OperationId> {

@@ -7,11 +7,11 @@ use super::context::Turn;
 use super::ports::{Answer, Effect, Refusal, Submission, Wait};
 use super::resource::Resource;
 use super::timers::Timer;
-use super::{Resources, follow_up};
+use super::{Resources, follow_up, needs};
 use crate::model::{Declaration, Operation, OperationId};
 
 /// Accepts the operation, or says why not.
-pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &mut Turn<'_>) {
+pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn: &mut Turn<'_>) {
     let ticket = submission.ticket;
     let known = resources.get(&submission.resource).map(Box::as_ref);
     let declares = match declaration(known, &submission, turn) {
@@ -21,6 +21,15 @@ pub(super) fn submit(resources: &mut Resources, submission: Submission, turn: &m
             return;
         }
     };
+    if !submission.needs.is_empty() {
+        let of = &submission.resource;
+        let sites = match &declares {
+            Some(declared) => Some(&declared.sites),
+            None => resources.get(of).map(|known| &known.declared.sites),
+        };
+        let sites = sites.cloned().unwrap_or_default();
+        submission.needs = needs::that_all_hold(resources, submission.needs, of, &sites);
+    }
     let id = submission.resource.clone();
     let resource = resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id));
     accept(resource, submission, declares, turn);

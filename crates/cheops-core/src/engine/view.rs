@@ -75,6 +75,9 @@ pub struct ResourceView {
     pub deleted: bool,
     /// What the sites call it, if it is a resource of a service.
     pub replicant: Option<Replicant>,
+    /// What this site's service called it in a life of the site that is over, where nobody has said
+    /// yet that it is still there.
+    pub was_called: Option<String>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
 }
@@ -266,7 +269,8 @@ fn view(resource: &Resource, settings: &Settings) -> ResourceView {
         converged: converged(resource),
         deleted: resource.is_deleted() || resource.is_retired(),
         replicant: resource.names_now(settings),
-        waits_for: resource.runs.waits_for().map(str::to_owned),
+        was_called: resource.was_called(settings),
+        waits_for: resource.runs.waits_for(),
     }
 }
 

@@ -147,6 +147,13 @@ impl Proxies {
         // What was taken in is carried out some day; a user who could have no answer now had better
         // hear so before.
         service.is_there().await.map_err(|failed| failed.refused)?;
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let path = path.as_str();
+        let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
+        let known = renamed.unwrap_or_else(|| path.to_owned());
+        let (moves, looking) = (body.moves(), self.named(service, &head, &known, body));
+        let (mut needs, body) = self.while_it_moves(service, &moves, looking).await?;
+        needs.remove(&change.resource);
         let (moves, keeping) = (body.moves(), keep::keep(&self.0.blobs, body));
         let keeping = keeping.map_err(|error| match error {
             NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
@@ -159,12 +166,10 @@ impl Proxies {
         // What the service packs cannot be looked into.
         head.headers.remove(ACCEPT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
-        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let payload = Payload::Http {
             service: service.name().to_owned(),
             method: head.method.to_string(),
-            path: renamed.unwrap_or_else(|| path.to_owned()),
+            path: known,
             headers: written(&head.headers)?,
             body,
             replica: Some(Box::new(change.replica.clone())),
@@ -183,7 +188,7 @@ impl Proxies {
             force: false,
             wait: Wait::Local,
             timeout_ms: limit,
-            needs: Default::default(),
+            needs,
             asked_by: None,
         };
         let stopping = |_| Refused::not_durable("the agent is stopping");
@@ -201,6 +206,33 @@ impl Proxies {
                 Some(Said::Answer(Answer::Replied(_))) => {}
                 end => return Err(unanswered(end, taken_in, service.name(), &change.resource)),
             }
+        }
+    }
+
+    /// The replicas that a request names: they have to be there before it is sent to a service. Not
+    /// before something is deleted.
+    async fn named(
+        &self,
+        service: &Service,
+        head: &Parts,
+        path: &str,
+        body: Sent,
+    ) -> Result<(BTreeSet<ResourceId>, Sent), Refused> {
+        let replicas = &self.0.replicas;
+        if head.method == Method::DELETE || replicas.is_empty() {
+            return Ok((BTreeSet::new(), body));
+        }
+        let mut named = replicas.named_in_path(service.name(), path);
+        if !is_json(&head.headers) {
+            return Ok((named, body));
+        }
+        let read = whole_if_short(body, LONGEST_READ).await;
+        match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+            Ok(bytes) => {
+                named.extend(passing::named_in_body(replicas, service, path, &bytes).await);
+                Ok((named, Sent::whole(bytes)))
+            }
+            Err(long) => Ok((named, Sent::once(Arriving::FromPeer(long)))),
         }
     }
 

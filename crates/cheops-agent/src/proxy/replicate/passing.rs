@@ -1,10 +1,12 @@
 //! Messages that pass between users and the service of this site, where these two call some
 //! resources by different ids.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use cheops_core::model::ResourceId;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -125,4 +127,25 @@ pub(super) async fn rename_body(
         replicas.rename_body(&name, &naming, &path, &body, way)
     };
     tokio::task::spawn_blocking(renaming).await.ok().flatten()
+}
+
+/// The replicas that a body names. A long one is looked through elsewhere, as above.
+pub(super) async fn named_in_body(
+    replicas: &Replicas,
+    service: &Service,
+    path: &str,
+    body: &Bytes,
+) -> BTreeSet<ResourceId> {
+    let (name, naming) = (service.name(), &service.naming);
+    if body.len() <= LONG {
+        return replicas.named_in_body(name, naming, path, body);
+    }
+    let place = LONG_AT_ONCE.acquire().await;
+    let (replicas, name, naming) = (replicas.clone(), name.to_owned(), naming.clone());
+    let (path, body) = (path.to_owned(), body.clone());
+    let looking = move || {
+        let _place = place;
+        replicas.named_in_body(&name, &naming, &path, &body)
+    };
+    tokio::task::spawn_blocking(looking).await.unwrap_or_default()
 }
