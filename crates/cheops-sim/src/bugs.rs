@@ -22,12 +22,23 @@ pub enum Bug {
     OrderByArrival,
     /// What was sent is taken as known by the other side, and nobody ever asks.
     SentMeansKnown,
+    /// What a site's service first called a thing is what requests say for ever, also when the
+    /// service was lost and made it anew.
+    FirstIdStands,
+    /// Operations do not say what they need, and so do not wait for it.
+    ChildrenDoNotWait,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::EffectsBeforeCommit, Self::NoIntent, Self::OrderByArrival, Self::SentMeansKnown];
+    pub const ALL: [Self; 6] = [
+        Self::EffectsBeforeCommit,
+        Self::NoIntent,
+        Self::OrderByArrival,
+        Self::SentMeansKnown,
+        Self::FirstIdStands,
+        Self::ChildrenDoNotWait,
+    ];
 
     /// Whether a record is kept.
     pub fn keeps(bug: Option<Self>, record: &Record) -> bool {
@@ -60,6 +71,8 @@ impl fmt::Display for Bug {
             Self::NoIntent => "no-intent",
             Self::OrderByArrival => "order-by-arrival",
             Self::SentMeansKnown => "sent-means-known",
+            Self::FirstIdStands => "first-id-stands",
+            Self::ChildrenDoNotWait => "children-do-not-wait",
         })
     }
 }

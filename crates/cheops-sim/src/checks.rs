@@ -14,6 +14,7 @@ use crate::application::{Value, fresh_run};
 use crate::disk::Disk;
 use crate::site::{Site, command_at};
 use crate::sometimes::Sometimes;
+use crate::things;
 use crate::world::World;
 
 /// Something that must never be.
@@ -45,6 +46,13 @@ pub struct Checks {
     /// Every entry ever sent.
     entries: BTreeMap<EntryId, Arc<Entry>>,
     lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
+    /// What resources of services are below of, or speak of.
+    pub needs: BTreeMap<ResourceId, ResourceId>,
+    /// Resources whose creation got no answer at some site, so that it failed there and may have
+    /// made something that has no name.
+    pub may_be_unnamed: BTreeSet<ResourceId>,
+    /// Resources whose things an operator removed from a service.
+    pub removed_by_hand: BTreeSet<ResourceId>,
     found: Option<Violation>,
     a_disk_was_lost: bool,
 }
@@ -57,6 +65,17 @@ impl Checks {
 
     fn violated(&mut self, what: String) {
         self.found.get_or_insert(Violation(what));
+    }
+
+    /// A meta-id led to an object that another resource made.
+    pub fn leads_to_another(
+        &mut self,
+        site: &SiteId,
+        resource: &ResourceId,
+        path: &str,
+        of: &ResourceId,
+    ) {
+        self.violated(format!("at {site}, {resource} leads to `{path}`, which {of} made"));
     }
 
     /// A command had its effect a second time.
@@ -170,6 +189,7 @@ impl Checks {
 
 /// Counts the kinds of conflict in what a site sees.
 pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
+    things::note(view, sometimes);
     if matches!(view.health, Health::Undecided { .. }) {
         sometimes.saw("run: undecided");
     }
@@ -201,14 +221,17 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
             .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
             .collect();
         all_agree(resource, home, &holders)?;
+        let gave_up = things::some_site_gave_up(&holders);
         for (site, view) in &holders {
-            is_done(site, view)?;
-            all_replied(site, view, home)?;
+            if !gave_up {
+                is_done(site, view)?;
+                all_replied(site, view, home)?;
+            }
             follows_the_list(world, site, view)?;
         }
         nothing_lost(world, resource, &holders)?;
     }
-    Ok(())
+    things::when_quiet(world)
 }
 
 fn all_agree(

@@ -31,8 +31,8 @@ struct Arguments {
     /// Go on for so many minutes, from the first seed on, instead of a number of seeds
     #[arg(long, conflicts_with = "seeds")]
     minutes: Option<u64>,
-    /// Put a bug in on purpose: effects-before-commit, no-intent, order-by-arrival or
-    /// sent-means-known
+    /// Put a bug in on purpose: effects-before-commit, no-intent, order-by-arrival,
+    /// sent-means-known, first-id-stands or children-do-not-wait
     #[arg(long)]
     bug: Option<Bug>,
     /// Print how often each thing that must happen did

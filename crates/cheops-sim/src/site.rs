@@ -1,6 +1,6 @@
 //! One simulated site: an engine, its disk, its application, and commands under way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cheops_core::config::Config;
@@ -9,6 +9,8 @@ use cheops_core::model::{Operation, OperationId, Outcome, Payload, ResourceId, S
 
 use crate::application::{Application, RanTwice};
 use crate::disk::Disk;
+use crate::service::Service;
+use crate::service_load::Directory;
 
 /// A day on which the simulated world begins.
 const EPOCH_MS: u64 = 1_760_000_000_000;
@@ -24,6 +26,12 @@ pub struct Site {
     pub disk: Disk,
     /// What survives a crash of the agent, too: it is another process.
     pub application: Application,
+    /// A service beside the agent; another process as well.
+    pub service: Service,
+    /// What requests are known by, as the agent last said.
+    pub directory: Directory,
+    /// Operations whose large bodies are gone from here.
+    pub shed: BTreeSet<OperationId>,
     /// How wrong its clock is.
     pub skew_ms: i64,
     /// Counts starts of the agent, so that what belonged to an earlier one is not taken for its

@@ -9,6 +9,7 @@ use crate::bugs::Bug;
 use crate::checks::{Violation, when_quiet};
 use crate::network::Weather;
 use crate::rng::Rng;
+use crate::service_load::{ServiceLoad, Usage};
 use crate::sometimes::Sometimes;
 use crate::workload::{FLAVOURS, Subject};
 use crate::world::{Setup, World};
@@ -45,7 +46,9 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
     setup.keep_lines = keep_lines;
     setup.command_ms = *rng.pick(&[(1, 20), (5, 300), (100, 3_000)]);
     setup.not_yet = *rng.pick(&[0, 0, 5, 30]);
-    let mut run = Torture { subjects: subjects(sites, &mut rng), world: World::new(setup), rng };
+    let services = services(sites, &mut rng);
+    let subjects = subjects(sites, &mut rng, services.is_empty());
+    let mut run = Torture { subjects, services, world: World::new(setup), rng };
     let result = run.all();
     if result.is_err() {
         run.note_final_views();
@@ -60,8 +63,18 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
     }
 }
 
-fn subjects(sites: usize, rng: &mut Rng) -> Vec<Subject> {
-    let count = usize::try_from(rng.between(1, 4)).unwrap_or(1);
+/// Every third seed has users of a service.
+fn services(sites: usize, rng: &mut Rng) -> Vec<ServiceLoad> {
+    let usages = [Usage::Images, Usage::Albums, Usage::Keys];
+    let count = if rng.chance(333) { 1 } else { 0 };
+    (0..count)
+        .map(|number| ServiceLoad::new(number, *rng.pick(&usages), home(sites, rng)))
+        .collect()
+}
+
+fn subjects(sites: usize, rng: &mut Rng, alone: bool) -> Vec<Subject> {
+    let most = if alone { 4 } else { 2 };
+    let count = usize::try_from(rng.between(1, most)).unwrap_or(1);
     (0..count).map(|number| Subject::new(number, rng.pick(FLAVOURS), home(sites, rng))).collect()
 }
 
@@ -76,6 +89,7 @@ fn home(sites: usize, rng: &mut Rng) -> Vec<usize> {
 struct Torture {
     world: World,
     subjects: Vec<Subject>,
+    services: Vec<ServiceLoad>,
     rng: Rng,
 }
 
@@ -114,7 +128,28 @@ impl Torture {
         Ok(())
     }
 
+    /// A request to a service, by somebody who knows what the agent of that site knows.
+    fn somebody_asks_a_service(&mut self) -> bool {
+        if self.services.is_empty() || self.rng.chance(400) {
+            return false;
+        }
+        let of = usize::try_from(self.rng.below(self.services.len() as u64)).unwrap_or(0);
+        let site = *self.rng.pick(&self.services[of].home);
+        let known = &self.world.sites[site].directory;
+        let submission = self.services[of].operation(known, &mut self.rng);
+        let (resource, sites) = (&submission.resource, self.services[of].sites());
+        self.world.checks.homes.insert(resource.clone(), sites.clone());
+        if let Some(needed) = submission.needs.first() {
+            self.world.checks.needs.insert(resource.clone(), needed.clone());
+        }
+        self.world.submit(site, submission);
+        true
+    }
+
     fn somebody_does_something(&mut self) {
+        if self.somebody_asks_a_service() {
+            return;
+        }
         let at = usize::try_from(self.rng.below(self.subjects.len() as u64)).unwrap_or(0);
         // Now and then at a site that does not hold the resource, and has to say so.
         let site = if self.rng.chance(30) {
@@ -227,7 +262,12 @@ impl Torture {
     fn operator_decides(&mut self) {
         for (site, resource, operation) in self.in_doubt() {
             let holds = self.world.sites[site].application.holds(&resource, &operation);
-            let decision = if holds { Decision::Skip } else { Decision::Rerun };
+            let looked = self.world.look_at_service(site, &resource, &operation);
+            let decision = match looked {
+                Some(decision) => decision,
+                None if holds => Decision::Skip,
+                None => Decision::Rerun,
+            };
             self.world.handle(site, Event::Decided { resource, operation, decision });
         }
     }
@@ -307,6 +347,9 @@ impl Torture {
             if engine.resources().any(started) {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }
+        }
+        for end in crate::things::ends(&self.world) {
+            self.world.sometimes.saw(end);
         }
         self.world.checks.verdict()
     }

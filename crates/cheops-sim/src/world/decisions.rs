@@ -81,9 +81,13 @@ impl World {
 
     fn note_written(&mut self, site: usize, from: usize) {
         let me = &self.sites[site].settings.me;
+        let mut shed = Vec::new();
         for record in
             &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..]
         {
+            if let Record::Shed(_, operations) = record {
+                shed.extend(operations.iter().cloned());
+            }
             let Record::Entry(resource, entry) = record else { continue };
             let Body::Operation(operation) = &entry.body else { continue };
             if operation.id.0.author != *me {
@@ -97,6 +101,7 @@ impl World {
                 self.sometimes.saw("resource: config changed");
             }
         }
+        self.sites[site].shed.extend(shed);
     }
 
     fn note_conflicts(&mut self, site: usize, resource: &ResourceId) {

@@ -19,8 +19,8 @@ impl World {
             Effect::Run(job) => self.run(site, job),
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
-            // There are no requests to services here.
-            Effect::Publish(..) | Effect::SetApart(..) => {}
+            Effect::Publish(resource, replicant) => self.published(site, &resource, replicant),
+            Effect::SetApart(..) => {}
         }
     }
 

@@ -6,9 +6,10 @@
 mod agenda;
 mod decisions;
 mod effects;
+mod requests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use cheops_core::config::Config;
@@ -107,6 +108,8 @@ pub struct World {
     /// Bytes sent, apart from signs of life; and how many such messages.
     pub traffic: Traffic,
     configs: BTreeMap<ResourceId, Arc<Config>>,
+    /// What each site's service first called each resource.
+    first_ids: BTreeMap<(usize, ResourceId), String>,
     indexes: BTreeMap<SiteId, usize>,
     queue: BinaryHeap<Reverse<Scheduled>>,
     numbered: u64,
@@ -155,6 +158,7 @@ impl World {
             crash_chance: 0,
             traffic: Traffic::default(),
             configs: BTreeMap::new(),
+            first_ids: BTreeMap::new(),
             indexes: BTreeMap::new(),
             queue: BinaryHeap::new(),
             numbered: 0,
@@ -170,6 +174,9 @@ impl World {
                 engine: None,
                 disk: Disk::default(),
                 application: crate::application::Application::default(),
+                service: crate::service::Service::default(),
+                directory: BTreeMap::new(),
+                shed: BTreeSet::new(),
                 skew_ms: 0,
                 life: 0,
                 settings,
@@ -194,6 +201,9 @@ impl World {
         submission.ticket = Ticket(self.tickets);
         let ticket = submission.ticket;
         self.sites[site].engine.as_ref()?;
+        if self.setup.bug == Some(Bug::ChildrenDoNotWait) {
+            submission.needs.clear();
+        }
         self.handle(site, Event::Submitted(submission));
         Some(ticket)
     }
@@ -285,6 +295,9 @@ impl World {
 
     fn carry_out(&mut self, site: usize, life: u64, job: JobId) {
         if self.sites[site].life != life || self.sites[site].engine.is_none() {
+            return;
+        }
+        if self.send_request(site, job) {
             return;
         }
         let Some(running) = self.sites[site].running.get_mut(&job) else { return };
@@ -382,9 +395,13 @@ impl World {
         self.crash(site);
         let held = self.sites[site].disk.clone();
         self.sites[site].disk.lose();
+        // Bodies are gone with it, whoever still has them.
+        let with_body = self.operations.values().filter(|held| !held.files().is_empty());
+        self.sites[site].shed = with_body.map(|held| held.id.clone()).collect();
         self.sites[site].settings.me = self.new_author(&self.sites[site].id.clone());
         if application_too {
             self.sites[site].application = crate::application::Application::default();
+            self.sites[site].service = crate::service::Service::default();
             self.sites[site].settings.application = AfterLoss::Empty;
             self.sometimes.saw("disk: lost with the application");
         } else {
@@ -403,6 +420,7 @@ impl World {
         let (engine, reaction) = Engine::recover(settings, records, now);
         self.trace.line(|| format!("{:>9} {:<9} START", self.now_ms, self.sites[site].id));
         self.sites[site].engine = Some(engine);
+        self.sites[site].directory.clear();
         self.carry_on(site, reaction);
         self.schedule_tick(site);
     }
