@@ -5,7 +5,7 @@
 use cheops_sim::{Bug, Sometimes, Violation, torture};
 
 /// So few that they take seconds; `make simulate` runs a thousand.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 200;
 
 #[test]
 fn a_few_seeds_find_nothing_wrong_and_see_everything_that_must_happen() {
@@ -67,4 +67,16 @@ fn ordering_by_arrival_is_found_by_entries_and_lists_that_differ_from_site_to_si
 fn taking_what_was_sent_as_known_is_found_by_sites_that_never_agree() {
     // Every other seed.
     finds(Bug::SentMeansKnown, 40, &["did not reach all of its sites", "do not know the same of"]);
+}
+
+#[test]
+fn ids_of_a_lost_service_that_are_kept_are_found_by_the_strangers_they_lead_to() {
+    // One seed in forty.
+    finds(Bug::FirstIdStands, 400, &["leads to"]);
+}
+
+#[test]
+fn children_that_do_not_wait_are_found_by_their_being_refused_for_parents_that_are_there() {
+    // One seed in a hundred and fifty.
+    finds(Bug::ChildrenDoNotWait, 1_000, &["for want of"]);
 }
