@@ -242,7 +242,7 @@ attempts = 1000
         /etc/cheops/agent.toml:2:12: `data_dir`: found the number `7.5`; expected a path
         /etc/cheops/agent.toml:3:1: `aplication`: there is no such key; did you mean `application`?
         /etc/cheops/agent.toml:6:10: `api.listen`: `localhost` cannot be used: invalid socket address syntax; expected an address to listen on, such as `127.0.0.1:8079`
-        /etc/cheops/agent.toml:7:1: `api.port`: there is no such key; expected one of `listen`
+        /etc/cheops/agent.toml:7:1: `api.port`: there is no such key; expected one of `listen`, `socket`, `auth`, `token_file`, `tls`, `metrics`, `connections_per_address`
         /etc/cheops/agent.toml:9:1: `mesh.identity`: is missing; expected the file that `cheops mesh issue` wrote for this site
         /etc/cheops/agent.toml:11:13: `mesh.advertise`: `nowhere` has no port; expected a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`
         /etc/cheops/agent.toml:17:8: `peers[1].site`: `b` is listed already, as `peers[0].site`

@@ -161,7 +161,7 @@ impl Serving {
     async fn serve(self, incomer: Incomer, tls: Option<TlsAcceptor>) {
         match (incomer, tls) {
             (Incomer::Socket(stream, uid), _) => {
-                self.requests(stream, Came::BySocket { uid }).await
+                self.requests(stream, Came::BySocket { uid }).await;
             }
             (Incomer::Network(stream, _), None) => {
                 // Replies are small and must not wait for each other.

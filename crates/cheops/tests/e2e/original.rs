@@ -132,7 +132,7 @@ async fn clients_of_the_original_work_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_originals_api_cannot_make_sense_of_is_said_with_a_400() {
-    let stage = Setup::sites(2).start().await;
+    let stage = Setup::sites(2).without_token().start().await;
     let good = ["command=true", "sites=site1&site2", "type=set"];
     for (path, parts, names) in [
         ("/exec/x", vec![good[1], good[2]], "command"),
