@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use cheops_api::Token;
 use cheops_core::engine::Settings;
-use cheops_core::model::{Author, SaysAlready, SiteId};
+use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
 use cheops_record::CertificateError;
 use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -467,8 +467,7 @@ async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Ope
         progress: told_in_the_log(),
         ..Options::default()
     };
-    // Half of it is enough to tell the lives of one site apart, and people read these numbers.
-    let life = random()? >> 32;
+    let life = Incarnation::drawn(random()?).0;
     let opened = tokio::task::spawn_blocking(move || claim.open(&site, || life, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
 }

@@ -131,7 +131,7 @@ impl Checks {
             return;
         }
         match self.entries.get(entry.id()) {
-            Some(seen) if Arc::ptr_eq(seen, entry) || seen == entry => {}
+            Some(seen) if seen.hash() == entry.hash() => {}
             Some(_) => self.violated(format!("two different entries go by `{}`", entry.id())),
             None => {
                 self.entries.insert(entry.id().clone(), entry.clone());

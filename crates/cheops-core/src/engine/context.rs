@@ -55,7 +55,10 @@ impl Context {
 
     /// A resource of which nothing is known yet.
     pub(super) fn new_resource(&mut self, id: ResourceId) -> Box<Resource> {
-        Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())))
+        let mut resource = Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())));
+        // Who lied about it may have been found out before this site heard of it, or again of it.
+        resource.cuts = self.liars.cuts_of(&resource.id);
+        resource
     }
 
     /// The id of the next entry this site writes.

@@ -17,7 +17,8 @@ use super::ports::{Effect, Heartbeat, Message, Notice};
 use super::resource::{Held, Resource};
 use super::{Resources, follow_up};
 use crate::model::{
-    Author, Entry, EntryId, Evidence, KeyId, Lie, SignedBy, SiteId, Vector, resource_hash,
+    Author, Entry, EntryId, Evidence, KeyId, Lie, ResourceId, SignedBy, SiteId, Vector,
+    resource_hash,
 };
 
 /// Who was shown to lie, and by what.
@@ -52,6 +53,22 @@ impl Liars {
     pub(super) fn keys_of(&self, site: &SiteId) -> Vec<KeyId> {
         let of_site = self.convicted.iter().filter(|(_, convicted)| convicted.site == *site);
         of_site.map(|(key, _)| *key).collect()
+    }
+
+    /// The last numbers that count on a resource, of authors that were shown to lie about it.
+    pub(super) fn cuts_of(&self, resource: &ResourceId) -> BTreeMap<Author, u64> {
+        if self.convicted.is_empty() {
+            return BTreeMap::new();
+        }
+        let about = resource_hash(resource);
+        let all = self.convicted.values().flat_map(|convicted| &convicted.evidence);
+        let cuts = all.filter(|((_, resource), _)| *resource == about).filter_map(
+            |((author, _), evidence)| match evidence.lie() {
+                Some(Lie::Fork { after }) => Some((author.clone(), after)),
+                _ => None,
+            },
+        );
+        cuts.collect()
     }
 
     /// What shows that this author's entries on a resource do not count.

@@ -264,13 +264,16 @@ impl Resource {
             && known.is_none_or(|known| entry.after_hash.is_unsaid() || entry.after_hash == known)
     }
 
-    /// Entries from before there were signatures are taken on another site's word; not in the name
-    /// of this one, which knows what it wrote, nor after one that their author did sign.
+    /// Entries from before there were signatures are taken on another site's word: of lives that
+    /// began before there were any, not in the name of this one, which knows what it wrote, nor
+    /// after one that their author did sign.
     fn may_be_vouched_for(&self, entry: &Entry, me: &Author) -> bool {
         let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
         let author = &entry.id().author;
         let last = self.held_of(author).and_then(|held| held.last_key_value());
-        author != me && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
+        author.incarnation.is_from_before_signatures()
+            && author != me
+            && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
     }
 
     /// Whether it says where the resource lives as a user may: all of it where it is new, and

@@ -32,6 +32,9 @@ impl Resource {
         let differ = self.authors_that_differ(&update.knows, &update.chain);
         for (author, after) in &self.cuts {
             update.knows.limit(author, *after);
+            if let Some(base) = &mut update.base {
+                base.upto.limit(author, *after);
+            }
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();

@@ -140,6 +140,23 @@ impl OperationType {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub u64);
 
+/// Lives that began when there were signatures have this bit, and those from before have not: so
+/// any site can tell, by the number alone, whether there can be entries that nobody signed.
+const SIGNS: u64 = 1 << 32;
+
+impl Incarnation {
+    /// A new life, by a number that was drawn.
+    pub fn drawn(number: u64) -> Self {
+        // Half of it is enough to tell the lives of one site apart, and people read these numbers.
+        Self(number & (SIGNS - 1) | SIGNS)
+    }
+
+    /// Whether it began before entries were signed.
+    pub fn is_from_before_signatures(self) -> bool {
+        self.0 < SIGNS
+    }
+}
+
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:x}", self.0)

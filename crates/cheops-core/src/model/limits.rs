@@ -389,8 +389,7 @@ mod tests {
         for (status, outcome, why) in cases {
             let reply = reply(status, outcome);
             let resource = ResourceId::new("x").unwrap();
-            let entry =
-                Entry::new(&resource, Default::default(), Body::Reply(reply), Vec::new());
+            let entry = Entry::new(&resource, Default::default(), Body::Reply(reply), Vec::new());
             match entry.check_limits() {
                 Ok(()) => assert_eq!(why, "", "nothing was said"),
                 Err(over) => assert!(!why.is_empty() && over.to_string().contains(why), "{over}"),

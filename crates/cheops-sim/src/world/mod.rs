@@ -199,7 +199,7 @@ impl World {
     }
 
     fn new_author(&mut self, site: &SiteId) -> Author {
-        Author { site: site.clone(), incarnation: Incarnation(self.rng.draw() & 0xffff_ffff) }
+        Author { site: site.clone(), incarnation: Incarnation::drawn(self.rng.draw()) }
     }
 
     /// Hands in an operation at a site, if its agent is up.
