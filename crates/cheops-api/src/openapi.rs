@@ -369,6 +369,7 @@ mod tests {
             paths::SITES,
             paths::SITE,
             paths::SUMMARY,
+            paths::BACKUP,
             paths::PROFILES,
             paths::MATRIX,
             paths::CROSS,
