@@ -121,6 +121,11 @@ impl Checks {
         self.forked.insert(resource.clone());
     }
 
+    /// Whether a liar made something up about it.
+    pub(crate) fn was_lied_about(&self, resource: &ResourceId) -> bool {
+        self.forked.contains(resource)
+    }
+
     /// A site sets another apart that never lied.
     pub fn accused(&mut self, by: &SiteId, honest: &SiteId) {
         self.violated(format!("{by} sets {honest} apart, which is honest"));

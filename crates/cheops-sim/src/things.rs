@@ -65,6 +65,13 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
     };
     for (resource, views) in &known {
         let needed = world.checks.needs.get(*resource);
+        // Who lies may as well ask for a thing twice: the sites agree on the list, which is checked
+        // elsewhere, and a service can give back nothing that it made for an entry that fell.
+        if world.checks.was_lied_about(resource)
+            || needed.is_some_and(|it| world.checks.was_lied_about(it))
+        {
+            continue;
+        }
         if !is_clean(resource) || needed.is_some_and(|needed| !is_clean(needed)) {
             continue;
         }
@@ -74,6 +81,9 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
         let Some(needed) = world.checks.needs.get(*resource).filter(|it| is_clean(it)) else {
             continue;
         };
+        if world.checks.was_lied_about(resource) || world.checks.was_lied_about(needed) {
+            continue;
+        }
         for (site, view) in views {
             not_refused_in_vain(site, view, needed)?;
         }
@@ -84,7 +94,8 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
 /// What each site that has a resource makes of it.
 fn views<'w>(world: &'w World, resource: &ResourceId) -> Vec<(&'w Site, ResourceView)> {
     let view = |site: &Site| site.engine.as_ref()?.resource(resource);
-    world.sites.iter().filter_map(|site| Some((site, view(site)?))).collect()
+    let honest = world.sites.iter().filter(|site| !site.lies);
+    honest.filter_map(|site| Some((site, view(site)?))).collect()
 }
 
 /// What became of things in the end, for the books.
