@@ -416,7 +416,9 @@ impl World {
             self.sites[site].settings.application = AfterLoss::MayHoldState;
             self.sometimes.saw("disk: lost, application kept");
         }
-        let others = self.sites.iter().filter(|other| other.id != self.sites[site].id);
+        // What only a liar has besides is as good as lost.
+        let is_other = |other: &&Site| other.id != self.sites[site].id && !other.lies;
+        let others = self.sites.iter().filter(is_other);
         self.checks.disk_lost(&held, others.map(|other| &other.disk));
     }
 
