@@ -144,6 +144,11 @@ test-openstack: ## two real OpenStack sites with Cheops in front (as root: insta
 	$(call heading,openstack)
 	examples/openstack/run
 
+.PHONY: attack
+attack: setup ## real agents under every attack on the list, and a table of what held
+	$(call heading,attack)
+	@scripts/attack
+
 .PHONY: simulate
 simulate: ## many sites under every fault, SEEDS=1000 runs
 	$(call heading,simulation: $(SEEDS) seeds)
