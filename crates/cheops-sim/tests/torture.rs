@@ -80,3 +80,22 @@ fn children_that_do_not_wait_are_found_by_their_being_refused_for_parents_that_a
     // One seed in a hundred and fifty.
     finds(Bug::ChildrenDoNotWait, 1_000, &["for want of"]);
 }
+
+#[test]
+fn taking_anybodys_word_is_found_by_entries_that_their_author_never_wrote() {
+    // One seed in ten.
+    let by = ["two different entries go by", "know the same of", "was accepted, and"];
+    finds(Bug::TakesAnybodysWord, 200, &by);
+}
+
+#[test]
+fn numbers_that_were_used_up_by_another_are_found_by_a_site_that_is_not_heard_any_more() {
+    // One seed in twenty-five.
+    finds(Bug::TakesLastNumbers, 300, &["know the same of", "was accepted, and", "go by"]);
+}
+
+#[test]
+fn a_stamp_at_the_end_of_time_that_leaves_no_room_is_found_by_sites_that_stop_each_other() {
+    // One seed in ten.
+    finds(Bug::StampsAsClaimed, 200, &["know the same of", "was accepted, and", "did not reach"]);
+}
