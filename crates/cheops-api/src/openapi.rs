@@ -136,7 +136,7 @@ fn submit() {}
 
 /// Look at a resource
 ///
-/// Runs a reading command at its sites. Nothing is recorded.
+/// Runs a reading command at its sites. It becomes no operation; the feed says who asked.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/show", tag = "resources",
     params(OfResource),
     request_body = Show,

@@ -31,7 +31,7 @@ Exit codes:
 /// Comparing longer outputs line by line takes too long.
 const MAX_COMPARED_LINES: usize = 2000;
 
-/// Run a reading command at every site of a resource; nothing is recorded
+/// Run a reading command at every site of a resource; it becomes no operation
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {

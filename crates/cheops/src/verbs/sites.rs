@@ -13,11 +13,12 @@ use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`behind on` counts the resources of which a site is not known to know everything.
+`behind on` counts the resources of which a site is not known to know everything. A site that is
+`set apart` signed two things in one place; nothing is taken from it until it has a new identity.
 
 Examples:
   cheops sites
-  cheops sites --agent http://lyon:8079
+  cheops sites --agent https://lyon.example:8079 --token-file lyon.token
   cheops sites --output json";
 
 /// List the sites: up or unknown, since when, round-trip time, how far behind

@@ -44,7 +44,7 @@ export function Look({ resource, onClose }: ActProps) {
             <form class="act-form" onSubmit={look} noValidate>
                 <Field
                     label="Command"
-                    hint="Runs at every site of the resource and should only read. Nothing is recorded."
+                    hint="Runs at every site of the resource and should only read. It becomes no operation."
                     error={
                         tried && !command.trim() ? 'Say what to run, such as cat motd.txt.' : null
                     }
