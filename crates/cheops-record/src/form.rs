@@ -139,7 +139,17 @@ impl Form for Vector {
         }
     }
     fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
-        (0..from.count(EntryId::LEAST)?).map(|_| EntryId::take(from)).collect()
+        (0..few_authors(from.count(EntryId::LEAST)?)?).map(|_| EntryId::take(from)).collect()
+    }
+}
+
+/// More authors than a resource has are not taken in one by one.
+fn few_authors(count: usize) -> Result<usize, FormError> {
+    const MOST_AUTHORS: usize = 16_384;
+    if count > MOST_AUTHORS {
+        Err(FormError::TooMany { found: count as u64, most: MOST_AUTHORS as u64 })
+    } else {
+        Ok(count)
     }
 }
 
@@ -154,7 +164,7 @@ impl Form for Chain {
     }
     fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
         let least = Author::LEAST + EntryHash::LEAST;
-        (0..from.count(least)?).map(|_| <(Author, EntryHash)>::take(from)).collect()
+        (0..few_authors(from.count(least)?)?).map(|_| <(Author, EntryHash)>::take(from)).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cheops_core::engine::{Event, Malformed, Message, Notice};
-use cheops_core::model::SiteId;
+use cheops_core::model::{KeyId, SiteId};
 use cheops_record::FormError;
 use cheops_record::wire::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -65,6 +65,7 @@ pub(super) struct Candidate {
     receive: quinn::RecvStream,
     hello: Hello,
     called: Called,
+    key: Option<KeyId>,
 }
 
 impl Candidate {
@@ -80,11 +81,13 @@ impl Candidate {
             if certificate == ours.site {
                 return Err(LinkError::Ourselves(certificate));
             }
+            let mut key = None;
             if let Some(border) = peers.0.border.clone() {
-                let key = border.learn_soon(shown).await?;
-                if border.is_set_apart(key) {
+                let learnt = border.learn_soon(shown).await?;
+                if border.is_set_apart(learnt) {
                     return Err(LinkError::SetApart(certificate));
                 }
+                key = Some(learnt);
             }
             if !peers.0.peers.contains_key(&certificate) {
                 return Err(LinkError::NotAPeer(certificate));
@@ -98,11 +101,13 @@ impl Candidate {
             if hello.site != certificate {
                 return Err(LinkError::Impostor { certificate, says: hello.site });
             }
-            Ok((send, receive, hello))
+            Ok((send, receive, hello, key))
         };
         let greeted = tokio::time::timeout(GREETING_LASTS, greeted).await;
         match greeted.unwrap_or(Err(LinkError::NoGreeting)) {
-            Ok((send, receive, hello)) => Ok(Self { connection, send, receive, hello, called }),
+            Ok((send, receive, hello, key)) => {
+                Ok(Self { connection, send, receive, hello, called, key })
+            }
             Err(error) => {
                 // If the other side closed it, its reason says more than ours.
                 let told = connection.close_reason().filter(|_| !error.is_of_versions());
@@ -146,6 +151,7 @@ impl Candidate {
             connection: self.connection,
             hello: self.hello,
             called: self.called,
+            key: self.key,
             outgoing,
             heard: Mutex::new((0, Instant::now())),
             requests: Room::of(REQUESTS),
@@ -165,6 +171,8 @@ pub(super) struct Link {
     connection: quinn::Connection,
     hello: Hello,
     called: Called,
+    /// The key that the other side has shown.
+    key: Option<KeyId>,
     outgoing: mpsc::Sender<Outgoing>,
     /// How many datagrams had arrived when this was last looked at, and when that number changed.
     heard: Mutex<(u64, Instant)>,
@@ -361,6 +369,20 @@ impl Reader {
     /// What is its author's word. That something is not is news, and nothing more.
     async fn admit(&self, message: Message) -> Option<Message> {
         let Some(border) = &self.work.border else { return Some(message) };
+        // It may have been set apart since it was let in.
+        if self.link.key.is_some_and(|key| border.is_set_apart(key)) {
+            self.link.replaced();
+            return None;
+        }
+        // A site leads one life on one link.
+        let life = match &message {
+            Message::Heartbeat(beat) => Some(beat.incarnation),
+            Message::Update(update) => Some(update.incarnation),
+            Message::Evidence(_) => None,
+        };
+        if life.is_some_and(|life| life != self.link.hello.incarnation) {
+            return None;
+        }
         let admitted = border.admit(&self.from, message);
         if admitted.is_news {
             let notice = Notice::Malformed(self.from.clone(), Malformed::NotItsAuthors);

@@ -264,7 +264,7 @@ mod tests {
         };
         let body = json!({"name": "web", "image": META, "of": [format!("/v1/images/{LONG_ID}")]});
         assert_eq!(in_body("image", &body), 2);
-        assert_eq!(in_body("compute", &body), 1, "of another service only what was drawn for it");
+        assert_eq!(in_body("compute", &body), 2, "of another service as well");
         assert_eq!(in_body("image", &json!({"image": "7", "name": "META"})), 0);
     }
 

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
-use super::lies::Liars;
+use super::lies::{Liars, OldLives};
 use super::links::Links;
 use super::needs::Needs;
-use super::ports::{Effect, JobId, Notice, Now};
+use super::ports::{Effect, JobId, Malformed, Notice, Now};
 use super::resource::Resource;
 use super::rulebook::Rulebook;
 use super::settings::Settings;
 use super::timers::Timers;
 use super::waiting::Waiting;
-use crate::model::{EntryId, HybridClock, ResourceId};
+use crate::model::{EntryId, HybridClock, ResourceId, SiteId};
 
 #[derive(Debug)]
 pub(super) struct Context {
@@ -21,9 +21,12 @@ pub(super) struct Context {
     pub(super) clock: HybridClock,
     pub(super) links: Links,
     pub(super) liars: Liars,
+    pub(super) old_lives: OldLives,
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
+    /// Who last said what that cannot be, and when: of each site each kind once.
+    malformed: Vec<(SiteId, Malformed, u64)>,
     pub(super) needs: Needs,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
@@ -40,10 +43,12 @@ impl Context {
             links: Links::new(&settings),
             settings,
             liars: Liars::default(),
+            old_lives: OldLives::default(),
             clock: HybridClock::default(),
             timers: Timers::default(),
             waiting: Waiting::default(),
             rulebook: Rulebook::default(),
+            malformed: Vec::new(),
             needs: Needs::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -114,6 +119,29 @@ impl Turn<'_> {
     }
 
     pub(super) fn notify(&mut self, notice: Notice) {
+        if let Notice::Malformed(site, what) = &notice
+            && !self.is_news_of(site, *what)
+        {
+            return;
+        }
         self.out.effect(Effect::Notify(notice));
+    }
+
+    /// Who sends what cannot be sends it again and again, and each time it is said it is kept.
+    fn is_news_of(&mut self, site: &SiteId, what: Malformed) -> bool {
+        const STILL_MS: u64 = 60_000;
+        let (now_ms, said) = (self.now.mono_ms, &mut self.context.malformed);
+        let last = said.iter_mut().find(|(who, of, _)| who == site && *of == what);
+        match last {
+            Some((_, _, at_ms)) if now_ms.saturating_sub(*at_ms) < STILL_MS => false,
+            Some((_, _, at_ms)) => {
+                *at_ms = now_ms;
+                true
+            }
+            None => {
+                said.push((site.clone(), what, now_ms));
+                true
+            }
+        }
     }
 }

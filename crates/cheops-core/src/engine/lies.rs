@@ -41,7 +41,7 @@ const MOST_KEYS_TOLD: usize = 64;
 /// So much is sent at once of what shows one site's lies.
 const MOST_EVIDENCE_TOLD: usize = 16;
 /// So much is kept of what shows one site's lies: one is enough to set it apart.
-const MOST_EVIDENCE: usize = 1_024;
+const MOST_EVIDENCE: usize = 16_384;
 
 impl Liars {
     /// The keys of all of them, as many as fit into a sign of life.
@@ -227,7 +227,7 @@ impl Resource {
         &self,
         knows: &Vector,
         chain: &crate::model::Chain,
-    ) -> Vec<Author> {
+    ) -> Vec<EntryId> {
         let differs = |(author, hash): &(&Author, crate::model::EntryHash)| {
             let n = knows.last_of(author);
             let ours = if n == self.knows.last_of(author) {
@@ -237,7 +237,11 @@ impl Resource {
             };
             n > 0 && ours.is_some_and(|ours| ours != *hash)
         };
-        chain.iter().filter(differs).map(|(author, _)| author.clone()).collect()
+        let named = |(author, _): (&Author, _)| EntryId {
+            author: author.clone(),
+            n: knows.last_of(author),
+        };
+        chain.iter().filter(differs).map(named).collect()
     }
 
     /// Everything that the author wrote after that number counts no more. All else is looked at
@@ -265,6 +269,32 @@ impl Resource {
         self.see_what_is_answered(&turn.context.settings.me);
         self.runs.list_rearranged();
         self.accept_waiting(turn);
+    }
+}
+
+/// Lives that began before entries were signed, as this site remembers them: only for these does
+/// another site's word stand in for their author's, and only below what they signed since.
+#[derive(Debug, Default)]
+pub(super) struct OldLives(BTreeMap<Author, u64>);
+
+impl OldLives {
+    /// Takes in an entry of this site's log.
+    pub(super) fn see(&mut self, entry: &Entry) {
+        let EntryId { author, n } = entry.id();
+        if author.incarnation.is_from_before_signatures() {
+            let signed = if is_signed_by_author(entry) { *n } else { u64::MAX };
+            let first_signed = self.0.entry(author.clone()).or_insert(u64::MAX);
+            *first_signed = signed.min(*first_signed);
+        }
+    }
+
+    pub(super) fn knows(&self, author: &Author) -> bool {
+        self.0.contains_key(author)
+    }
+
+    /// Whether it may be from before its author signed anything, on whichever resource.
+    pub(super) fn may_have_written(&self, id: &EntryId) -> bool {
+        self.0.get(&id.author).is_none_or(|first_signed| id.n < *first_signed)
     }
 }
 

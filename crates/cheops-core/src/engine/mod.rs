@@ -201,7 +201,7 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
         resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id.clone()));
     turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
-    if resource.declared.sites.is_empty() {
+    if resource.declared.sites.is_empty() && resource.knows.is_empty() {
         // The entry that declares it waits for others that have not arrived: until they do, the
         // resource is unknown here, and whoever asks must be told so.
         resources.remove(&id);

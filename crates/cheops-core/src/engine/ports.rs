@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::model::OverLimit;
 use crate::model::{
-    Asker, Chain, Entry, Evidence, Incarnation, KeyId, OperationId, OperationType, Outcome,
-    Payload, Position, Replicant, Reply, ResourceId, SiteId, Stamp, Vector,
+    Asker, Chain, Declaration, Entry, Evidence, Incarnation, KeyId, OperationId, OperationType,
+    Outcome, Payload, Position, Replicant, Reply, ResourceId, SiteId, Stamp, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -447,6 +448,12 @@ pub struct Declared {
 }
 
 impl Declared {
+    /// Whether a user could have said it.
+    pub(super) fn check_limits(&self) -> Result<(), OverLimit> {
+        let config = self.config.as_ref().map(|(_, config)| config.clone());
+        Declaration { sites: self.sites.clone(), config }.check_limits()
+    }
+
     /// Takes in another declaration; whether it changed the sites or the config.
     pub fn join(&mut self, other: &Self) -> bool {
         match (&mut self.replicant, &other.replicant) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::context::Turn;
+use super::context::{Context, Turn};
 use super::durable::Record;
 use super::files::Files;
 use super::lies::is_signed_by_author;
@@ -56,8 +56,8 @@ pub(super) struct Resource {
     waiting_bytes: usize,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
-    /// Who was shown what is known here of an author, since it knows something else.
-    pub(super) shown: BTreeSet<(SiteId, Author)>,
+    /// Who was shown how often what is known here under a name, since it knows something else.
+    pub(super) shown: BTreeMap<(SiteId, EntryId), u8>,
 }
 
 /// An entry with its place in the order of arrival, which is causal.
@@ -115,7 +115,7 @@ impl Resource {
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
             cuts: BTreeMap::new(),
-            shown: BTreeSet::new(),
+            shown: BTreeMap::new(),
         }
     }
 
@@ -168,15 +168,21 @@ impl Resource {
 
     /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
-        let entry = turn.context.rulebook.share(entry);
-        match self.judge(&entry, &turn.context.settings.me) {
-            Accepted::New => self.insert(&self.placed(entry), turn),
+        match self.judge(&entry, turn.context) {
+            Accepted::New => self.insert_heard(entry, turn),
             Accepted::Known => {}
             Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
             Accepted::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
             Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
             Accepted::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
         }
+    }
+
+    /// Only what was judged is made ready to be resolved by: a config that nobody checked may be of
+    /// any size.
+    fn insert_heard(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+        let entry = turn.context.rulebook.share(self.placed(entry));
+        self.insert(&entry, turn);
     }
 
     fn let_wait(&mut self, entry: Arc<Entry>, settings: &Settings) {
@@ -195,8 +201,8 @@ impl Resource {
             let before = self.waiting.len();
             self.waiting_bytes = 0;
             for (_, entry) in std::mem::take(&mut self.waiting) {
-                match self.judge(&entry, &turn.context.settings.me) {
-                    Accepted::New => self.insert(&self.placed(entry), turn),
+                match self.judge(&entry, turn.context) {
+                    Accepted::New => self.insert_heard(entry, turn),
                     Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
                     Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
                     Accepted::Known | Accepted::Disowned | Accepted::Malformed(_) => {}
@@ -212,7 +218,7 @@ impl Resource {
         self.waiting.contains_key(id)
     }
 
-    fn judge(&self, entry: &Entry, me: &Author) -> Accepted {
+    fn judge(&self, entry: &Entry, context: &Context) -> Accepted {
         let id = entry.id();
         if self.is_disowned(id) {
             return Accepted::Disowned;
@@ -239,7 +245,7 @@ impl Resource {
         if !has_past {
             return Accepted::NotYet;
         }
-        if !self.follows_its_chain(entry) || !self.may_be_vouched_for(entry, me) {
+        if !self.follows_its_chain(entry) || !self.may_be_vouched_for(entry, context) {
             return Accepted::Malformed(Malformed::NotItsAuthors);
         }
         match &entry.body {
@@ -267,9 +273,15 @@ impl Resource {
     /// Entries from before there were signatures are taken on another site's word: of lives that
     /// began before there were any, not in the name of this one, which knows what it wrote, nor
     /// after one that their author did sign.
-    fn may_be_vouched_for(&self, entry: &Entry, me: &Author) -> bool {
+    fn may_be_vouched_for(&self, entry: &Entry, context: &Context) -> bool {
         let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
-        let author = &entry.id().author;
+        let (author, me) = (&entry.id().author, &context.settings.me);
+        // A life that this site itself remembers, or, where it remembers nothing, any.
+        let is_remembered =
+            context.old_lives.knows(author) || self.knows.iter().all(|(known, _)| known == me);
+        if !is_remembered || !context.old_lives.may_have_written(entry.id()) {
+            return false;
+        }
         let last = self.held_of(author).and_then(|held| held.last_key_value());
         author.incarnation.is_from_before_signatures()
             && author != me
@@ -334,18 +346,22 @@ impl Resource {
     }
 
     /// The last place in the order that these have; that of what was pruned for one that was.
-    pub(super) fn order_of_past(&self, parents: &[OperationId]) -> Option<Stamp> {
+    /// What its author did before is in the past of whatever it does.
+    pub(super) fn order_of_past(&self, id: &OperationId, parents: &[OperationId]) -> Option<Stamp> {
         let place = |id: &OperationId| match self.operation(id) {
             Some(parent) => Some(parent.stamp),
             None => self.base_order.filter(|_| self.base.includes(&id.0)),
         };
-        parents.iter().filter_map(place).max()
+        let before = self.resolution.operations().before(id).map(|before| before.stamp);
+        parents.iter().filter_map(place).max().max(before)
     }
 
     /// The entry of another site with its place in the order, as every site works it out.
     pub(super) fn placed(&self, mut entry: Arc<Entry>) -> Arc<Entry> {
         if let Body::Operation(operation) = &entry.body {
-            let place = operation.claimed.placed_after(self.order_of_past(&operation.parents));
+            let place = operation
+                .claimed
+                .placed_after(self.order_of_past(&operation.id, &operation.parents));
             if operation.stamp != place
                 && let Body::Operation(operation) = &mut Arc::make_mut(&mut entry).body
             {
@@ -381,6 +397,7 @@ impl Resource {
             // Also one that only others remembered: its number must not be used again.
             turn.context.written = turn.context.written.max(id.n);
         }
+        turn.context.old_lives.see(entry);
         self.knows.add(&id);
         self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;

@@ -8,7 +8,7 @@ use super::ports::{Answer, Effect, Refusal, Submission, Wait};
 use super::resource::Resource;
 use super::timers::Timer;
 use super::{Resources, follow_up, needs};
-use crate::model::{Declaration, Operation, OperationId};
+use crate::model::{Declaration, MAX_PARENTS, Operation, OperationId};
 
 /// Accepts the operation, or says why not.
 pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn: &mut Turn<'_>) {
@@ -45,7 +45,8 @@ fn declaration(
 ) -> Result<Option<Arc<Declaration>>, Refusal> {
     let settings = &turn.context.settings;
     let resource = submission.resource.clone();
-    let Some(known) = known else {
+    // What is known of it may be what a liar said, and count no more.
+    let Some(known) = known.filter(|known| !known.declared.sites.is_empty()) else {
         let Some(sites) = &submission.sites else {
             return Err(Refusal::UnknownResource(resource));
         };
@@ -79,11 +80,15 @@ fn accept(
 ) {
     let id = OperationId(turn.context.next_entry());
     let claimed = turn.context.clock.tick(turn.now.wall_ms);
-    let parents = resource.resolution.operations().heads();
+    let mut parents = resource.resolution.operations().heads();
+    // There are so many only if somebody makes them; what this site did is among those it keeps.
+    parents.sort_by_key(|head| head.0.author != turn.context.settings.me);
+    parents.truncate(MAX_PARENTS);
+    parents.sort_unstable();
     let operation = Operation {
         id: id.clone(),
         resource: submission.resource,
-        stamp: claimed.placed_after(resource.order_of_past(&parents)),
+        stamp: claimed.placed_after(resource.order_of_past(&id, &parents)),
         claimed,
         parents,
         replaces: resource.resolution.replaces(&submission.kind, submission.force),

@@ -15,7 +15,7 @@ use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
-use crate::model::{Author, Entry, Incarnation, ResourceId, SiteId, Vector};
+use crate::model::{Author, Entry, EntryId, Incarnation, ResourceId, SiteId, Vector};
 
 impl Resource {
     /// Takes in what another site of the resource says.
@@ -46,11 +46,13 @@ impl Resource {
         if let Some(base) = &update.base {
             let possible =
                 update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
-            if !possible {
+            let declared = base.declared.as_ref();
+            let is_allowed = declared.is_none_or(|declared| declared.check_limits().is_ok())
+                && base.order.is_none_or(|order| order.counter < u64::MAX / 2);
+            if !possible || !is_allowed {
+                // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
-                return;
-            }
-            if self.believes(base, &me) {
+            } else if self.believes(base, &me) {
                 self.adopt(base, turn);
             }
         }
@@ -96,21 +98,24 @@ impl Resource {
         } else {
             self.send_more(from, turn);
         }
-        for author in differ {
-            self.show(&author, from, turn);
+        for id in differ {
+            self.show(&id, from, turn);
         }
     }
 
-    /// Shows that site what is known here of an author, of whom it knows something else: one of the
-    /// two finds the lie, and tells. Once is enough.
-    fn show(&mut self, author: &Author, to: &SiteId, turn: &mut Turn<'_>) {
-        if self.shown.len() >= MOST_AUTHORS || !self.shown.insert((to.clone(), author.clone())) {
-            return;
+    /// Shows that site what is known here under a name, where it knows something else: it finds the
+    /// lie, and tells. Some times, since any one message may get lost.
+    fn show(&mut self, id: &EntryId, to: &SiteId, turn: &mut Turn<'_>) {
+        const TIMES: u8 = 16;
+        if self.shown.len() >= MOST_AUTHORS {
+            self.shown.clear();
         }
-        let most = Most::by(&turn.context.settings);
-        let entries = self.own_after(author, 0, most);
-        if !entries.is_empty() {
-            self.send(to, entries, Asks::No, turn);
+        let held = self.held_of(&id.author).and_then(|held| held.get(&id.n));
+        let shown: Vec<_> = held.map(|held| held.entry.clone()).into_iter().collect();
+        let times = self.shown.entry((to.clone(), id.clone())).or_default();
+        *times = times.saturating_add(1);
+        if *times <= TIMES && !shown.is_empty() {
+            self.send(to, shown, Asks::No, turn);
         }
     }
 

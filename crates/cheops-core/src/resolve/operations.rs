@@ -67,7 +67,13 @@ impl OperationSet {
         if self.contains(id) || self.pruned.includes(&id.0) {
             return false;
         }
-        let past = self.past_over(&operation.parents);
+        let mut past = self.past_over(&operation.parents);
+        // Whatever an author says it was made on, it knew what it had done before: so an author's
+        // operations are a chain, also those of one who lies.
+        if let Some(before) = self.node_before(id) {
+            past.join(&before.past);
+            past.add(&before.id().0);
+        }
         for parent in &operation.parents {
             self.heads.remove(parent);
         }
@@ -78,6 +84,16 @@ impl OperationSet {
         let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
         chain.insert(n, Node { operation, past, arrival: self.arrivals, void: false });
         true
+    }
+
+    fn node_before(&self, id: &OperationId) -> Option<&Node> {
+        let chain = self.chains.get(&id.0.author)?;
+        chain.range(..id.0.n).next_back().map(|(_, node)| node)
+    }
+
+    /// The last operation of the same author before that one.
+    pub fn before(&self, id: &OperationId) -> Option<&Arc<Operation>> {
+        self.node_before(id).map(|node| &node.operation)
     }
 
     /// The causal past of an operation made on these heads. Of a parent that was pruned only its
