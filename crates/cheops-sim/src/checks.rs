@@ -121,9 +121,10 @@ impl Checks {
         self.forked.insert(resource.clone());
     }
 
-    /// Whether a liar made something up about it.
-    pub(crate) fn was_lied_about(&self, resource: &ResourceId) -> bool {
-        self.forked.contains(resource)
+    /// Whether a liar holds it.
+    pub(crate) fn has_liar(&self, resource: &ResourceId) -> bool {
+        let home = self.homes.get(resource);
+        home.is_some_and(|home| home.iter().any(|site| self.liars.contains(site)))
     }
 
     /// A site sets another apart that never lied.

@@ -67,9 +67,8 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
         let needed = world.checks.needs.get(*resource);
         // Who lies may as well ask for a thing twice: the sites agree on the list, which is checked
         // elsewhere, and a service can give back nothing that it made for an entry that fell.
-        if world.checks.was_lied_about(resource)
-            || needed.is_some_and(|it| world.checks.was_lied_about(it))
-        {
+        let has_liar = |it: &ResourceId| world.checks.has_liar(it);
+        if has_liar(resource) || needed.is_some_and(has_liar) {
             continue;
         }
         if !is_clean(resource) || needed.is_some_and(|needed| !is_clean(needed)) {
@@ -81,7 +80,7 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
         let Some(needed) = world.checks.needs.get(*resource).filter(|it| is_clean(it)) else {
             continue;
         };
-        if world.checks.was_lied_about(resource) || world.checks.was_lied_about(needed) {
+        if world.checks.has_liar(resource) || world.checks.has_liar(needed) {
             continue;
         }
         for (site, view) in views {

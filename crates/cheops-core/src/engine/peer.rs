@@ -20,6 +20,8 @@ pub(super) struct Peer {
     pub(super) asked: bool,
     /// When to ask (again).
     pub(super) ask_ms: Option<u64>,
+    /// Whether this site once knew all that it knew, since the start.
+    pub(super) was_in_step: bool,
     /// What it says it has forgotten: of that, it will never say any more what became of it there.
     pub(super) pruned: Vector,
     /// What of `knows` is on this site's disk.

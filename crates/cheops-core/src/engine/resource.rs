@@ -245,7 +245,7 @@ impl Resource {
         if !has_past {
             return Accepted::NotYet;
         }
-        if !self.follows_its_chain(entry) || !self.may_be_vouched_for(entry, context) {
+        if !self.may_be_vouched_for(entry, context) {
             return Accepted::Malformed(Malformed::NotItsAuthors);
         }
         match &entry.body {
@@ -258,16 +258,6 @@ impl Resource {
             _ if !self.is_of_a_holder(entry) => Accepted::Malformed(Malformed::NotShared),
             _ => Accepted::New,
         }
-    }
-
-    /// Whether it names the entry before it as it is known here, where that can be told. If that one
-    /// is held, there is a lie to show; here it was pruned, or its signature is not the author's.
-    fn follows_its_chain(&self, entry: &Entry) -> bool {
-        let author = &entry.id().author;
-        let last = self.knows.last_of(author);
-        let known = self.chain.of(author).filter(|hash| !hash.is_unsaid());
-        entry.after == last
-            && known.is_none_or(|known| entry.after_hash.is_unsaid() || entry.after_hash == known)
     }
 
     /// Entries from before there were signatures are taken on another site's word: of lives that

@@ -15,7 +15,7 @@ use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
-use crate::model::{Author, Entry, EntryId, Incarnation, ResourceId, SiteId, Vector};
+use crate::model::{Author, Entry, EntryId, Incarnation, OperationId, ResourceId, SiteId, Vector};
 
 impl Resource {
     /// Takes in what another site of the resource says.
@@ -52,7 +52,7 @@ impl Resource {
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
-            } else if self.believes(base, &me) {
+            } else if self.believes(base, from, &me) {
                 self.adopt(base, turn);
             }
         }
@@ -73,6 +73,7 @@ impl Resource {
         let Some(peer) = self.peers.get_mut(from) else { return };
         let is_another_life = peer.incarnation != Some(update.incarnation);
         peer.says(update.incarnation, &update.knows);
+        peer.was_in_step |= self.knows.covers(&update.knows);
         let pruned = update.base.map(|base| base.upto).unwrap_or_default();
         let has_pruned = !peer.pruned.covers(&pruned);
         peer.pruned.join(&pruned);
@@ -407,11 +408,40 @@ impl Resource {
         }
     }
 
-    /// Whether a base is believed on another site's word. An honest site forgets only what this one
-    /// has confirmed: so there is nothing to learn from it, but for a site that is new to the
-    /// resource, or has lost its memory: it knows nothing but what it wrote itself since.
-    fn believes(&self, base: &Base, me: &Author) -> bool {
-        self.knows.iter().all(|(author, _)| author == me) && base.upto.last_of(me) == 0
+    /// Whether a base is believed on another site's word.
+    ///
+    /// Where all of it is known here, only if it is what this site would forget itself, but for
+    /// sites that it cannot hear. Where something of it is not, only until this site was once in
+    /// step with who says so: an honest site forgets nothing that this life of ours has not
+    /// confirmed, so after that there is nothing to learn from a base.
+    fn believes(&self, base: &Base, from: &SiteId, me: &Author) -> bool {
+        if self.knows.covers(&base.upto) {
+            return self.has_floor_over(&base.upto);
+        }
+        let was_in_step = self.peers.get(from).is_some_and(|peer| peer.was_in_step);
+        // Nobody has written more than it says itself. Who has not said it yet says it soon, and a
+        // base is said again and again.
+        let is_beyond = |(author, n): (&Author, u64)| {
+            let own = self.peers.get(&author.site).filter(|_| author.site != *from);
+            own.is_some_and(|peer| {
+                peer.incarnation == Some(author.incarnation) && peer.knows.last_of(author) < n
+            })
+        };
+        !was_in_step
+            && !base.upto.iter().any(is_beyond)
+            && base.upto.last_of(me) <= self.base.last_of(me)
+    }
+
+    /// Whether these are all below an operation that counts, replaced them, and went well somewhere.
+    fn has_floor_over(&self, upto: &Vector) -> bool {
+        let below = |floor: &OperationId| self.resolution.operations().past(floor).cloned();
+        let floor = self.resolution.floor();
+        let holds = floor.and_then(|floor| self.replies.get(floor));
+        holds.is_some_and(Replies::succeeded_somewhere)
+            && floor.and_then(below).is_some_and(|mut below| {
+                below.join(&self.base);
+                below.covers(upto)
+            })
     }
 }
 
