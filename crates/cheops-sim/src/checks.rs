@@ -121,6 +121,11 @@ impl Checks {
         self.forked.insert(resource.clone());
     }
 
+    /// Whether some site has lost its log.
+    pub(crate) fn was_a_disk_lost(&self) -> bool {
+        self.a_disk_was_lost
+    }
+
     /// Whether a liar holds it.
     pub(crate) fn has_liar(&self, resource: &ResourceId) -> bool {
         let home = self.homes.get(resource);

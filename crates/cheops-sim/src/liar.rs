@@ -228,7 +228,7 @@ impl Stolen<'_> {
     /// The name under which a site is known to write, or one made up.
     fn author_of(&self, site: &SiteId) -> Author {
         let known = self.knows.iter().map(|(author, _)| author).find(|it| it.site == *site);
-        let made_up = || Author { site: site.clone(), incarnation: Incarnation(7) };
+        let made_up = || Author { site: site.clone(), incarnation: Incarnation::drawn(7) };
         known.cloned().unwrap_or_else(made_up)
     }
 

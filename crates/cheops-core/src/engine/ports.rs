@@ -25,6 +25,7 @@ pub struct Now {
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "most events are of the large kinds")]
 pub enum Event {
     /// A user handed in an operation.
     Submitted(Submission),

@@ -283,9 +283,7 @@ impl Resource {
     fn may_declare(&self, operation: &Operation) -> bool {
         let Some(declares) = &operation.declares else { return true };
         declares.sites.contains(operation.id.site())
-            && (operation.parents.is_empty()
-                || declares.sites.is_subset(&self.declared.sites)
-                || self.declared.sites.is_empty())
+            && (operation.parents.is_empty() || declares.sites.is_subset(&self.declared.sites))
     }
 
     /// Only sites that hold a resource write on it.
