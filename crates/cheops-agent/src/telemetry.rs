@@ -1,6 +1,7 @@
 //! What the agent says of itself: log lines and numbers. Nothing depends on them.
 
 use cheops_core::engine::Notice;
+use cheops_core::model::ResourceId;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
 /// Begins to count. A process counts in one place: a second call gives numbers of its own, which
@@ -54,7 +55,7 @@ pub(crate) fn notice(notice: &Notice) {
             %site, seen, "two agents use the identity of one site: stop one of them"
         ),
         Notice::Asked(resource, by, what) => tracing::info!(
-            resource = resource.as_ref().map(|resource| resource.as_str()),
+            resource = resource.as_ref().map(ResourceId::as_str),
             principal = by.principal, site = %by.site, what, "somebody asked"
         ),
     }

@@ -84,7 +84,7 @@ impl Site {
     /// The resource of the next job, which ends so.
     #[track_caller]
     fn end(&mut self, status: u16, local_id: Option<&str>) -> String {
-        let job = self.jobs.pop_front().expect("a job");
+        let job = self.jobs.pop_front().unwrap();
         let outcome = Outcome::Answered {
             status,
             headers: vec![],

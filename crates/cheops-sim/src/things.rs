@@ -134,7 +134,7 @@ fn went_well(world: &World, site: &Site, view: &ResourceView) -> bool {
         && view.operations.iter().all(is_done)
         && !beyond_knowledge
         // Nor does it know what to end there, if what made it was pruned before it came back.
-        && !(world.checks.was_a_disk_lost() && !view.pruned.is_empty())
+        && (!world.checks.was_a_disk_lost() || view.pruned.is_empty())
         && !world.checks.may_be_unnamed.contains(&view.id)
         && !world.checks.removed_by_hand.contains(&view.id)
 }

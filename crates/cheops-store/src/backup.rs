@@ -95,7 +95,7 @@ impl Backup {
         fs::set_permissions(dir, owner_only).map_err(failed("close to others", dir))?;
         progress.tell("copying the log", 0, 1);
         // What is needed now stays until it is copied.
-        let needed = self.shared.read(|db| blobs_in(db)).map_err(|fault| self.unread(fault))?;
+        let needed = self.shared.read(blobs_in).map_err(|fault| self.unread(fault))?;
         let _pins: Vec<_> = needed.iter().map(|blob| self.blobs.pin(*blob)).collect();
         let draft = dir.join("log.db.part");
         let needed = self.copy_log(&draft)?;

@@ -36,9 +36,11 @@ impl Default for Options {
     }
 }
 
+type Vouch = dyn Fn(&[&Entry]) + Send + Sync;
+
 /// Who vouches for entries: each that is handed to it has a proof afterwards.
 #[derive(Clone, Default)]
-pub struct Voucher(Option<Arc<dyn Fn(&[&Entry]) + Send + Sync>>);
+pub struct Voucher(Option<Arc<Vouch>>);
 
 impl Voucher {
     /// One who does it so.
@@ -46,7 +48,7 @@ impl Voucher {
         Self(Some(Arc::new(vouch)))
     }
 
-    pub(crate) fn get(&self) -> Option<&(dyn Fn(&[&Entry]) + Send + Sync)> {
+    pub(crate) fn get(&self) -> Option<&Vouch> {
         self.0.as_deref()
     }
 }

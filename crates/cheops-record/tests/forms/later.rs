@@ -40,7 +40,7 @@ fn what_a_later_version_says_beside_is_kept_on_disk_and_passed_on_with_its_hash_
     let body = encode_record(&Record::Entry(resource("album"), heard[0].clone()));
     let Record::Entry(_, kept) = decode_record(&body).unwrap() else { panic!() };
     let (relayed, _) = entries(wire::decode(&sent(&update(vec![kept]))).unwrap());
-    assert_eq!(relayed, [said.clone()]);
+    assert_eq!(relayed, std::slice::from_ref(&said));
     assert_eq!((relayed[0].hash(), relayed[0].proof()), (said.hash(), said.proof()));
     assert_ne!(said.hash(), with("taste", false).hash(), "what is said beside is signed too");
 }
