@@ -657,6 +657,12 @@ impl Resource {
     /// Forgets everything up to there, but for the last config, which may be one that only who
     /// pruned it first has seen.
     pub(super) fn forget(&mut self, upto: &Vector, config: Option<&Given>) -> u64 {
+        let mut upto = upto.clone();
+        for (author, after) in &self.cuts {
+            // Operations of others may still name in their past what does not count.
+            upto.limit(author, *after);
+        }
+        let upto = &upto;
         keep_later(&mut self.base_config, config);
         let operations = self.resolution.operations().iter();
         for operation in operations.filter(|operation| upto.includes(&operation.id.0)) {
