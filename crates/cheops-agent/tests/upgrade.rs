@@ -45,7 +45,7 @@ async fn start(
     (other, there): (&str, SocketAddr),
 ) -> Agent {
     let text = format!(
-        "site = \"{site}\"\ndata_dir = \"{site}\"\n[api]\nlisten = \"127.0.0.1:0\"\n\
+        "site = \"{site}\"\ndata_dir = \"{site}\"\n[api]\nlisten = \"127.0.0.1:0\"\nauth = \"none\"\n\
          [mesh]\nlisten = \"{at}\"\nidentity = \"{site}.pem\"\n\
          [[peers]]\nsite = \"{other}\"\naddress = \"{there}\"\n\
          [[services]]\nname = \"things\"\nupstream = \"http://127.0.0.1:9\"\n"
