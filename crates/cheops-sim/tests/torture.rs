@@ -47,7 +47,7 @@ fn finds(bug: Bug, seeds: u64, by: &[&str]) {
 #[test]
 fn effects_before_the_commit_are_found_by_ids_used_twice_and_operations_that_are_gone() {
     // One seed in twenty.
-    let by = ["go by", "know the same of", "was accepted, and", "sets"];
+    let by = ["go by", "know the same of", "was accepted, and", "apart"];
     finds(Bug::EffectsBeforeCommit, 250, &by);
 }
 
@@ -84,14 +84,14 @@ fn children_that_do_not_wait_are_found_by_their_being_refused_for_parents_that_a
 #[test]
 fn taking_anybodys_word_is_found_by_entries_that_their_author_never_wrote() {
     // One seed in ten.
-    let by = ["two different entries go by", "know the same of", "was accepted, and"];
+    let by = ["go by", "know the same of", "was accepted, and", "apart"];
     finds(Bug::TakesAnybodysWord, 200, &by);
 }
 
 #[test]
 fn numbers_that_were_used_up_by_another_are_found_by_a_site_that_is_not_heard_any_more() {
     // One seed in twenty-five.
-    finds(Bug::TakesLastNumbers, 300, &["know the same of", "was accepted, and", "go by"]);
+    finds(Bug::TakesLastNumbers, 300, &["know the same of", "was accepted, and", "go by", "apart"]);
 }
 
 #[test]
