@@ -1,7 +1,7 @@
 //! Bodies of version 1, which directories of format 3 hold: only read, and never to be changed.
 //!
 //! They were written by serde and postcard, straight from the types of commit 99ce964: numbers and
-//! texts as in [`crate::code`], kinds by their place in the type and without a length, parts without
+//! texts as in `code.rs`, kinds by their place in the type and without a length, parts without
 //! names. Entries had no hashes and no signatures then: what is read here has none either.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -98,10 +98,9 @@ pub(crate) fn spent_before(now_ms: u64, retention: Duration) -> Option<u64> {
 }
 
 /// The follower of this name, and those whose names begin with it and a `/`, are waited for: what
-/// they have not seen yet stays for [`WAITED_FOR`], though its retention is shorter.
+/// they have not seen yet stays for an hour at most, though its retention is shorter.
 pub const WAITS_FOR: &str = "hooks";
 
-/// For how long at most.
 const WAITED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// What is spent up to this time goes, whoever has not seen it yet.
