@@ -69,6 +69,10 @@ pub(super) struct Incoming<R> {
     stream: R,
     buffer: BytesMut,
     next: Next,
+    /// Why it breaks off, said a turn later: HTTP servers send a head that waits once a body has
+    /// nothing to say, and drop it when the body fails at once. A client that hears nothing at all
+    /// may take its request for one that never arrived, and repeat it.
+    broke: Option<io::Error>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +86,7 @@ enum Next {
 
 impl<R> Incoming<R> {
     pub(super) fn new(stream: R) -> Self {
-        Self { stream, buffer: BytesMut::new(), next: Next::Length }
+        Self { stream, buffer: BytesMut::new(), next: Next::Length, broke: None }
     }
 
     /// What can be said without hearing more.
@@ -137,6 +141,27 @@ fn broken(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the other agent sent {why}"))
 }
 
+impl<R: AsyncRead + Unpin> Incoming<R> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Frame<Bytes>>>> {
+        loop {
+            if let Some(frame) = self.heard()? {
+                return Poll::Ready(Ok(Some(frame)));
+            }
+            if self.next == Next::Nothing {
+                return Poll::Ready(Ok(None));
+            }
+            let mut chunk = vec![0; CHUNK];
+            let mut read = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+            if read.filled().is_empty() {
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the body broke off");
+                return Poll::Ready(Err(error));
+            }
+            self.buffer.extend_from_slice(read.filled());
+        }
+    }
+}
+
 impl<R: AsyncRead + Unpin> Body for Incoming<R> {
     type Data = Bytes;
     type Error = io::Error;
@@ -146,30 +171,22 @@ impl<R: AsyncRead + Unpin> Body for Incoming<R> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let this = self.get_mut();
-        loop {
-            match this.heard() {
-                Ok(Some(frame)) => return Poll::Ready(Some(Ok(frame))),
-                Ok(None) if this.next == Next::Nothing => return Poll::Ready(None),
-                Ok(None) => {}
-                Err(error) => {
-                    this.next = Next::Nothing;
-                    return Poll::Ready(Some(Err(error)));
-                }
-            }
-            let mut chunk = vec![0; CHUNK];
-            let mut read = ReadBuf::new(&mut chunk);
-            ready!(Pin::new(&mut this.stream).poll_read(context, &mut read))?;
-            if read.filled().is_empty() {
+        if let Some(error) = this.broke.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        match ready!(this.poll_next(context)) {
+            Ok(frame) => Poll::Ready(frame.map(Ok)),
+            Err(error) => {
                 this.next = Next::Nothing;
-                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the body broke off");
-                return Poll::Ready(Some(Err(error)));
+                this.broke = Some(error);
+                context.waker().wake_by_ref();
+                Poll::Pending
             }
-            this.buffer.extend_from_slice(read.filled());
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.next == Next::Nothing
+        self.next == Next::Nothing && self.broke.is_none()
     }
 }
 

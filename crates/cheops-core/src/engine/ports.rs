@@ -277,7 +277,7 @@ pub enum Notice {
     SiteUp(SiteId),
     /// That site came back without its memory: it gets its resources from the others.
     SiteLostItsDisk(SiteId),
-    /// An operation carries a stamp far ahead of this site's clock. It is taken all the same.
+    /// An operation claims a time far ahead of this site's clock. It is taken all the same.
     StrangeClock(ResourceId, OperationId, u64),
     /// History below a floor was forgotten, since every site has it and none needs it.
     Pruned(ResourceId, u64),

@@ -437,7 +437,7 @@ impl Resource {
     }
 
     fn flag_strange_clock(&self, operation: &Operation, turn: &mut Turn<'_>) {
-        let ahead = operation.stamp.wall_ms.saturating_sub(turn.now.wall_ms);
+        let ahead = operation.claimed.wall_ms.saturating_sub(turn.now.wall_ms);
         if ahead > turn.context.settings.strange_clock_ms {
             turn.notify(Notice::StrangeClock(self.id.clone(), operation.id.clone(), ahead));
         }

@@ -40,7 +40,7 @@ fn processes_of(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn left_behind(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()).collect()
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 async fn nothing_is_left_of(folder: &Path) {
@@ -95,14 +95,16 @@ async fn a_script_whose_claims_do_not_come_true_says_so_and_fails() {
 /// A demo that runs. Ended if a failing test leaves it.
 struct Playing {
     process: Child,
+    folder: PathBuf,
     out: Lines<BufReader<ChildStdout>>,
 }
 
 impl Playing {
     fn start(demo: &mut Command) -> Self {
+        let folder = demo.get_current_dir().unwrap().to_owned();
         let mut process = demo.stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { process, out }
+        Self { process, folder, out }
     }
 
     /// What it says, up to a line that begins so.
@@ -138,6 +140,14 @@ impl Playing {
 
 impl Drop for Playing {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let sites = left_behind(&self.folder).into_iter().flat_map(|demo| left_behind(&demo));
+            for log in sites.map(|site| site.join("agent.log")).filter(|log| log.exists()) {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                let from = said.char_indices().rev().nth(6_000).map_or(0, |(at, _)| at);
+                eprintln!("--- {} ends with\n{}", log.display(), &said[from..]);
+            }
+        }
         let _gone = self.process.kill();
         let _gone = self.process.wait();
     }
