@@ -96,15 +96,20 @@ async fn a_script_whose_claims_do_not_come_true_says_so_and_fails() {
 struct Playing {
     process: Child,
     folder: PathBuf,
+    /// Demos to look at take the usual ports, also those of a site that another has stopped: here
+    /// they play one after the other.
+    _turn: fs::File,
     out: Lines<BufReader<ChildStdout>>,
 }
 
 impl Playing {
     fn start(demo: &mut Command) -> Self {
         let folder = demo.get_current_dir().unwrap().to_owned();
+        let turn = fs::File::create(std::env::temp_dir().join("cheops-e2e-demo.turn")).unwrap();
+        turn.lock().unwrap();
         let mut process = demo.stdout(Stdio::piped()).spawn().unwrap();
         let out = BufReader::new(process.stdout.take().unwrap()).lines();
-        Self { process, folder, out }
+        Self { process, folder, _turn: turn, out }
     }
 
     /// What it says, up to a line that begins so.
