@@ -90,6 +90,16 @@ pub(super) enum LinkError {
 }
 
 impl LinkError {
+    /// Whether the other side went before the link was made, for a reason of its own.
+    pub(super) fn is_hang_up(&self) -> bool {
+        let Self::Quic(quinn::ConnectionError::ConnectionClosed(closed)) = self else {
+            return false;
+        };
+        closed.error_code == quinn::TransportErrorCode::APPLICATION_ERROR
+    }
+}
+
+impl LinkError {
     /// Whether the other side speaks another language, of which nobody can say more than this.
     pub(super) fn is_of_versions(&self) -> bool {
         matches!(self, Self::TooOld { .. } | Self::TooNew { .. })

@@ -27,6 +27,11 @@ impl Refused {
     }
 
     pub(super) fn note(&self, from: SocketAddr, error: &LinkError) {
+        // Two sites that call each other at once need one link: whose call is over hangs up.
+        if error.is_hang_up() {
+            tracing::debug!(%from, "a caller hung up");
+            return;
+        }
         let error = causes(error);
         if self.is_news(from, error.clone(), Instant::now()) {
             tracing::warn!(%from, error, "a call was refused");

@@ -1,0 +1,36 @@
+//! An agent as its users, applications and peers meet it. One program: linking it takes longer than
+//! most of its tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test")]
+
+mod asked_by;
+mod backup;
+mod config;
+mod docs;
+mod exec_http;
+mod exec_shell;
+mod exec_support;
+mod exec_survivors;
+mod files;
+mod hooks;
+mod links;
+mod proxy;
+mod proxy_around;
+mod proxy_bodies;
+mod proxy_conformance;
+mod proxy_cross;
+mod proxy_http2;
+mod proxy_links;
+mod proxy_many;
+mod proxy_needs;
+mod proxy_replays;
+mod proxy_replicas;
+mod proxy_trust;
+mod proxy_upgrades;
+mod refusals;
+mod stage;
+mod things;
+mod together;
+mod told;
+mod upgrade;
+mod views;

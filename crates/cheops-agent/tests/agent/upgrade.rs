@@ -1,0 +1,102 @@
+//! Agents that start in data directories of the version before, with all that was in them.
+
+use std::fs;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::stage::{replies, shell, until};
+use cheops_agent::Agent;
+use cheops_agent::config::AgentConfig;
+use cheops_api::{Client, SubmitEvent};
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// A data directory as the program of commit 99ce964 left it, and the identity of its site.
+fn old_directory(site: &str, dir: &Path) {
+    let fixtures =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../cheops-store/tests/fixtures/format-3");
+    copy(&fixtures.join(site), &dir.join(site));
+    fs::set_permissions(dir.join(site), fs::Permissions::from_mode(0o700)).unwrap();
+    let journal = fs::OpenOptions::new().write(true).open(dir.join(site).join("journal")).unwrap();
+    journal.set_len(8 << 20).unwrap();
+    let identity = dir.join(format!("{site}.pem"));
+    fs::copy(fixtures.join(format!("{site}.pem")), &identity).unwrap();
+    fs::set_permissions(&identity, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+async fn start(
+    dir: &Path,
+    (site, at): (&str, SocketAddr),
+    (other, there): (&str, SocketAddr),
+) -> Agent {
+    let text = format!(
+        "site = \"{site}\"\ndata_dir = \"{site}\"\n[api]\nlisten = \"127.0.0.1:0\"\nauth = \"none\"\n\
+         [mesh]\nlisten = \"{at}\"\nidentity = \"{site}.pem\"\n\
+         [[peers]]\nsite = \"{other}\"\naddress = \"{there}\"\n\
+         [[services]]\nname = \"things\"\nupstream = \"http://127.0.0.1:9\"\n"
+    );
+    let config = AgentConfig::parse(&text, &dir.join("agent.toml"), |_| None).unwrap();
+    Agent::start(config).await.unwrap()
+}
+
+fn client(agent: &Agent) -> Client {
+    Client::new(&format!("http://{}", agent.api_address())).unwrap()
+}
+
+fn free_ports() -> [SocketAddr; 2] {
+    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    sockets.map(|socket| socket.local_addr().unwrap())
+}
+
+async fn is_converged(client: &Client, id: &str) -> bool {
+    let resource = client.resource(id).await;
+    resource.is_ok_and(|resource| resource.summary.state.word() == "converged")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_old_directories_start_with_all_they_held_and_their_sites_go_on_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let [at_paris, at_lyon] = free_ports();
+    for site in ["paris", "lyon"] {
+        old_directory(site, dir.path());
+    }
+    let paris = start(dir.path(), ("paris", at_paris), ("lyon", at_lyon)).await;
+    let lyon = start(dir.path(), ("lyon", at_lyon), ("paris", at_paris)).await;
+    let (at_paris, at_lyon) = (client(&paris), client(&lyon));
+
+    // What one had and the other lacked when they were killed is at both.
+    for id in ["counter", "notes", "fresh", "image"] {
+        until(&format!("{id} converged"), async || {
+            is_converged(&at_paris, id).await && is_converged(&at_lyon, id).await
+        })
+        .await;
+        let here = at_paris.resource(id).await.unwrap();
+        let there = at_lyon.resource(id).await.unwrap();
+        assert_eq!(here.list, there.list, "{id}");
+    }
+    assert!(at_paris.resource("only").await.is_ok());
+
+    for (client, kind) in [(&at_paris, "set"), (&at_lyon, "incr")] {
+        let mut lines = client.submit("counter", &shell("", kind, "true"), &[]).await.unwrap();
+        let mut events = Vec::new();
+        while let Some(event) = lines.next().await.unwrap() {
+            events.push(event);
+        }
+        assert_eq!(replies(&events), [("lyon", "OK"), ("paris", "OK")], "{events:?}");
+        assert_eq!(events.last(), Some(&SubmitEvent::Done));
+    }
+    paris.stop().await;
+    lyon.stop().await;
+}

@@ -1,0 +1,447 @@
+//! Keeping sites in step, in sentences: what travels, when, how much of it, and what is left.
+
+use crate::stage::Stage;
+use cheops_core::engine::{Answer, Event, Notice, Progress, SiteStatus, Submission, Wait};
+use cheops_core::model::Status;
+use cheops_core::plan::{Decision, Health};
+use cheops_sim::{Setup, Traffic, Weather, site_name};
+
+const COUNTER: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "inc", "Result": "take-both-keep-order"},
+    {"Before": "inc", "After": "set", "Result": "take-both-reverse-order"},
+    {"Before": "inc", "After": "inc", "Result": "take-both"},
+    {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
+
+const SUM: &str =
+    r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
+
+/// What went over the network since then, signs of life apart.
+fn since(stage: &Stage, before: Traffic) -> Traffic {
+    let now = stage.world.traffic;
+    Traffic {
+        updates: now.updates - before.updates,
+        update_bytes: now.update_bytes - before.update_bytes,
+        entries: now.entries - before.entries,
+        heartbeats: 0,
+    }
+}
+
+fn isolate(stage: &mut Stage, site: usize) {
+    for other in (0..stage.world.sites.len()).filter(|other| *other != site) {
+        stage.world.cut_both_ways(site, other);
+    }
+}
+
+/// One site of three is cut off for so long; the others do things meanwhile. What it takes to
+/// bring it up to date once the network heals.
+fn catching_up(history: u64, missed: u64, cut_ms: u64) -> Traffic {
+    // Checks look at the whole history after every step, which here is long.
+    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, SUM);
+    for _ in 0..history {
+        stage.does(0, "inc", "inc 1");
+        stage.passes(100);
+    }
+    stage.converges();
+    isolate(&mut stage, 2);
+    stage.passes(4_000);
+    for _ in 0..missed {
+        stage.does(0, "inc", "inc 1");
+        stage.passes(100);
+    }
+    stage.passes(cut_ms - 4_000 - 100 * missed);
+    let before = stage.world.traffic;
+    stage.world.network.heal_all();
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), (history + missed).to_string());
+    since(&stage, before)
+}
+
+/// Whether two numbers are within a fifth of each other: who passes on what to whom is a matter of
+/// moments, so now and then an entry is sent twice.
+fn about_the_same(a: u64, b: u64) -> bool {
+    a.max(b) * 5 <= a.min(b) * 6
+}
+
+#[test]
+fn catching_up_costs_the_same_after_ten_seconds_and_after_ten_thousand() {
+    let short = catching_up(10, 5, 10_000);
+    let long = catching_up(10, 5, 10_000_000);
+    assert!(about_the_same(short.entries, long.entries), "{short:?} and {long:?}");
+    assert!(about_the_same(short.update_bytes, long.update_bytes), "{short:?} and {long:?}");
+}
+
+#[test]
+fn catching_up_costs_with_what_was_missed_and_not_with_the_history() {
+    let young = catching_up(10, 5, 10_000);
+    let old = catching_up(1_000, 5, 10_000);
+    let more = catching_up(10, 50, 10_000);
+    assert!(about_the_same(old.entries, young.entries), "{young:?} and {old:?}");
+    assert!(about_the_same(old.update_bytes, young.update_bytes), "{young:?} and {old:?}");
+    assert!(more.update_bytes > 3 * young.update_bytes, "{young:?} and {more:?}");
+}
+
+#[test]
+fn sites_with_nothing_to_do_exchange_signs_of_life_and_nothing_else() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.passes(10_000);
+    assert_eq!((stage.world.traffic.updates, stage.world.traffic.entries), (0, 0));
+    stage.does(0, "set", "set 1");
+    stage.converges();
+    stage.passes(1_000);
+    let before = stage.world.traffic;
+    stage.passes(600_000);
+    assert_eq!(since(&stage, before), Traffic::default());
+    assert!(stage.world.traffic.heartbeats > before.heartbeats);
+}
+
+#[test]
+fn sites_that_share_no_resource_hear_nothing_of_it() {
+    // Whoever is told of a resource it does not hold is a violation.
+    let mut stage = Stage::at(Setup::new(5, 1), COUNTER, &[0, 1]);
+    for number in 0..20 {
+        stage.does(number % 2, "inc", "inc 1");
+        stage.passes(50);
+    }
+    stage.converges();
+    stage.passes(30_000);
+    assert_eq!(stage.value_everywhere(), "20");
+    for stranger in 2..5 {
+        assert_eq!(stage.engine(stranger).resources().count(), 0);
+        assert!(stage.engine(stranger).sites().iter().all(|site| site.shared == 0));
+    }
+}
+
+/// One inc more than before is done at the first site. All run it, and all hear so from all.
+fn is_heard_everywhere(stage: &mut Stage, value: &str) {
+    let operation = stage.does(0, "inc", "inc 1");
+    stage.until("it has run everywhere, and everyone knows", |stage| {
+        let told = |at| (0..3).all(|of| stage.status(at, &operation, of) == Some(Status::Ok));
+        (0..3).all(|site| stage.value(site) == value && told(site))
+    });
+}
+
+#[test]
+fn an_operation_and_its_replies_travel_through_a_third_site_when_the_direct_link_is_cut() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.does(0, "set", "set 1");
+    stage.converges();
+    stage.world.cut_both_ways(0, 2);
+    is_heard_everywhere(&mut stage, "2");
+    assert!(stage.world.sometimes.count("sync: relayed by a third site") > 0);
+    // Long after everyone has seen that the link is cut.
+    stage.passes(10_000);
+    is_heard_everywhere(&mut stage, "3");
+    stage.world.network.heal_all();
+    stage.converges();
+}
+
+#[test]
+fn an_operation_and_its_replies_find_their_way_when_a_link_works_in_one_direction_only() {
+    for (from, to) in [(0, 2), (2, 0)] {
+        let mut stage = Stage::new(3, COUNTER);
+        stage.does(0, "set", "set 1");
+        stage.converges();
+        stage.world.network.cut(from, to);
+        is_heard_everywhere(&mut stage, "2");
+        stage.passes(10_000);
+        is_heard_everywhere(&mut stage, "3");
+        stage.world.network.heal_all();
+        stage.converges();
+    }
+}
+
+#[test]
+fn messages_that_arrive_twice_late_and_out_of_order_change_nothing() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.world.network.weather = Weather { loss: 0, duplication: 1_000, reordering: 500 };
+    stage.does(0, "set", "set 0");
+    for number in 0..60 {
+        stage.passes(30);
+        stage.does(number % 3, "inc", "inc 1");
+    }
+    stage.converges();
+    assert!(stage.value_everywhere().parse::<u64>().unwrap() <= 60);
+    stage.does(0, "set", "set 0");
+    stage.converges();
+    for number in 0..60 {
+        stage.passes(30);
+        stage.does(number % 3, "inc", "inc 1");
+    }
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "60", "every one of them, once");
+}
+
+#[test]
+fn operations_get_through_when_every_third_message_is_lost() {
+    let mut stage = Stage::new(3, SUM);
+    stage.world.network.weather = Weather { loss: 333, ..Weather::default() };
+    for number in 0..60 {
+        stage.does(number % 3, "inc", "inc 1");
+        stage.passes(100);
+    }
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "60");
+}
+
+#[test]
+fn a_site_that_lost_its_disk_and_its_application_gets_everything_back() {
+    let mut stage = Stage::new(3, SUM);
+    for number in 0..9 {
+        stage.does(number % 3, "inc", "inc 1");
+    }
+    stage.converges();
+    let before = stage.view(2);
+    stage.world.lose_disk(2, true);
+    assert_eq!(stage.value(2), "");
+    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
+    assert_eq!(stage.engine(2).resources().count(), 0, "it knows nothing");
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "9");
+    assert_eq!(stage.view(2).list, before.list);
+    assert!(stage.world.notices.contains(&(site_name(0), Notice::SiteLostItsDisk(site_name(2)))));
+}
+
+#[test]
+fn a_site_that_lost_its_disk_and_kept_its_application_starts_again_from_a_set() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.does(0, "set", "set 100");
+    stage.converges();
+    stage.does(2, "inc", "inc 5");
+    stage.converges();
+    stage.world.lose_disk(2, false);
+    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "105");
+    stage.does(2, "inc", "inc 1");
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "106");
+}
+
+#[test]
+fn where_nothing_tells_what_a_lost_disk_had_run_the_operator_is_asked_and_nothing_runs_twice() {
+    let mut stage = Stage::new(3, SUM);
+    stage.does(0, "inc", "inc 7");
+    stage.converges();
+    stage.world.lose_disk(2, false);
+    let awaits = |stage: &Stage| {
+        let engine = stage.world.sites[2].engine.as_ref()?;
+        match engine.resource(&stage.resource)?.progress {
+            Progress::AwaitsOperator(operation) => Some(operation),
+            _ => None,
+        }
+    };
+    stage.until("the operator is asked", |stage| awaits(stage).is_some());
+    let operation = awaits(&stage).unwrap();
+    assert_eq!(stage.status(2, &operation, 2), Some(Status::InDoubt));
+    let resource = stage.resource.clone();
+    let event = Event::Decided { resource, operation, decision: Decision::Skip };
+    stage.world.handle(2, event);
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "7");
+}
+
+#[test]
+fn an_operation_that_only_a_lost_disk_knew_is_gone_and_its_id_is_never_used_again() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.does(0, "set", "set 1");
+    stage.converges();
+    isolate(&mut stage, 2);
+    let gone = stage.does(2, "inc", "inc 10");
+    stage.world.lose_disk(2, true);
+    stage.world.network.heal_all();
+    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
+    stage.converges();
+    let next = stage.does(2, "inc", "inc 20");
+    assert_ne!(next, gone);
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "21");
+}
+
+#[test]
+fn a_site_that_is_cut_off_is_seen_down_within_three_seconds_and_up_soon_after() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.does(0, "set", "set 1");
+    stage.converges();
+    stage.world.notices.clear();
+    isolate(&mut stage, 2);
+    let down = (site_name(0), Notice::SiteDown(site_name(2)));
+    let took = stage.until("it is seen down", |stage| stage.world.notices.contains(&down));
+    assert!((2_000..=3_100).contains(&took), "{took} ms");
+    let status = |stage: &Stage| {
+        let sites = stage.engine(0).sites();
+        sites.into_iter().find(|site| site.site == site_name(2)).unwrap().status
+    };
+    assert!(matches!(status(&stage), SiteStatus::Unknown { .. }), "{:?}", status(&stage));
+    stage.passes(60_000);
+    stage.world.network.heal_all();
+    let up = (site_name(0), Notice::SiteUp(site_name(2)));
+    let took = stage.until("it is seen up", |stage| stage.world.notices.contains(&up));
+    assert!(took <= 600, "{took} ms");
+    assert!(matches!(status(&stage), SiteStatus::Up { .. }));
+    let changes = stage.world.notices.iter().filter(|(at, notice)| {
+        *at == site_name(0) && matches!(notice, Notice::SiteDown(_) | Notice::SiteUp(_))
+    });
+    assert_eq!(changes.count(), 2, "once down, once up");
+}
+
+#[test]
+fn the_first_operation_that_two_sites_share_is_sent_at_once() {
+    let mut stage = Stage::new(2, COUNTER);
+    // In between two signs of life, which are rare where nothing is shared.
+    stage.passes(4_000);
+    stage.does(0, "set", "set 1");
+    let took = stage.until("it has run at the other", |stage| stage.value(1) == "1");
+    assert!(!stage.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
+    assert!(took <= 100, "{took} ms");
+}
+
+#[test]
+fn a_site_that_was_never_heard_is_not_said_to_be_down() {
+    let mut stage = Stage::new(2, COUNTER);
+    stage.world.cut_all();
+    stage.does(0, "set", "set 1");
+    stage.passes(20_000);
+    assert_eq!(stage.engine(0).sites()[0].status, SiteStatus::NeverHeard);
+    assert!(!stage.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
+}
+
+#[test]
+fn round_trips_are_measured_as_they_are() {
+    let mut stage = Stage::new(8, COUNTER);
+    stage.does(0, "set", "set 1");
+    stage.passes(10_000);
+    let seen_from_paris =
+        [("lyon", 7), ("nantes", 9), ("newyork", 77), ("tokyo", 218), ("sydney", 277)];
+    for (city, round_trip_ms) in seen_from_paris {
+        let sites = stage.engine(0).sites();
+        let seen = sites.iter().find(|site| site.site.as_str() == city).unwrap();
+        let measured = seen.round_trip_ms.unwrap();
+        // The network adds up to a fifth, and a tick is a millisecond.
+        let most = round_trip_ms + round_trip_ms / 4 + 4;
+        assert!((round_trip_ms..=most).contains(&measured), "{city}: {measured} ms");
+    }
+}
+
+#[test]
+fn who_waits_for_nobody_is_answered_as_soon_as_the_operation_is_durable() {
+    let mut stage = Stage::new(3, COUNTER);
+    let ticket = stage.asks(0, "set", "set 1", Wait::Nothing, 1_000);
+    let answers = &stage.world.answers[&ticket];
+    assert!(matches!(answers[..], [Answer::Accepted(..), Answer::Done]), "{answers:?}");
+}
+
+#[test]
+fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.world.cut_all();
+    let ticket = stage.asks(0, "set", "set 1", Wait::Local, 1_000);
+    stage.passes(1_000);
+    let answers = &stage.world.answers[&ticket];
+    let [Answer::Accepted(..), Answer::Replied(reply), Answer::Done] = &answers[..] else {
+        panic!("{answers:?}");
+    };
+    assert_eq!((reply.site(), &reply.status), (&site_name(0), &Status::Ok));
+}
+
+#[test]
+fn who_waits_for_all_hears_of_every_site_and_then_that_it_is_done() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.passes(1_000);
+    let ticket = stage.asks(0, "set", "set 1", Wait::All, 5_000);
+    stage.converges();
+    let answers = &stage.world.answers[&ticket];
+    let replies = answers.iter().filter(|answer| matches!(answer, Answer::Replied(_))).count();
+    assert_eq!(replies, 3);
+    assert_eq!(answers.last(), Some(&Answer::Done));
+}
+
+#[test]
+fn who_waited_long_enough_hears_who_is_missing_and_the_work_goes_on() {
+    let mut stage = Stage::new(3, COUNTER);
+    stage.does(0, "set", "set 1");
+    stage.converges();
+    isolate(&mut stage, 2);
+    let ticket = stage.asks(0, "inc", "inc 1", Wait::All, 2_000);
+    stage.passes(1_999);
+    let timed_out = Answer::TimedOut { missing: vec![site_name(2)] };
+    assert!(!stage.world.answers[&ticket].contains(&timed_out), "not before its time");
+    stage.passes(1);
+    assert_eq!(stage.world.answers[&ticket].last(), Some(&timed_out));
+    assert_eq!((stage.value(0), stage.value(1)), ("2".to_owned(), "2".to_owned()));
+    stage.world.network.heal_all();
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "2");
+    assert_eq!(stage.world.answers[&ticket].last(), Some(&timed_out), "said once, and no more");
+}
+
+#[test]
+fn who_asks_at_a_site_that_does_not_hold_the_resource_is_refused() {
+    let mut stage = Stage::at(Setup::new(3, 1), COUNTER, &[0, 1]);
+    let ticket = stage.asks(2, "set", "set 1", Wait::All, 1_000);
+    assert!(matches!(stage.world.answers[&ticket][..], [Answer::Refused(_)]));
+    let unsaid = Submission { sites: None, ..stage.submission("set", "set 1") };
+    let ticket = stage.world.submit(2, unsaid).unwrap();
+    assert!(matches!(stage.world.answers[&ticket][..], [Answer::Refused(_)]));
+}
+
+/// How much history the sites keep at most: operations, and records on the disk.
+fn most_kept(stage: &Stage) -> (usize, usize) {
+    let operations = stage.home().map(|site| stage.view(site).operations.len()).max();
+    let records = stage.world.sites.iter().map(|site| site.disk.records().len()).max();
+    (operations.unwrap(), records.unwrap())
+}
+
+#[test]
+fn a_long_stream_of_sets_over_three_sites_keeps_little_history() {
+    let mut stage = Stage::new(3, COUNTER);
+    let (mut operations, mut records) = (0, 0);
+    for number in 0..2_000 {
+        stage.does(number % 3, "set", &format!("set {number}"));
+        stage.passes(100);
+        if number % 10 == 9 {
+            let kept = most_kept(&stage);
+            operations = operations.max(kept.0);
+            records = records.max(kept.1);
+        }
+    }
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "1999");
+    assert!(operations <= 20, "{operations} operations were kept");
+    assert!(records <= 1_000, "{records} records were kept");
+    assert_eq!(most_kept(&stage).0, 1, "in the end there is one operation left");
+}
+
+#[test]
+fn history_grows_while_a_site_is_away_and_is_forgotten_when_it_returns() {
+    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
+    stage.does(2, "set", "set 0");
+    stage.converges();
+    isolate(&mut stage, 2);
+    for number in 1..=300 {
+        stage.does(number % 2, "set", &format!("set {number}"));
+        stage.passes(100);
+    }
+    let (kept, _) = most_kept(&stage);
+    assert!(kept > 290, "nothing may be forgotten that the third has not seen: {kept}");
+    stage.world.network.heal_all();
+    stage.converges();
+    assert_eq!(stage.value_everywhere(), "300");
+    assert_eq!(most_kept(&stage).0, 1);
+    assert!(stage.home().all(|site| stage.view(site).health == Health::InStep));
+}
+
+#[test]
+fn history_is_forgotten_also_where_two_of_the_sites_never_hear_each_other() {
+    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
+    stage.does(0, "set", "set 0");
+    stage.converges();
+    stage.world.cut_both_ways(0, 2);
+    for number in 1..=300 {
+        stage.does(number % 3, "set", &format!("set {number}"));
+        stage.passes(1_000);
+    }
+    stage.passes(30_000);
+    assert_eq!(stage.value_everywhere(), "300");
+    let (kept, _) = most_kept(&stage);
+    assert!(kept <= 20, "{kept} operations were kept");
+}

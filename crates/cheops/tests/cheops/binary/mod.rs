@@ -1,0 +1,12 @@
+//! The binary as a user runs it: arguments in; output, error output and exit code out.
+
+mod access;
+mod agent;
+mod matrix;
+mod mesh;
+#[path = "../../../../cheops-api/tests/api/request/mod.rs"]
+mod request;
+mod running;
+mod scope;
+mod usage;
+mod with;

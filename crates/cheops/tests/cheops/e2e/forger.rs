@@ -1,0 +1,235 @@
+//! A site of the mesh that edits its own log: what it makes up is well formed and false. The others
+//! go on, before and after restarts, and say who it is.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use cheops_agent::mesh::Identity;
+use cheops_api::{SiteState, Wait};
+use cheops_core::engine::{Record, Sealer};
+use cheops_core::model::{
+    Author, Body, Entry, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId, SiteId,
+    Stamp,
+};
+use cheops_store::{Options, Store, open};
+
+use crate::e2e::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
+
+/// All that anybody does is kept: what is missing was refused.
+const MATRIX: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "set", "Result": "take-both"}]}"#;
+const LIAR: u8 = 3;
+const HONEST: [u8; 2] = [1, 2];
+
+/// The log of a site whose agent is stopped, in the hands of who has its identity.
+struct Forger {
+    resource: ResourceId,
+    store: Store,
+    records: Vec<Record>,
+    me: Author,
+    identity: Identity,
+}
+
+impl Forger {
+    fn at(site: &Site, resource: &str) -> Self {
+        let name = SiteId::new(&site.name).unwrap();
+        let opened = open(&site.data, &name, || 1, Options::default()).unwrap();
+        let identity = Identity::read(&site.config.with_file_name("identity.pem")).unwrap();
+        Self {
+            resource: ResourceId::new(resource).unwrap(),
+            me: Author { site: name, incarnation: opened.incarnation },
+            store: opened.store,
+            records: opened.records,
+            identity,
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.records.iter().filter_map(|record| match record {
+            Record::Entry(of, entry) if *of == self.resource => Some(entry),
+            _ => None,
+        })
+    }
+
+    fn author_of(&self, site: &str) -> Author {
+        let authors = self.entries().map(|entry| &entry.id().author);
+        authors.into_iter().find(|author| author.site.as_str() == site).unwrap().clone()
+    }
+
+    fn last_of(&self, author: &Author) -> (u64, EntryHash) {
+        let own = self.entries().filter(|entry| entry.id().author == *author);
+        let last = own.max_by_key(|entry| entry.id().n);
+        last.map_or((0, EntryHash::UNSAID), |entry| (entry.id().n, entry.hash()))
+    }
+
+    /// An operation that nobody handed in, signed by the forger whoever it is said to be of.
+    fn writes(&mut self, author: &Author, n: u64, claimed: Stamp, command: &str) {
+        let after = self.last_of(author);
+        let like = self.entries().find_map(|entry| match &entry.body {
+            Body::Operation(operation) => Some(operation.clone()),
+            Body::Reply(_) => None,
+        });
+        let operation = Operation {
+            id: OperationId(EntryId { author: author.clone(), n }),
+            stamp: claimed,
+            claimed,
+            parents: Vec::new(),
+            payload: Payload::shell(command),
+            ..like.unwrap()
+        };
+        let entry = Entry::new(&self.resource, after, Body::Operation(operation), Vec::new());
+        self.identity.site_key().unwrap().seal(&[&entry]);
+        let record = Record::Entry(self.resource.clone(), Arc::new(entry));
+        self.store.keep(std::slice::from_ref(&record), []).unwrap();
+        self.records.push(record);
+    }
+}
+
+/// The honest ones hand in one operation each, and each runs the other's.
+async fn go_on(stage: &Stage, id: &str, round: &str) {
+    for site in HONEST {
+        let command = format!("echo {round}-{site} >> __ID__");
+        let said = format!("{round}-{site}\n");
+        stage[site].does(id, &waiting_for(Wait::Local, shell("set", command))).await;
+        for other in HONEST {
+            let name = &stage[other].name;
+            until(&format!("{name} has run {round} of site{site}"), async || {
+                stage[other].file(id).contains(&said)
+            })
+            .await;
+            // Killed before its reply is on the disk, it would not know whether it ran this.
+            until(&format!("{name} says so"), async || {
+                stage[other].operations(id).await.iter().any(|operation| {
+                    operation.summary.contains(&said[..said.len() - 1])
+                        && operation.replies.contains_key(name)
+                })
+            })
+            .await;
+        }
+    }
+}
+
+async fn restart_all(stage: &mut Stage) {
+    for site in stage.numbers() {
+        stage[site].kill();
+    }
+    for site in stage.numbers() {
+        stage.restart(site).await;
+    }
+    until("the honest ones hear each other", async || {
+        stage[1].reaches().await >= 1 && stage[2].reaches().await >= 1
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_edited_log_neither_ends_a_mesh_nor_speaks_nor_mutes_for_another() {
+    let mut stage = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > __ID__"), &stage.everywhere(), MATRIX);
+    stage[1].does("motd", &begin).await;
+    for site in [2, 3] {
+        stage[site].does("motd", &shell("set", format!("echo {site} > __ID__"))).await;
+    }
+    stage.converges("motd").await;
+
+    // Given a site that writes into its own log what it never did: at the end of time, in the name
+    // of another, and under the last number that another has.
+    stage[LIAR].stop().await;
+    let mut forger = Forger::at(&stage[LIAR], "motd");
+    let (me, victim) = (forger.me.clone(), forger.author_of("site1"));
+    let end = Stamp { wall_ms: (1 << 48) - 1, counter: u64::from(u32::MAX) };
+    let beyond = Stamp { wall_ms: u64::MAX / 2, counter: 0 };
+    let now = Stamp { wall_ms: 1_800_000_000_000, counter: 0 };
+    let own = forger.last_of(&me).0;
+    let theirs = forger.last_of(&victim).0;
+    forger.writes(&me, own + 1, end, "echo end >> __ID__");
+    forger.writes(&me, own + 2, beyond, "echo beyond >> __ID__");
+    forger.writes(&victim, theirs + 1, now, "echo forged > __ID__; touch __ID__.forged");
+    forger.writes(&victim, u64::MAX / 2, now, "echo mute > __ID__; touch __ID__.forged");
+    drop(forger);
+    stage.restart(LIAR).await;
+
+    // Then the others go on, with each other and alone, before and after restarts of all.
+    for round in ["first", "second"] {
+        go_on(&stage, "motd", round).await;
+        restart_all(&mut stage).await;
+    }
+    go_on(&stage, "motd", "third").await;
+    for site in HONEST {
+        until("the forged entries were refused", async || {
+            fs::read_to_string(&stage[site].log).unwrap().contains("not its author's word")
+        })
+        .await;
+        assert!(!stage[site].files.join("motd.forged").exists(), "nobody speaks for another");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let kind = entry.file_type().unwrap();
+        let target = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy(&entry.path(), &target);
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_tells_one_site_this_and_another_that_is_set_apart_by_both() {
+    let mut stage = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > __ID__"), &stage.everywhere(), MATRIX);
+    stage[1].does("motd", &begin).await;
+    stage[LIAR].does("motd", &shell("set", "echo 3 > __ID__")).await;
+    stage.converges("motd").await;
+
+    // Given a site that tells site1 this, with site2 away,
+    stage[LIAR].stop().await;
+    let before = stage.folder().join("before");
+    copy(&stage[LIAR].data, &before);
+    stage[2].stop().await;
+    stage.restart(LIAR).await;
+    let tell = |what: &str| {
+        let command = format!("echo {what} > __ID__; echo {what} >> __ID__.heard");
+        waiting_for(Wait::Local, shell("set", command))
+    };
+    stage[LIAR].does("motd", &tell("this")).await;
+    until("site1 heard this", async || stage[1].file("motd.heard") == "this\n").await;
+
+    // and then, as if it had not, tells site2 that under the same names.
+    stage[LIAR].stop().await;
+    stage[1].stop().await;
+    fs::remove_dir_all(&stage[LIAR].data).unwrap();
+    copy(&before, &stage[LIAR].data);
+    stage.restart(2).await;
+    stage.restart(LIAR).await;
+    stage[LIAR].does("motd", &tell("that")).await;
+    until("site2 heard that", async || stage[2].file("motd.heard") == "that\n").await;
+
+    // When the two hear each other,
+    stage.restart(1).await;
+    for site in HONEST {
+        // then both find out, and say so,
+        until("the liar is set apart", async || {
+            let sites = stage[site].client().sites().await.unwrap().sites;
+            sites.iter().any(|it| it.site == "site3" && it.state == SiteState::SetApart)
+        })
+        .await;
+        let said = stage[site].cheops(&["sites"]);
+        let said = String::from_utf8(said.stdout).unwrap();
+        assert!(said.contains("set apart") && said.contains("new one"), "{said}");
+    }
+    // and go on with each other, after restarts as well.
+    go_on(&stage, "motd", "first").await;
+    restart_all(&mut stage).await;
+    go_on(&stage, "motd", "second").await;
+    for site in HONEST {
+        let sites = stage[site].client().sites().await.unwrap().sites;
+        let liar = sites.iter().find(|it| it.site == "site3").unwrap();
+        assert_eq!(liar.state, SiteState::SetApart, "after a restart as well");
+    }
+}
