@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/dist");
+    // Asked when it runs: a build script may be kept from a clone elsewhere.
+    let here = env::var_os("CARGO_MANIFEST_DIR").ok_or(io::ErrorKind::NotFound)?;
+    let dist = Path::new(&here).join("../../ui/dist");
     // Cargo would build anew each time if what it is to watch were missing.
     let _read_only = fs::create_dir_all(&dist);
     println!("cargo::rerun-if-changed={}", dist.display());
