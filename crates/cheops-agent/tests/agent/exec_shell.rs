@@ -451,7 +451,7 @@ async fn an_operation_waits_for_room_for_its_files_and_then_runs() {
 async fn an_operation_waits_while_no_more_files_can_be_opened() {
     if std::env::var_os("NEXTEST").is_none() {
         // Other tests share this process, and its limit.
-        let alone = "an_operation_waits_while_no_more_files_can_be_opened";
+        let alone = "exec_shell::an_operation_waits_while_no_more_files_can_be_opened";
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         let ended = child.args(["--exact", alone]).env("NEXTEST", "1").status().unwrap();
         return assert!(ended.success());

@@ -130,7 +130,10 @@ async fn what_left_its_group_and_its_environment_ends_with_the_agent() {
 
 fn agent(site: &Site) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "an_agent_killed_by_signal_nine_takes_its_commands_with_it"])
+        .args([
+            "--exact",
+            "exec_survivors::an_agent_killed_by_signal_nine_takes_its_commands_with_it",
+        ])
         .env(DIR, site.dir.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
