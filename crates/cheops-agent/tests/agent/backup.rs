@@ -77,6 +77,38 @@ async fn a_copy_made_under_load_takes_the_originals_place_and_no_number_is_given
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_site_that_goes_on_from_a_copy_stands_where_it_stood() {
+    let mut stage = Stage::of(2).await;
+    let (copy, runs) = (stage.dir().join("copy"), stage.dir().join("runs"));
+    let add = |kind: &str| {
+        let command = format!("echo {kind} >> {}", runs.display());
+        Submit { kind: kind.into(), ..set(&command) }
+    };
+    for kind in ["set", "inc", "inc"] {
+        let events = stage.submit(0, "counter", &add(kind)).await;
+        assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")], "{events:?}");
+    }
+    let converged = async |stage: &Stage, site| {
+        let resource = stage.client(site).resource("counter").await.unwrap();
+        resource.summary.state.word() == "converged"
+    };
+    for site in [0, 1] {
+        until("all is well", async || converged(&stage, site).await).await;
+    }
+    let made = backup(&stage.client(0), copy.to_str().unwrap()).await;
+    assert!(matches!(made, BackupEvent::Done { .. }), "{made:?}");
+
+    stage.stop(0).await;
+    fs::rename(stage.dir().join("site1"), stage.dir().join("lost")).unwrap();
+    fs::rename(&copy, stage.dir().join("site1")).unwrap();
+    stage.start(0).await;
+    for site in [0, 1] {
+        until("all is well again", async || converged(&stage, site).await).await;
+    }
+    assert_eq!(fs::read_to_string(&runs).unwrap().lines().count(), 6, "each once at each site");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_is_no_whole_path_is_refused() {
     let stage = Stage::of(1).await;
     assert!(stage.client(0).backup("copy").await.is_err());

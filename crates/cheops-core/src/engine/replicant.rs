@@ -133,8 +133,12 @@ impl Resource {
             return None;
         }
         let mut creations = self.creations().peekable();
+        let log = &self.runs.log;
+        let may_have_been_made = |creation: &Arc<Operation>| {
+            log.is_in_doubt(&creation.id) || log.outcome(&creation.id) == Some(Effected::Took)
+        };
         let may_be_there = match creations.peek() {
-            Some(_) => creations.any(|creation| self.runs.log.is_in_doubt(&creation.id)),
+            Some(_) => creations.any(may_have_been_made),
             None => {
                 settings.application == Application::MayHoldState && {
                     let replicant = self.declared.replicant.as_ref()?;
@@ -144,8 +148,8 @@ impl Resource {
         };
         may_be_there.then(|| {
             format!(
-                "service `{service}` of this site may have `{}` under an id that is not known here: \
-                 whether it was made is in doubt",
+                "service `{service}` of this site may have `{}` under an id that is not known here; \
+                 end it there by hand, or make it anew by settling its creation with `rerun`",
                 known.meta_id
             )
         })

@@ -592,6 +592,29 @@ impl Resource {
         if had_its_time { None } else { out.by }
     }
 
+    /// Operations that this site ran in an earlier life, as its own log still says: it was started
+    /// from a copy, which stands where it stood. Nobody counts what an earlier life said, so it is
+    /// said again.
+    pub(super) fn said_in_an_earlier_life(
+        &self,
+        me: &Author,
+    ) -> Vec<(OperationId, Status, Option<Outcome>)> {
+        let unsaid = self.own.none_yet.iter();
+        unsaid
+            .filter_map(|id| {
+                let before = self.replies.get(id)?.of(&me.site, None)?;
+                let stands = match before.status {
+                    Status::InDoubt => self.runs.log.is_in_doubt(id),
+                    _ => {
+                        let took = self.runs.log.outcome(id)? == Effect::Took;
+                        verdict(&before.status) == Some(took)
+                    }
+                };
+                stands.then(|| (id.clone(), before.status.clone(), before.outcome.clone()))
+            })
+            .collect()
+    }
+
     /// Operations that were said to be superseded, count again, and have run; with what was said
     /// of that run.
     pub(super) fn no_longer_superseded(

@@ -276,6 +276,9 @@ impl Resource {
             }
             Look::AtAll => {
                 let me = turn.context.settings.me.clone();
+                for (operation, status, outcome) in self.said_in_an_earlier_life(&me) {
+                    self.write_reply(&operation, status, outcome, turn);
+                }
                 for (operation, status, outcome) in self.no_longer_superseded(&me) {
                     self.write_reply(&operation, status, outcome, turn);
                 }

@@ -229,3 +229,54 @@ fn what_may_be_there_under_an_unknown_id_is_not_said_to_be_deleted() {
     assert_eq!(delete.replies.first().unwrap().status, Status::Ko);
     assert!(!view.deleted);
 }
+
+/// The operation that waits for the operator is said to have happened.
+fn skipped(site: &mut Site) -> Option<Job> {
+    let view = site.engine.resource(&image()).unwrap();
+    let Progress::AwaitsOperator(operation) = view.progress else { panic!("{:?}", view.progress) };
+    site.handle(Event::Decided { resource: image(), operation, decision: Decision::Skip })
+}
+
+#[test]
+fn of_what_two_services_called_it_nobody_can_tell_which_is_there() {
+    let mut site = Site::new();
+    let job = site.submit("post", Act::Creates).unwrap();
+    site.ended(&job, 201, Some("7"));
+    let mut site = Site::of(2, Application::Empty, remembered(site));
+    let job = site.jobs.pop().unwrap();
+    site.ended(&job, 201, Some("1"));
+    let site = Site::of(3, Application::MayHoldState, remembered(site));
+    // The answer was under way when the site stopped.
+    let mut site = Site::of(3, Application::MayHoldState, site.disk);
+    assert!(site.jobs.is_empty(), "{:?}", site.jobs);
+    assert!(skipped(&mut site).is_none());
+    assert_eq!(site.called(), Some(None), "7 or 1");
+    assert!(site.submit("delete", Act::Deletes).is_none(), "there is nothing to send");
+    let view = site.engine.resource(&image()).unwrap();
+    assert_eq!(view.operations.last().unwrap().replies.first().unwrap().status, Status::Ko);
+    assert!(!view.deleted);
+}
+
+#[test]
+fn a_site_that_is_started_from_a_copy_says_again_what_it_ran_and_under_which_id() {
+    let mut site = Site::new();
+    let job = site.submit("post", Act::Creates).unwrap();
+    site.ended(&job, 201, Some("7"));
+    let job = site.submit("patch", Act::Changes).unwrap();
+    site.ended(&job, 400, None);
+    let site = Site::of(2, Application::MayHoldState, site.disk);
+    assert!(site.jobs.is_empty(), "nothing is run again");
+    let view = site.engine.resource(&image()).unwrap();
+    let me = Author { site: paris(), incarnation: Incarnation(2) };
+    let again: Vec<_> = view
+        .operations
+        .iter()
+        .flat_map(|operation| operation.replies.iter().filter(|reply| reply.id.author == me))
+        .map(|reply| reply.status.clone())
+        .collect();
+    assert_eq!(again, [Status::Ok, Status::Ko]);
+    assert_eq!(site.called(), Some(Some("7".to_owned())));
+    let before = site.disk.0.len();
+    let site = Site::of(2, Application::MayHoldState, site.disk);
+    assert_eq!(site.disk.0.len(), before, "it is said once");
+}
