@@ -122,6 +122,10 @@ impl StartError {
                 "`chmod 600 {}`; who may have read it can speak for this site",
                 path.display()
             )),
+            Self::Identity(MeshError::OfAnother { path, .. }) => Some(format!(
+                "`chown` {} to who runs the agent; who owned it can speak for this site",
+                path.display()
+            )),
             Self::Peers(PeersError::Listen { source, .. }) => {
                 Some(not_to_be_had(source, "mesh.listen"))
             }

@@ -17,6 +17,7 @@ mod content;
 mod driver;
 mod http;
 pub mod mesh;
+mod owner;
 mod peers;
 mod proxy;
 mod replicas;

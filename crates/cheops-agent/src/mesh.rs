@@ -18,6 +18,8 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 
+use crate::owner::{self, OfAnother};
+
 const CERTIFICATE: &str = "authority.pem";
 const KEY: &str = "authority.key";
 const NAME: &str = "name";
@@ -66,6 +68,14 @@ pub enum MeshError {
         path: PathBuf,
         /// Its mode.
         mode: u32,
+    },
+    /// Somebody else could have read or changed it.
+    #[error("`{}` holds a key, and {owner}", .path.display())]
+    OfAnother {
+        /// Which.
+        path: PathBuf,
+        /// Whose it is.
+        owner: OfAnother,
     },
     /// Its key cannot sign.
     #[error("the key of the identity cannot sign what this site writes")]
@@ -167,7 +177,10 @@ impl Identity {
     /// Reads the file that [`issue`] made.
     pub fn read(path: &Path) -> Result<Self, MeshError> {
         let mut file = File::open(path).map_err(failed(path, "read"))?;
-        let mode = file.metadata().map_err(failed(path, "read"))?.mode() & 0o7777;
+        let found = file.metadata().map_err(failed(path, "read"))?;
+        owner::check(&found)
+            .map_err(|owner| MeshError::OfAnother { path: path.to_owned(), owner })?;
+        let mode = found.mode() & 0o7777;
         if mode & 0o077 != 0 {
             return Err(MeshError::Readable { path: path.to_owned(), mode });
         }
@@ -228,6 +241,18 @@ mod tests {
         }
         fs::set_permissions(&out, fs::Permissions::from_mode(0o400)).unwrap();
         assert!(Identity::read(&out).is_ok());
+    }
+
+    #[test]
+    fn an_identity_that_belongs_to_somebody_else_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mesh, out) = (dir.path().join("mesh"), dir.path().join("paris.pem"));
+        create(&mesh).unwrap();
+        issue(&mesh, &SiteId::new("paris").unwrap(), &out).unwrap();
+        if owner::tests::given_away(&out) {
+            let read = Identity::read(&out);
+            assert!(matches!(read, Err(MeshError::OfAnother { .. })), "{read:?}");
+        }
     }
 
     #[test]

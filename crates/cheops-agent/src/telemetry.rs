@@ -54,10 +54,24 @@ pub(crate) fn notice(notice: &Notice) {
         Notice::SharedIdentity(site, seen) => tracing::error!(
             %site, seen, "two agents use the identity of one site: stop one of them"
         ),
-        Notice::Asked(resource, by, what) => tracing::info!(
-            resource = resource.as_ref().map(ResourceId::as_str),
-            principal = by.principal, site = %by.site, what, "somebody asked"
-        ),
+        Notice::Asked(resource, by, what) => {
+            let resource = resource.as_ref().map(ResourceId::as_str);
+            let (kind, command) = without_command(what);
+            tracing::info!(
+                resource, principal = by.principal, site = %by.site, what = kind, "somebody asked"
+            );
+            if let Some(command) = command {
+                tracing::debug!(resource, what = kind, command, "what was asked");
+            }
+        }
+    }
+}
+
+/// What somebody asked for, and the command apart: it may hold what is for who asked alone.
+fn without_command(what: &str) -> (&str, Option<&str>) {
+    match what.split_once(": ") {
+        Some((kind @ "show", command)) => (kind, Some(command)),
+        _ => (what, None),
     }
 }
 
@@ -80,5 +94,17 @@ fn about(notice: &Notice) -> &'static str {
         Notice::SetApart(..) => "set-apart",
         Notice::SharedIdentity(..) => "shared-identity",
         Notice::Asked(..) => "asked",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_command_is_told_apart_from_what_was_asked() {
+        assert_eq!(without_command("show: cat a: b"), ("show", Some("cat a: b")));
+        let other = "an operation `a: b`, passed on to site2";
+        assert_eq!(without_command(other), (other, None));
     }
 }

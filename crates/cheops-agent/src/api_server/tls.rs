@@ -9,6 +9,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use crate::owner;
+
 /// Why the API cannot be served by TLS.
 #[derive(Debug, thiserror::Error)]
 #[error("`{}` cannot be used: {what}", .path.display())]
@@ -23,6 +25,7 @@ pub struct TlsError {
 pub(crate) fn acceptor(path: &Path) -> Result<TlsAcceptor, TlsError> {
     let wrong = |what: String| TlsError { path: path.to_owned(), what };
     let found = fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    owner::check(&found).map_err(|owner| wrong(format!("it holds a key, and {owner}")))?;
     let mode = found.mode() & 0o7777;
     if mode & 0o077 != 0 {
         return Err(wrong(format!(

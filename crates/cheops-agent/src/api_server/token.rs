@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use cheops_api::{BadToken, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::owner::{self, OfAnother};
+
 /// How much random there is in a token.
 const BYTES: usize = 32;
 /// A token is far shorter.
@@ -25,6 +27,14 @@ pub enum TokenError {
         path: PathBuf,
         /// Its mode.
         mode: u32,
+    },
+    /// Somebody else could have read or changed it.
+    #[error("`{}` is for this agent alone, and {owner}", .path.display())]
+    OfAnother {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: OfAnother,
     },
     /// There is something else in it.
     #[error("`{}` holds no token", .path.display())]
@@ -54,7 +64,7 @@ impl TokenError {
                  next start",
                 path.display()
             ),
-            Self::NoToken { path, .. } => {
+            Self::OfAnother { path, .. } | Self::NoToken { path, .. } => {
                 format!("remove `{}`: a new one is made at the next start", path.display())
             }
             Self::File { .. } => "`api.token_file` names the file".to_owned(),
@@ -81,7 +91,9 @@ pub fn api_token(path: &Path) -> Result<Token, TokenError> {
 
 fn read(file: &File, path: &Path) -> Result<Token, TokenError> {
     let failed = |source| TokenError::File { path: path.to_owned(), doing: "read", source };
-    let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
+    let found = file.metadata().map_err(failed)?;
+    owner::check(&found).map_err(|owner| TokenError::OfAnother { path: path.to_owned(), owner })?;
+    let mode = found.mode() & 0o7777;
     if mode & OF_OTHERS != 0 {
         return Err(TokenError::Readable { path: path.to_owned(), mode });
     }
@@ -144,6 +156,18 @@ mod tests {
         }
         with_mode(&path, 0o400);
         assert!(api_token(&path).is_ok());
+    }
+
+    #[test]
+    fn a_token_that_belongs_to_somebody_else_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("api.token");
+        api_token(&path).unwrap();
+        if owner::tests::given_away(&path) {
+            let error = api_token(&path).unwrap_err();
+            assert!(matches!(error, TokenError::OfAnother { .. }), "{error}");
+            assert!(error.hint().contains("remove"), "{}", error.hint());
+        }
     }
 
     #[test]

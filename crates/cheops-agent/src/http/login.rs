@@ -17,7 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cheops_api::{LoginLink, Token, paths};
 use http::header::{CACHE_CONTROL, COOKIE, LOCATION, REFERRER_POLICY, SET_COOKIE};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::Deserialize;
 
@@ -178,12 +178,17 @@ pub(super) struct Once {
     once: String,
 }
 
-/// `GET` of a link: on to the page, with a cookie if the link serves.
+/// `GET` of a link: on to the page, with a cookie if the link serves. Programs that look where a
+/// link leads before a person follows it ask by `HEAD`, and get and use up nothing.
 pub(super) async fn enter(
     State(api): State<Shared>,
+    method: Method,
     Query(Once { once }): Query<Once>,
 ) -> Result<Response, Refused> {
     let now = SystemTime::now();
+    if method != Method::GET {
+        return Ok(on_to("/"));
+    }
     let Some(login) = &api.access.login else { return Ok(on_to("/")) };
     let Some(who) = login.used(&once, now) else { return Ok(on_to("/?link=over")) };
     let cookie = login.session(&who, now).map_err(|error| Refused::no_random(&error))?;

@@ -65,6 +65,7 @@ use self::here::Service;
 use self::key::KeyFile;
 use self::memory::{Holder, Memory};
 use self::refusal::Refused;
+use self::replicate::Strangers;
 use self::scope::{Marks, Others, Replaced};
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
@@ -94,6 +95,7 @@ struct Inner {
     atlas: Atlas,
     memory: Remembered,
     whole_ids: WholeIds,
+    strangers: Strangers,
     reserve: Reserve,
     answer_limit: Duration,
 }
@@ -215,6 +217,7 @@ impl Proxies {
             atlas,
             memory,
             whole_ids: WholeIds::new(seals, config.unsigned_cross_ids),
+            strangers: Strangers::default(),
             reserve,
             answer_limit: config.answer_limit,
         })))

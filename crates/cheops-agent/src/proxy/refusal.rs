@@ -157,6 +157,15 @@ impl Refused {
             .hint(format!("`cheops resource {resource}` shows how far it is"))
     }
 
+    pub(super) fn not_heard_of_yet(service: &str, id: &ResourceId, site: &SiteId) -> Self {
+        let detail = format!(
+            "the request to service `{service}` names `{id}`, which site `{site}` knows; it is to \
+             be here as well, and the news of it has not come"
+        );
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "not-heard-of-yet", "nothing was run", detail)
+            .hint(format!("try again; `cheops resource {id}` shows how far it is"))
+    }
+
     pub(super) fn not_durable(why: &str) -> Self {
         let detail = format!("the request cannot be kept: {why}");
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "not-durable", "nothing was run", detail)

@@ -89,7 +89,7 @@ impl Proxies {
         }
         let mut asked = Asked { head, upgrade, among: None };
         // An id of a whole says itself where its parts are, whatever the scope.
-        if let Some(whole) = self.whole(&asked.head.uri)? {
+        if let Some(whole) = self.whole(service, &asked.head.uri)? {
             return Box::pin(self.cross(service, asked, body, whole)).await;
         }
         let target = resolved

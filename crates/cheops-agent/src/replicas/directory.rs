@@ -150,6 +150,11 @@ impl Directory {
         Some(&known.resource)
     }
 
+    /// Whether any replica is called so, by anyone.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
     fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
         self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }

@@ -16,12 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use cheops_core::model::{Replicant, ResourceId, SiteId};
+use tokio::sync::Notify;
 
 use self::directory::Directory;
 pub(crate) use self::directory::{Below, Known, Mentioned, Names};
 pub(crate) use self::naming::{Naming, Renaming, encoded, id_text};
 use self::rename::in_link;
-pub(crate) use self::rename::{LONG, Towards, is_json};
+pub(crate) use self::rename::{LONG, Named, Towards, is_json};
 
 /// All of them. The driver writes into it, before it tells anyone or runs anything that may
 /// speak of it; proxies and executors read.
@@ -36,6 +37,8 @@ struct Shared {
     /// What stands before the paths of services in their own links.
     prefixes: HashMap<String, String>,
     services: RwLock<Services>,
+    /// Whoever waits for one to be known.
+    published: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +57,7 @@ impl Replicas {
     /// The same, for services whose own paths begin with these.
     pub(crate) fn of(me: SiteId, prefixes: HashMap<String, String>) -> Self {
         let (count, services) = (AtomicUsize::new(0), RwLock::default());
-        Self(Arc::new(Shared { me, count, prefixes, services }))
+        Self(Arc::new(Shared { me, count, prefixes, services, published: Notify::new() }))
     }
 
     /// From now on requests that speak of it are known; or, with `None`, no more.
@@ -75,6 +78,7 @@ impl Replicas {
             services.of.insert(resource.clone(), service);
         }
         self.0.count.store(services.of.len(), Ordering::Release);
+        self.0.published.notify_waiters();
     }
 
     /// The replica that a path speaks of.
@@ -110,6 +114,25 @@ impl Replicas {
             others.filter_map(|(_, directory)| directory.called(name, None)).next()
         };
         here.or_else(others).cloned()
+    }
+
+    /// Whether users, or the service of this site, call any of them so.
+    fn knows(&self, name: &str) -> bool {
+        let services = self.0.services.read().unwrap_or_else(PoisonError::into_inner);
+        services.directories.values().any(|directory| directory.knows(name))
+    }
+
+    /// Comes back once one of them is called so.
+    pub(crate) async fn heard_of(&self, name: &str) {
+        loop {
+            let mut published = std::pin::pin!(self.0.published.notified());
+            // From now on, so that nothing is missed between the look and the wait.
+            published.as_mut().enable();
+            if self.knows(name) {
+                return;
+            }
+            published.await;
+        }
     }
 
     /// Whether there are none.

@@ -90,10 +90,26 @@ impl Replicas {
 /// An operation that names more others than this waits for the first of them only.
 const MOST_NAMED: usize = 64;
 
+/// What a message names.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// Replicas that this site knows.
+    pub(crate) known: BTreeSet<ResourceId>,
+    /// What may be such, by its form, and is not known here.
+    pub(crate) unheard: BTreeSet<ResourceId>,
+}
+
+impl Named {
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.known.extend(other.known);
+        self.unheard.extend(other.unheard);
+    }
+}
+
 impl Replicas {
     /// The replicas that a path names by what users call them.
-    pub(crate) fn named_in_path(&self, service: &str, path: &str) -> BTreeSet<ResourceId> {
-        let found = RefCell::new(BTreeSet::new());
+    pub(crate) fn named_in_path(&self, service: &str, path: &str) -> Named {
+        let found = RefCell::default();
         in_link(&self.noting(service, &found), path);
         found.into_inner()
     }
@@ -105,8 +121,8 @@ impl Replicas {
         naming: &Naming,
         path: &str,
         body: &[u8],
-    ) -> BTreeSet<ResourceId> {
-        let found = RefCell::new(BTreeSet::new());
+    ) -> Named {
+        let found = RefCell::default();
         if let Ok(mut value) = serde_json::from_slice(body) {
             in_body(&self.noting(service, &found), naming, path, &mut value);
         }
@@ -117,18 +133,29 @@ impl Replicas {
     fn noting<'a>(
         &'a self,
         service: &'a str,
-        found: &'a RefCell<BTreeSet<ResourceId>>,
+        found: &'a RefCell<Named>,
     ) -> impl Fn(&str, Option<&str>) -> Option<String> + 'a {
         move |name, place| {
-            let mut found = found.borrow_mut();
-            if found.len() < MOST_NAMED
-                && let Some(resource) = self.called(service, name, place)
-            {
-                found.insert(resource);
+            let Named { known, unheard } = &mut *found.borrow_mut();
+            if let Some(resource) = self.called(service, name, place) {
+                if known.len() < MOST_NAMED {
+                    known.insert(resource);
+                }
+            } else if unheard.len() < MOST_NAMED && may_be_drawn(name) && !self.knows(name) {
+                unheard.extend(ResourceId::new(name).ok());
             }
             None
         }
     }
+}
+
+/// Whether an agent may have drawn a name, by its form. Services draw such ones too.
+fn may_be_drawn(name: &str) -> bool {
+    let is_of_form = |drawn: uuid::Uuid| {
+        drawn.get_version_num() == 4 && drawn.hyphenated().to_string().as_str() == name
+    };
+    // Most names are told from one by their length alone.
+    name.len() == uuid::fmt::Hyphenated::LENGTH && uuid::Uuid::try_parse(name).is_ok_and(is_of_form)
 }
 
 /// Whether a body is JSON, by what its headers say, and can be looked into. Not what is made of
@@ -251,7 +278,7 @@ mod tests {
     #[test]
     fn what_a_request_names_is_found_in_its_path_and_its_body_by_what_users_call_it() {
         let replicas = replicas();
-        let in_path = |path: &str| replicas.named_in_path("image", path).len();
+        let in_path = |path: &str| replicas.named_in_path("image", path).known.len();
         assert_eq!(in_path(&format!("/v1/images/{META}/photos?of={LONG_ID}")), 2);
         assert_eq!(
             in_path("/v1/images/7/photos"),
@@ -260,12 +287,35 @@ mod tests {
         );
         let in_body = |service: &str, body: &Value| {
             let bytes = serde_json::to_vec(body).unwrap();
-            replicas.named_in_body(service, &Naming::default(), "/v1/servers", &bytes).len()
+            replicas.named_in_body(service, &Naming::default(), "/v1/servers", &bytes).known.len()
         };
         let body = json!({"name": "web", "image": META, "of": [format!("/v1/images/{LONG_ID}")]});
         assert_eq!(in_body("image", &body), 2);
         assert_eq!(in_body("compute", &body), 2, "of another service as well");
         assert_eq!(in_body("image", &json!({"image": "7", "name": "META"})), 0);
+    }
+
+    #[test]
+    fn what_may_be_a_replica_that_nobody_spoke_of_yet_is_told_by_its_form() {
+        const NEW: &str = "5a3f0000-aaaa-4bbb-8ccc-0000000000cc";
+        let unheard = |replicas: &Replicas, path: &str| -> Vec<String> {
+            let named = replicas.named_in_path("image", path);
+            named.unheard.iter().map(ToString::to_string).collect()
+        };
+        let none = Replicas::new(SiteId::new("paris").unwrap());
+        for replicas in [replicas(), none] {
+            assert_eq!(unheard(&replicas, &format!("/v1/images/{NEW}/photos")), [NEW]);
+            for other in ["7", "photos", "00000000-0000-0000-0000-000000000000"] {
+                assert!(unheard(&replicas, &format!("/v1/images/{other}")).is_empty(), "{other}");
+            }
+            let shouted = NEW.to_uppercase();
+            assert!(unheard(&replicas, &format!("/v1/images/{shouted}")).is_empty());
+            let body = json!({"name": "web", "image": NEW}).to_string();
+            let named = replicas.named_in_body("image", &Naming::default(), "/", body.as_bytes());
+            assert_eq!((named.known.len(), named.unheard.len()), (0, 1));
+        }
+        let known = replicas();
+        assert!(unheard(&known, &format!("/v1/images/{META}?of={OTHER}")).is_empty());
     }
 
     fn renamed(path: &str, body: &Value, way: Towards) -> Value {

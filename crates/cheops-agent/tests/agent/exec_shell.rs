@@ -296,15 +296,36 @@ async fn an_id_is_a_name_and_never_code() {
 }
 
 #[tokio::test]
+async fn inside_nested_quotes_the_variable_holds_the_id_as_it_is() {
+    let site = Site::new();
+    let trap = site.path("trap");
+    for id in [&format!("a  b; touch {trap} $(touch {trap})"), "*", "'\"", "-rf"] {
+        for command in [
+            "sh -c 'printf \"%s\\n\" \"$CHEOPS_RESOURCE\"'",
+            "printf '%s\\n' \"$(printf %s \"$CHEOPS_RESOURCE\")\"",
+            "cat <<X\n$CHEOPS_RESOURCE\nX",
+        ] {
+            let task = Task::Run(operation(Payload::shell(command)));
+            let outcome = site.exec.run(&job(id, task)).await;
+            assert_eq!(printed(&outcome), format!("{id}\n"), "{command}");
+        }
+    }
+    assert!(!fs::exists(&trap).unwrap());
+}
+
+#[tokio::test]
 async fn an_id_that_is_an_option_or_leads_out_of_a_directory_is_put_into_no_command() {
     let site = Site::new();
     let outside = site.path("outside");
     fs::write(&outside, "x").unwrap();
     fs::create_dir(site.path("in")).unwrap();
     let remove = format!("rm {}/__ID__", site.path("in"));
-    for (id, command) in
-        [("../outside", remove.as_str()), ("-rf", "echo __ID__"), ("a/..", "echo '__ID__'")]
-    {
+    for (id, command) in [
+        ("../outside", remove.as_str()),
+        ("-rf", "echo __ID__"),
+        ("a/..", "echo '__ID__'"),
+        (outside.as_str(), "echo leaked > __ID__"),
+    ] {
         let operation = operation(Payload::shell(command));
         let undo = Task::Undo { operation: operation.id.clone(), command: command.to_owned() };
         let resource = ResourceId::new(id).unwrap();
@@ -322,7 +343,7 @@ async fn an_id_that_is_an_option_or_leads_out_of_a_directory_is_put_into_no_comm
         let plain = Task::Run(self::operation(Payload::shell("printf %s \"$CHEOPS_RESOURCE\"")));
         assert_eq!(printed(&site.exec.run(&job(id, plain)).await), id);
     }
-    assert!(fs::exists(outside).unwrap());
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "x");
 }
 
 #[tokio::test]

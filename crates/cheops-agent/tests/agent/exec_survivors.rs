@@ -121,6 +121,7 @@ async fn what_left_its_group_and_its_environment_ends_with_the_agent() {
             }
             // What holds without: it is found by nothing, and for the operator to end.
             None => {
+                eprintln!("NOT TRIED: there are no control groups here");
                 assert!(is_alive(hidden), "{end:?}");
                 kill(hidden);
             }

@@ -11,6 +11,8 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -148,8 +150,9 @@ impl Application {
         let service = |site: usize| {
             format!(
                 "[proxy]\nanswer_limit = \"20s\"\n\
-                 [[services]]\nname = \"store\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{}\"\n\
-                 [services.cross]\ndivide = \"/capacity\"\nsum = [\"/used\"]\nweights = {{ site1 = 2 }}\n",
+                 [[services]]\nname = \"store\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{0}\"\n\
+                 [services.cross]\ndivide = \"/capacity\"\nsum = [\"/used\"]\nweights = {{ site1 = 2 }}\n\
+                 [[services]]\nname = \"other\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{0}\"\n",
                 upstreams[site]
             )
         };
@@ -176,7 +179,17 @@ impl Application {
         scope: &str,
         body: String,
     ) -> Answer {
-        let uri = format!("http://{}{path}", self.stage.proxy_address(site, 0));
+        Self::send_to(self.stage.proxy_address(site, 0), method, path, scope, body).await
+    }
+
+    async fn send_to(
+        proxy: SocketAddr,
+        method: Method,
+        path: &str,
+        scope: &str,
+        body: String,
+    ) -> Answer {
+        let uri = format!("http://{proxy}{path}");
         let mut request =
             Request::builder().method(method).uri(uri).header("content-type", "application/json");
         if !scope.is_empty() {
@@ -236,6 +249,45 @@ async fn any_agent_tells_the_parts_that_an_id_speaks_of() {
     let cut_off = application.stage.client(2).cross(&id[..id.len() - 2]).await;
     let Err(cheops_api::ClientError::Refused(problem)) = cut_off else { panic!("{cut_off:?}") };
     assert_eq!((problem.status, problem.title.as_str()), (404, "no such id"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_with_another_signature_or_in_another_place_is_not_followed() {
+    let application = Application::of(2).await;
+    let path = application.made(10).await;
+    let id = path.rsplit('/').next().unwrap();
+    let read = async |site, path: &str| {
+        let answer = application.read(site, path, "").await;
+        (answer.status, answer.header("x-cheops-error").to_owned())
+    };
+    let (good, bad) = ((200, String::new()), (403, "bad-id".to_owned()));
+    for site in [0, 1] {
+        assert_eq!(read(site, &path).await, good);
+        assert_eq!(read(site, &format!("{path}?with=all")).await, good);
+        // Whoever changes a bit of it has not signed it: in the parts, and in the signature. Its
+        // last bytes are the end of the signature and its length.
+        for place in ["thing0", "signature"] {
+            let mut bytes = URL_SAFE_NO_PAD.decode(&id["cross-2".len()..]).unwrap();
+            let at = match place {
+                "signature" => bytes.len() - 2,
+                part => bytes.windows(part.len()).position(|it| it == part.as_bytes()).unwrap(),
+            };
+            bytes[at] ^= 1;
+            let forged = format!("/v1/things/cross-2{}", URL_SAFE_NO_PAD.encode(bytes));
+            assert_eq!(read(site, &forged).await, bad, "{place}");
+        }
+        // What was made as a thing is nothing else.
+        for elsewhere in ["/v1/servers", "/v2/things", "/v1/things/7/parts", ""] {
+            assert_eq!(read(site, &format!("{elsewhere}/{id}")).await, bad, "{elsewhere}");
+        }
+        let file = format!("{path}/file");
+        assert_eq!(read(site, &file).await, (502, "not-joinable".to_owned()), "it was asked for");
+        // Nor is it known to another service.
+        let other = application.stage.proxy_address(site, 1);
+        let answer = Application::send_to(other, Method::GET, &path, "", String::new()).await;
+        assert_eq!((answer.status, answer.header("x-cheops-error")), (403, "bad-id"));
+    }
+    assert_eq!(application.stores[0].things().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::stage::until;
 use crate::things::{Application, listen, three};
@@ -81,6 +82,7 @@ async fn add(
 }
 
 const SCOPE: &str = "thing: site1 & site2";
+const AT_ALL: &str = "thing: site1 & site2 & site3";
 
 /// Three agents, each before a gallery of its own with ids of its own.
 async fn galleries() -> (Application, Vec<Shared>) {
@@ -95,22 +97,34 @@ async fn galleries() -> (Application, Vec<Shared>) {
     (Application::before(more, three(), &upstreams).await, galleries)
 }
 
-async fn make(application: &Application, path: &str, name: &str) -> String {
+async fn make(
+    application: &Application,
+    (site, scope): (usize, &str),
+    path: &str,
+    name: &str,
+) -> String {
     let body = json!({ "name": name });
-    let made = application.send_json(0, Method::POST, path, SCOPE, &body).await;
-    assert_eq!(made.status, 201, "{}", String::from_utf8_lossy(&made.bytes));
+    let made = application.send_json(site, Method::POST, path, scope, &body).await;
+    assert_eq!(made.status, 201, "{name} {}", String::from_utf8_lossy(&made.bytes));
     made.json()["id"].as_str().expect("a meta-id").to_owned()
 }
 
-/// Twenty albums of three photos each, a photo right after its album.
-async fn fill(application: &Application) -> BTreeMap<String, Vec<String>> {
+/// Twenty albums of three photos each, a photo right after its album: albums by way of the first
+/// site, photos by way of these in turn.
+async fn fill(
+    application: &Application,
+    scope: &str,
+    photos_at: &[usize],
+) -> BTreeMap<String, Vec<String>> {
     let mut expected = BTreeMap::new();
+    let mut turns = photos_at.iter().cycle();
     for album in 0..20 {
         let name = format!("album {album}");
-        let id = make(application, "/albums", &name).await;
+        let id = make(application, (0, scope), "/albums", &name).await;
         let photos: Vec<String> = (0..3).map(|photo| format!("{album}.{photo}")).collect();
         for photo in &photos {
-            make(application, &format!("/albums/{id}/photos"), photo).await;
+            let at = *turns.next().expect("a site");
+            make(application, (at, scope), &format!("/albums/{id}/photos"), photo).await;
         }
         expected.insert(name, photos);
     }
@@ -120,16 +134,39 @@ async fn fill(application: &Application) -> BTreeMap<String, Vec<String>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn photos_that_follow_their_album_at_once_are_all_there_at_the_other_site() {
     let (application, galleries) = galleries().await;
-    let expected = fill(&application).await;
+    let expected = fill(&application, SCOPE, &[0]).await;
     assert_eq!(galleries[0].shown(), expected);
     until("all sixty are at the other site", async || galleries[1].shown() == expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn photos_posted_at_once_through_other_sites_than_their_albums_are_there_at_all() {
+    let (application, galleries) = galleries().await;
+    let expected = fill(&application, AT_ALL, &[1, 2]).await;
+    for gallery in &galleries {
+        until("all sixty are at every site", async || gallery.shown() == expected).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_no_site_knows_is_left_to_the_service_at_once() {
+    let (application, _galleries) = galleries().await;
+    let path = "/albums/5a3f0000-aaaa-4bbb-8ccc-000000000001/photos";
+    let began = Instant::now();
+    for _ in 0..2 {
+        let body = json!({ "name": "lost" });
+        let asked = application.send_json(1, Method::POST, path, AT_ALL, &body).await;
+        assert_eq!(asked.status, 404);
+        assert_eq!(asked.bytes, b"no such album");
+    }
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_heal_all_sixty_photos_of_twenty_albums_are_there() {
     let (mut application, galleries) = galleries().await;
     application.stage.stop(1).await;
-    let expected = fill(&application).await;
+    let expected = fill(&application, SCOPE, &[0]).await;
     application.stage.start(1).await;
     until("all sixty are at the site that was away", async || galleries[1].shown() == expected)
         .await;

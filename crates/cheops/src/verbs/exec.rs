@@ -14,7 +14,8 @@ After `--`, one argument is a command line for the shell, as it stands; several 
 each arrives as it was typed.
 
 `{path}` in the command sends that local file along, and stands for its path at each site. In the
-command, `__ID__` stands for the resource.
+command, `__ID__` stands for the resource; inside nested quotes (`sh -c '…'`, here-documents)
+say \"$CHEOPS_RESOURCE\" instead.
 
 Examples:
   cheops exec --id counter --sites 'paris & lyon' --type set --profile redis -- redis-cli set x 29

@@ -14,7 +14,7 @@ use super::super::refusal::Refused;
 use super::super::run::again;
 use super::super::{Asked, Proxies};
 use super::ask::{Heard, Outcome, Question};
-use super::id::{Part, Whole};
+use super::id::{Part, Place, Whole};
 use super::join::Missing;
 use super::refused;
 use crate::replicas::encoded;
@@ -55,8 +55,9 @@ impl Proxies {
             State::Made(id) => Some(Part { site: heard.site.clone(), id: id.clone() }),
             _ => None,
         });
+        let place = Place::new(service.name(), asked.head.uri.path());
         if let Some(whole) =
-            named.collect::<Option<Vec<_>>>().and_then(|parts| self.0.whole_ids.make(parts))
+            named.collect::<Option<Vec<_>>>().and_then(|parts| self.0.whole_ids.make(&place, parts))
         {
             return Ok(Made::Whole(whole));
         }

@@ -1,5 +1,6 @@
 //! The id of a whole: it says itself which parts there are, so that every site knows, and nothing
-//! has to be kept. The site that made the whole has signed it, so that nobody makes one up.
+//! has to be kept. The site that made the whole has signed it, so that nobody makes one up, with the
+//! service and the collection that it was made in: the same ids mean something else in others.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cheops_core::model::SiteId;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use serde::{Deserialize, Serialize};
 
 use crate::seals::{Checked, Seals};
@@ -45,6 +46,26 @@ pub(super) struct Part {
     pub(super) id: String,
 }
 
+/// Where a whole was made: what its id is good for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(in super::super) struct Place<'a> {
+    service: &'a str,
+    /// The path of the collection.
+    collection: String,
+}
+
+impl<'a> Place<'a> {
+    /// A collection, however its path is written.
+    pub(in super::super) fn new(service: &'a str, path: &str) -> Self {
+        let segment = |segment: &str| {
+            let bytes: Vec<u8> = percent_decode_str(segment).collect();
+            percent_encode(&bytes, NON_ALPHANUMERIC).to_string()
+        };
+        let segments: Vec<String> = path.trim_end_matches('/').split('/').map(segment).collect();
+        Self { service, collection: segments.join("/") }
+    }
+}
+
 /// What an id says, before anybody looked at whether it is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
@@ -64,7 +85,7 @@ struct Signed {
 pub(in super::super) enum NotTaken {
     /// It is of a version that did not sign them.
     Unsigned,
-    /// That site did not sign it.
+    /// That site did not sign it, or not for that place.
     MadeUp(SiteId),
     /// It cannot be told whether that site signed it.
     Unknown(SiteId),
@@ -83,35 +104,49 @@ impl WholeIds {
         Self { seals, unsigned, checked: Mutex::default() }
     }
 
-    /// A whole of these parts; `None` if there are too many, two at one site, ids that no path can
+    /// A whole of these parts in that place; `None` if there are too many, two at one site, ids that no path can
     /// hold, or this site has nothing to sign with.
-    pub(super) fn make(&self, parts: Vec<Part>) -> Option<Whole> {
+    pub(super) fn make(&self, place: &Place<'_>, parts: Vec<Part>) -> Option<Whole> {
         if !can_be(&parts) {
             return None;
         }
         let by = self.seals.me().as_str();
         let mut bytes = postcard::to_stdvec(&(by, listed(&parts))).ok()?;
-        let signature = self.seals.sign(&in_context(&bytes))?;
+        let signature = self.seals.sign(&in_context(place, &bytes)?)?;
         bytes.extend(&signature);
         bytes.push(u8::try_from(signature.len()).ok()?);
         let text = written(SIGNED, &bytes);
         (text.len() <= LONGEST).then_some(Whole { parts, text })
     }
 
-    /// The whole that a path speaks of: the first there is in it.
-    pub(in super::super) fn in_path(&self, path: &str) -> Result<Option<Whole>, NotTaken> {
-        Said::in_path(path).map(|said| self.check(said)).transpose()
+    /// The whole that a path of a service speaks of: the first there is in it.
+    pub(in super::super) fn in_path(
+        &self,
+        service: &str,
+        path: &str,
+    ) -> Result<Option<Whole>, NotTaken> {
+        let Some((before, said)) = Said::in_path(path) else { return Ok(None) };
+        // Steps back after the id would lead to another place than the one before it.
+        let place = (!has_steps(path)).then(|| Place::new(service, before));
+        self.check(place.as_ref(), said).map(Some)
     }
 
-    fn check(&self, Said { whole, signed }: Said) -> Result<Whole, NotTaken> {
+    fn check(
+        &self,
+        place: Option<&Place<'_>>,
+        Said { whole, signed }: Said,
+    ) -> Result<Whole, NotTaken> {
         let Some(Signed { by, what, signature }) = signed else {
             return if self.unsigned { Ok(whole) } else { Err(NotTaken::Unsigned) };
         };
-        let hash = blake3::hash(whole.text.as_bytes());
+        let Some(what) = place.and_then(|place| in_context(place, &what)) else {
+            return Err(NotTaken::MadeUp(by));
+        };
+        let hash = blake3::Hasher::new().update(&what).update(&signature).finalize();
         if self.checked().contains(&hash) {
             return Ok(whole);
         }
-        match self.seals.check(&by, &in_context(&what), &signature) {
+        match self.seals.check(&by, &what, &signature) {
             Checked::Good => {
                 let mut checked = self.checked();
                 if checked.len() >= MOST_CHECKED {
@@ -131,8 +166,16 @@ impl WholeIds {
     }
 }
 
-fn in_context(bytes: &[u8]) -> Vec<u8> {
-    [CONTEXT, bytes].concat()
+/// What is signed for a place.
+fn in_context(place: &Place<'_>, bytes: &[u8]) -> Option<Vec<u8>> {
+    let place = postcard::to_stdvec(place).ok()?;
+    Some([CONTEXT, &place, bytes].concat())
+}
+
+/// Whether a path has segments that lead elsewhere.
+fn has_steps(path: &str) -> bool {
+    let is_step = |segment| matches!(&*Vec::from_iter(percent_decode_str(segment)), b"." | b"..");
+    path.split('/').any(is_step)
 }
 
 fn written(version: char, bytes: &[u8]) -> String {
@@ -204,15 +247,18 @@ impl Said {
         is_fine.then(|| Self { whole: Whole { parts, text: text.to_owned() }, signed })
     }
 
-    /// The first that there is in a path.
-    fn in_path(path: &str) -> Option<Self> {
+    /// The first that there is in a path, and what is before it there.
+    fn in_path(path: &str) -> Option<(&str, Self)> {
         // On the way of every request: look before decoding.
         if !path.contains(PREFIX) {
             return None;
         }
-        path.split('/').find_map(|segment| match percent_decode_str(segment).decode_utf8() {
-            Ok(segment) => Self::read(&segment),
-            Err(_) => None,
+        let mut at = 0;
+        path.split('/').find_map(|segment| {
+            let before = &path[..at];
+            at += segment.len() + 1;
+            let segment = percent_decode_str(segment).decode_utf8().ok()?;
+            Some((before, Self::read(&segment)?))
         })
     }
 
@@ -276,6 +322,11 @@ pub(super) mod tests {
         Whole { parts, text }
     }
 
+    /// Where most of them are made.
+    fn things() -> Place<'static> {
+        Place::new("x", "/things")
+    }
+
     struct Mesh {
         paris: WholeIds,
         lyon: WholeIds,
@@ -294,19 +345,51 @@ pub(super) mod tests {
     fn a_path_says_which_parts_there_are_at_every_site() {
         let Mesh { paris, lyon, .. } = mesh();
         let listed = parts(&[("paris", "0e6f7d2c-53f0-4c1b-9a39-0c4f3a5b8a11"), ("lyon", "a/b é")]);
-        let whole = paris.make(listed.clone()).unwrap();
+        let whole = paris.make(&Place::new("x", "/v1/things/"), listed.clone()).unwrap();
         assert!(whole.as_str().len() < 190, "{}", whole.as_str());
-        let path = format!("/v1/things/{}/file", whole.as_str());
-        for site in [&paris, &lyon, &lyon] {
-            let found = site.in_path(&path).unwrap().unwrap();
-            assert_eq!((found.parts(), &found), (listed.as_slice(), &whole));
+        for path in ["/v1/things/ID", "/v1/things/ID/", "/v1/things/ID/file", "/v1/%74hings/ID"] {
+            let path = path.replace("ID", whole.as_str());
+            for site in [&paris, &lyon, &lyon] {
+                let found = site.in_path("x", &path).unwrap().unwrap();
+                assert_eq!((found.parts(), &found), (listed.as_slice(), &whole));
+            }
         }
+    }
+
+    #[test]
+    fn an_id_is_good_in_the_service_and_collection_that_it_was_made_in_and_nowhere_else() {
+        let Mesh { paris, lyon, .. } = mesh();
+        let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
+        let at = |site: &WholeIds, service: &str, path: &str| {
+            site.in_path(service, &path.replace("ID", whole.as_str()))
+        };
+        let made_up = Err(NotTaken::MadeUp(SiteId::new("paris").unwrap()));
+        for site in [&paris, &lyon] {
+            // Also where it was found to be good before.
+            assert_eq!(at(site, "x", "/things/ID/photos"), Ok(Some(whole.clone())));
+            assert_eq!(at(site, "y", "/things/ID"), made_up);
+            for elsewhere in [
+                "/servers/ID",
+                "/ID",
+                "/v1/things/ID",
+                "/things/7/ID",
+                "/things%2Fx/ID",
+                "/servers/../things/ID",
+                "/things/ID/../../servers/ID",
+                "/things/ID/%2e%2E/7",
+            ] {
+                assert_eq!(at(site, "x", elsewhere), made_up, "{elsewhere}");
+            }
+        }
+        // No service's name goes on in a path.
+        let xt = Place::new("x/t", "hings");
+        assert_ne!(in_context(&xt, b""), in_context(&things(), b""));
     }
 
     #[test]
     fn an_id_that_no_site_signed_is_not_taken() {
         let Mesh { paris, lyon, dir } = mesh();
-        let whole = paris.make(parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
+        let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
         let path = |text: &str| format!("/things/{text}");
         let by_paris = SiteId::new("paris").unwrap();
 
@@ -317,20 +400,20 @@ pub(super) mod tests {
         changed[place + 1] = b'3';
         let made_up = written(SIGNED, &changed);
         assert!(Said::read(&made_up).is_some());
-        let found = lyon.in_path(&path(&made_up));
+        let found = lyon.in_path("x", &path(&made_up));
         assert_eq!(found, Err(NotTaken::MadeUp(by_paris.clone())));
 
         // Signed by another site than it says.
         let mut bytes = postcard::to_stdvec(&("paris", listed(whole.parts()))).unwrap();
-        let signature = lyon.seals.sign(&in_context(&bytes)).unwrap();
+        let signature = lyon.seals.sign(&in_context(&things(), &bytes).unwrap()).unwrap();
         bytes.extend(&signature);
         bytes.push(signature.len() as u8);
-        let found = paris.in_path(&path(&written(SIGNED, &bytes)));
+        let found = paris.in_path("x", &path(&written(SIGNED, &bytes)));
         assert_eq!(found, Err(NotTaken::MadeUp(by_paris.clone())));
 
         // By a site that was never seen here.
         let nice = WholeIds::new(seals(dir.path(), "nice"), false);
-        assert_eq!(nice.in_path(&path(whole.as_str())), Err(NotTaken::Unknown(by_paris)));
+        assert_eq!(nice.in_path("x", &path(whole.as_str())), Err(NotTaken::Unknown(by_paris)));
     }
 
     #[test]
@@ -341,27 +424,27 @@ pub(super) mod tests {
         let before = unsigned(&listed).unwrap();
         assert_eq!(before, "cross-1AgVwYXJpcwABcARseW9uAAFsAoHCiA");
         let path = format!("/things/{before}");
-        assert_eq!(paris.in_path(&path), Err(NotTaken::Unsigned));
+        assert_eq!(paris.in_path("x", &path), Err(NotTaken::Unsigned));
         let taking = WholeIds::new(seals(dir.path(), "paris"), true);
-        assert_eq!(taking.in_path(&path).unwrap().unwrap().parts(), listed);
+        assert_eq!(taking.in_path("x", &path).unwrap().unwrap().parts(), listed);
     }
 
     #[test]
     fn what_only_looks_like_an_id_of_ours_is_somebody_elses() {
         let Mesh { paris, .. } = mesh();
-        let whole = paris.make(parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
+        let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
         let before = unsigned(whole.parts()).unwrap();
         let cut_before = &before[..before.len() - 1];
         let half = &whole.as_str()[..whole.as_str().len() / 2];
         let long = format!("{PREFIX}{SIGNED}{}", "A".repeat(LONGEST));
         let others = ["cross-1", "cross-10", "cross-2", "cross-1999", "cross-country", "%FF"];
         for other in others.into_iter().chain([cut_before, half, &long]) {
-            assert_eq!(paris.in_path(&format!("/things/{other}")), Ok(None), "{other}");
+            assert_eq!(paris.in_path("x", &format!("/things/{other}")), Ok(None), "{other}");
         }
         for id in ["", ".", "..", &"x".repeat(LONGEST_LOCAL + 1)] {
-            assert_eq!(paris.make(parts(&[("paris", id)])), None, "{id}");
+            assert_eq!(paris.make(&things(), parts(&[("paris", id)])), None, "{id}");
         }
-        assert_eq!(paris.make(parts(&[("paris", "1"), ("paris", "2")])), None);
+        assert_eq!(paris.make(&things(), parts(&[("paris", "1"), ("paris", "2")])), None);
     }
 
     proptest::proptest! {

@@ -77,8 +77,8 @@ impl Over {
 
 impl Proxies {
     /// The resource that a path speaks of, if it is one over several sites.
-    pub(super) fn whole(&self, asked: &Uri) -> Result<Option<Over>, Refused> {
-        let whole = self.0.whole_ids.in_path(asked.path());
+    pub(super) fn whole(&self, service: &Service, asked: &Uri) -> Result<Option<Over>, Refused> {
+        let whole = self.0.whole_ids.in_path(service.name(), asked.path());
         let whole = whole.map_err(|why| refused::not_taken(&why))?;
         Ok(whole.map(|whole| Over::Whole(Box::new(whole))))
     }

@@ -20,9 +20,10 @@ pub(super) fn not_taken(why: &NotTaken) -> Refused {
             "the id is of an earlier version of Cheops, which did not sign ids".to_owned(),
         )
         .hint("`unsigned_cross_ids = true` in `[proxy]` of the agent's config takes such ids"),
-        NotTaken::MadeUp(site) => {
-            refused(StatusCode::FORBIDDEN, format!("site `{site}` did not make this id"))
-        }
+        NotTaken::MadeUp(site) => refused(
+            StatusCode::FORBIDDEN,
+            format!("site `{site}` did not make this id, or not for this collection"),
+        ),
         NotTaken::Unknown(site) => refused(
             StatusCode::SERVICE_UNAVAILABLE,
             format!(

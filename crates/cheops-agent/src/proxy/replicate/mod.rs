@@ -8,12 +8,14 @@
 //! | `passing` | other ids in requests and answers that pass |
 //! | `reply` | the answer, from what the service of this site said |
 //! | `already` | the answer, where it did what was asked without saying so |
+//! | `unheard` | replicas that are named here before the news of them is |
 
 mod already;
 mod change;
 mod keep;
 pub(super) mod passing;
 mod reply;
+mod unheard;
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -34,6 +36,7 @@ use serde_json::Value;
 
 use self::change::{Change, NewName};
 use self::keep::NotKept;
+pub(super) use self::unheard::Strangers;
 use super::body::{Arriving, Moves, Returned, Sent, whole_if_short};
 use super::here::Service;
 use super::refusal::Refused;
@@ -41,7 +44,7 @@ use super::{Asked, Proxies};
 use crate::config::Pointer;
 use crate::driver::{NotDurable, Said};
 use crate::exec::limit_with;
-use crate::replicas::{Below, Mentioned, Names, Towards, id_text, is_json};
+use crate::replicas::{Below, Mentioned, Named, Names, Towards, id_text, is_json};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -108,6 +111,13 @@ impl Proxies {
         let path = asked.head.uri.path();
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let path = renamed.unwrap_or_else(|| path.to_owned());
+        let named = self.0.replicas.named_in_path(service.name(), &path);
+        if !named.unheard.is_empty() {
+            self.hear_of(service, named.unheard).await?;
+            if let Some(known) = self.replica(service, &path, Names::Meta) {
+                return Box::pin(self.on_replica(service, asked, body, known)).await;
+            }
+        }
         let body = Sent::once(body);
         let (change, body) = if asked.head.method == Method::POST {
             let pointer = service.client_chosen_id.as_ref();
@@ -151,9 +161,7 @@ impl Proxies {
         let path = path.as_str();
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let known = renamed.unwrap_or_else(|| path.to_owned());
-        let (moves, looking) = (body.moves(), self.named(service, &head, &known, body));
-        let (mut needs, body) = self.while_it_moves(service, &moves, looking).await?;
-        needs.remove(&change.resource);
+        let (needs, body) = self.needs(service, &head, &known, body, &change).await?;
         let moves = body.moves();
         let keeping = keep::keep(&self.0.blobs, &self.0.reserve, keep::SLOWEST, body);
         let keeping = keeping.map_err(|error| match error {
@@ -216,19 +224,40 @@ impl Proxies {
         }
     }
 
-    /// The replicas that a request names: they have to be there before it is sent to a service. Not
-    /// before something is deleted.
+    /// The replicas that have to be there before a request is sent to a service. Those of which this
+    /// site has not heard yet are waited for, if there are such.
+    async fn needs(
+        &self,
+        service: &Service,
+        head: &Parts,
+        path: &str,
+        body: Sent,
+        change: &Change,
+    ) -> Result<(BTreeSet<ResourceId>, Sent), Refused> {
+        let (moves, looking) = (body.moves(), self.named(service, head, path, body));
+        let (mut named, mut body) = self.while_it_moves(service, &moves, looking).await?;
+        // What it makes is called so nowhere yet.
+        named.unheard.retain(|id| id.as_str() != change.replica.meta_id.as_str());
+        if !named.unheard.is_empty() {
+            self.hear_of(service, named.unheard).await?;
+            (named, body) = self.named(service, head, path, body).await?;
+        }
+        named.known.remove(&change.resource);
+        Ok((named.known, body))
+    }
+
+    /// The replicas that a request names; none if it deletes.
     async fn named(
         &self,
         service: &Service,
         head: &Parts,
         path: &str,
         body: Sent,
-    ) -> Result<(BTreeSet<ResourceId>, Sent), Refused> {
-        let replicas = &self.0.replicas;
-        if head.method == Method::DELETE || replicas.is_empty() {
-            return Ok((BTreeSet::new(), body));
+    ) -> Result<(Named, Sent), Refused> {
+        if head.method == Method::DELETE {
+            return Ok((Named::default(), body));
         }
+        let replicas = &self.0.replicas;
         let mut named = replicas.named_in_path(service.name(), path);
         if !is_json(&head.headers) {
             return Ok((named, body));

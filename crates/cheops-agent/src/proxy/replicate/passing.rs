@@ -1,12 +1,10 @@
 //! Messages that pass between users and the service of this site, where these two call some
 //! resources by different ids.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use cheops_core::model::ResourceId;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -17,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::super::body::{Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short};
 use super::super::here::Service;
-use crate::replicas::{LONG, Replicas, Towards, is_json};
+use crate::replicas::{LONG, Named, Replicas, Towards, is_json};
 
 /// The longest request that is looked into.
 const LONGEST_REQUEST: usize = 1024 * 1024;
@@ -135,7 +133,7 @@ pub(super) async fn named_in_body(
     service: &Service,
     path: &str,
     body: &Bytes,
-) -> BTreeSet<ResourceId> {
+) -> Named {
     let (name, naming) = (service.name(), &service.naming);
     if body.len() <= LONG {
         return replicas.named_in_body(name, naming, path, body);

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -122,7 +123,7 @@ fn as_nobody(group: &str, program: &Path) -> Command {
 #[test]
 fn another_user_of_the_machine_gets_nothing() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("not tried: only root can be somebody else");
+        eprintln!("NOT TRIED: only root can be somebody else");
         return;
     }
     let folder = folder();
@@ -310,6 +311,22 @@ fn an_identity_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn a_look_is_logged_without_the_text_of_its_command() {
+    let folder = folder();
+    let agent = Running::start(folder.path(), "");
+    let ran = agent.cheops(&["show", "--id", "x", "--sites", "paris", "--", "echo s3cret"]);
+    assert!(ran.out.contains("s3cret"), "{}{}", ran.out, ran.err);
+    // The answer may be there before the line.
+    let end = Instant::now() + Duration::from_secs(30);
+    while !agent.logged().contains("somebody asked") && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let logged = agent.logged();
+    assert!(logged.contains("somebody asked") && logged.contains("show"), "{logged}");
+    assert!(!logged.contains("s3cret"), "{logged}");
+}
+
+#[test]
 fn an_agent_that_asks_for_nothing_says_so_at_every_start() {
     let folder = folder();
     for _ in 0..2 {
@@ -342,6 +359,11 @@ fn a_link_lets_one_browser_in_once() {
     assert_eq!(opened["seconds"], 300);
     let path = link.strip_prefix(&agent.url).unwrap();
     assert!(path.starts_with("/login?once="), "{link}");
+
+    // Who only looks where it leads does not use it up, nor is let in.
+    let (status, said) = agent.curl(path, &["--head"]);
+    assert_eq!(status, 303, "{said}");
+    assert!(!said.to_lowercase().contains("set-cookie"), "{said}");
 
     let (status, said) = agent.curl(path, &[]);
     assert_eq!(status, 303, "{said}");

@@ -2,6 +2,7 @@
 
 mod access;
 mod agent;
+mod attack;
 mod matrix;
 mod mesh;
 #[path = "../../../../cheops-api/tests/api/request/mod.rs"]

@@ -37,7 +37,7 @@ async fn refusal(site: &Site) -> Option<(u16, String)> {
 async fn a_full_disk_refuses_operations_with_a_507_and_recovers_by_itself() {
     let mut stage = Setup::sites(2).set().await;
     let Some(disk) = SmallDisk::mount(&stage[2].data, DISK_MEBIBYTES) else {
-        eprintln!("not tried: this machine does not let us mount a small disk");
+        eprintln!("NOT TRIED: this machine does not let us mount a small disk");
         return;
     };
     stage.start_all().await;
@@ -97,7 +97,7 @@ async fn a_full_disk_refuses_operations_with_a_507_and_recovers_by_itself() {
 async fn a_file_that_does_not_fit_leaves_room_for_the_rest_and_comes_when_there_is_some() {
     let mut stage = Setup::sites(2).set().await;
     let Some(disk) = SmallDisk::mount(&stage[2].data, 128) else {
-        eprintln!("not tried: this machine does not let us mount a small disk");
+        eprintln!("NOT TRIED: this machine does not let us mount a small disk");
         return;
     };
     stage.start_all().await;
