@@ -8,24 +8,10 @@
 //! blanks, or the variable's name stand there literally; this shell still never runs it. Another
 //! one would, to which the command hands its text (`sh -c '… __ID__ …'`): which texts are code is
 //! for the command to know, and the docs say so. Ids that would be taken for options, or lead out
-//! of a directory, stand in no command at all: [`id_can_stand_in`].
+//! of a directory, stand in no command at all:
+//! [`cheops_core::model::id_can_stand_in`].
 
 use std::borrow::Cow;
-
-use cheops_core::model::{self, ID_PLACEHOLDER, ResourceId};
-
-/// Whether the id can stand in for `__ID__` in that command, if it says so at all; why not, if not.
-/// A `~` at its beginning does no harm: it is not plain, and nothing is expanded inside quotes.
-pub(crate) fn id_can_stand_in(command: &str, id: &ResourceId) -> Result<(), String> {
-    if command.contains(ID_PLACEHOLDER) && id.as_str().starts_with('/') {
-        return Err(format!(
-            "the command says `{ID_PLACEHOLDER}`, and the id `{id}` begins with `/` and would lead \
-             out of the directory of the commands; use another id, or `\"$CHEOPS_RESOURCE\"` where \
-             that does no harm"
-        ));
-    }
-    model::id_can_stand_in(command, id).map_err(|unusable| unusable.to_string())
-}
 
 /// What a placeholder becomes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,21 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_begins_with_a_slash_stands_in_no_command() {
-        for (id, usable) in [
-            ("/tmp/x", false),
-            ("//tmp/x", false),
-            ("/", false),
-            ("-rf", false),
-            ("a/../b", false),
-            ("image/7", true),
-            ("~root/x", true),
-        ] {
-            let id = ResourceId::new(id).unwrap();
-            let can = id_can_stand_in("echo leaked > __ID__", &id);
-            assert_eq!(can.is_ok(), usable, "{can:?}");
-            assert_eq!(id_can_stand_in("cat \"$CHEOPS_RESOURCE\"", &id), Ok(()), "{id}");
-        }
+    fn a_home_directory_is_not_looked_up_for_an_id() {
         assert_eq!(filled("cat __ID__", "~root/x"), "cat \"${CHEOPS_RESOURCE}\"");
     }
 

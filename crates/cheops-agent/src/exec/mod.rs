@@ -46,11 +46,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{ID_PLACEHOLDER, Outcome, Payload, ResourceId};
+use cheops_core::model::{ID_PLACEHOLDER, Outcome, Payload, ResourceId, id_can_stand_in};
 use tokio::sync::Semaphore;
 
 pub use self::content::{Content, Saving};
-pub(crate) use self::fill::id_can_stand_in;
 pub use self::processes::end_leftovers;
 pub(crate) use self::request::{is_broken_off, limit_with};
 pub use self::settings::{Crowded, ExecError, ExecSettings};
@@ -277,8 +276,8 @@ impl Inner {
         let mut inserts = Vec::new();
         variables.push(("CHEOPS_SITE", self.site.clone()));
         if let Some(resource) = resource {
-            if let Err(reason) = id_can_stand_in(command, resource) {
-                return Some(Outcome::NotStarted { reason });
+            if let Err(unusable) = id_can_stand_in(command, resource) {
+                return Some(Outcome::NotStarted { reason: unusable.to_string() });
             }
             variables.push(("CHEOPS_RESOURCE", resource.as_str().into()));
             let id = Insert::of(resource.as_str(), "CHEOPS_RESOURCE");

@@ -12,7 +12,7 @@ use cheops_core::config::{self, Config};
 use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
 use cheops_core::model::{
     Asker, Declaration, FileRef, Header, OperationId, OperationType, OverLimit, Payload,
-    ResourceId, SiteId,
+    ResourceId, SiteId, id_can_stand_in,
 };
 use cheops_core::plan;
 use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
@@ -29,7 +29,6 @@ use super::upload::{self, Form};
 use super::wire as on_wire;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
 use crate::driver::{NotDurable, Said};
-use crate::exec::id_can_stand_in;
 use crate::peers::PassedOn;
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
@@ -356,7 +355,7 @@ fn over_limit(over: &OverLimit) -> Refused {
 
 /// Refuses a command that an id such as `-rf`, `/x` or `../x` would turn into another one.
 pub(super) fn can_name(id: &ResourceId, command: &str) -> Result<(), Refused> {
-    id_can_stand_in(command, id).map_err(|why| Refused::bad("bad id", why))
+    id_can_stand_in(command, id).map_err(|unusable| Refused::bad("bad id", unusable.to_string()))
 }
 
 async fn http_payload(

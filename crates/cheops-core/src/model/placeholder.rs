@@ -1,8 +1,9 @@
 //! `__ID__` in commands, which stands for the resource's id.
 //!
 //! Whoever names a resource need not be who wrote the command. Quoting keeps an id from being read
-//! as code; it does not keep one that begins with `-` from being taken for an option, nor one with
-//! `..` in it from leading out of the directory that the command puts before it.
+//! as code; it does not keep one that begins with `-` from being taken for an option, nor one that
+//! begins with `/`, or has `..` in it, from leading out of the directory of the commands, or the one
+//! that a command puts before it. A `~` does no harm: nothing is expanded inside quotes.
 
 use super::ResourceId;
 
@@ -34,6 +35,9 @@ fn fault(id: &str) -> Option<&'static str> {
     if id.starts_with('-') {
         return Some("begins with `-` and would be taken for an option");
     }
+    if id.starts_with('/') {
+        return Some("begins with `/` and would lead out of the directory of the commands");
+    }
     // Also a single dot: the command may have another one beside it.
     let leads_out = id.split('/').any(|part| matches!(part, "." | ".."));
     leads_out.then_some("has a part `.` or `..` and could lead out of a directory")
@@ -48,7 +52,8 @@ mod tests {
         let cases = [
             ("x", true),
             ("image/7", true),
-            ("/v2/images/é", true),
+            ("v2/images/é", true),
+            ("~root/x", true),
             ("a b; rm x", true),
             ("..x", true),
             ("x..", true),
@@ -56,6 +61,9 @@ mod tests {
             ("x-rf", true),
             ("-rf", false),
             ("--help", false),
+            ("/v2/images/é", false),
+            ("//tmp/x", false),
+            ("/", false),
             ("../../etc/passwd", false),
             ("a/../b", false),
             ("a/..", false),
