@@ -3,20 +3,23 @@
 //! A site signs all entries of one commit at once, since a signature costs far more than a hash:
 //! see [`Proof`]. Who checks remembers what was found good, so that the entries of one commit cost
 //! one check.
+//!
+//! There are far more checks than signatures, since each other site makes one: checks of Ed25519 are
+//! by the library that is quickest at them, with keys that are read once, and signatures by the one
+//! that is in the tree for TLS.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cheops_core::engine::Sealer;
 use cheops_core::model::{
     Author, Entry, EntryHash, Evidence, KeyId, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
     SiteId,
 };
+use ed25519_dalek::{Verifier, VerifyingKey};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair};
-use rustls_pki_types::{
-    CertificateDer, InvalidSignature, SignatureVerificationAlgorithm, TrustAnchor, UnixTime,
-};
+use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 /// Why a key cannot sign.
@@ -45,6 +48,9 @@ pub enum CertificateError {
     /// The mesh's authority did not issue it.
     #[error("the certificate is not of this mesh: {0}")]
     OfAnotherMesh(webpki::Error),
+    /// Anybody could sign with its key.
+    #[error("the certificate has a key that anybody could sign with")]
+    Weak,
     /// There are more than there can be.
     #[error("there are more certificates of `{0}` than one site can have")]
     TooMany(SiteId),
@@ -106,23 +112,46 @@ fn key_of(certificate: &EndEntityCert<'_>) -> KeyId {
     KeyId(*blake3::hash(certificate.subject_public_key_info().as_ref()).as_bytes())
 }
 
-fn is_signed(
-    certificate: &EndEntityCert<'_>,
-    root: &[u8; 32],
-    signature: &[u8],
-) -> Result<(), InvalidSignature> {
-    is_text_signed(certificate, &Proof::signed_text(root), signature)
+/// What a certificate's holder signs with, as far as others see it.
+#[derive(Debug)]
+enum PublicKey {
+    Ed25519(VerifyingKey),
+    /// Read anew each time: only identities from before format 4 have them.
+    P256(CertificateDer<'static>),
 }
 
-fn is_text_signed(
-    certificate: &EndEntityCert<'_>,
-    text: &[u8],
-    signature: &[u8],
-) -> Result<(), InvalidSignature> {
-    let by = |algorithm: &&dyn SignatureVerificationAlgorithm| {
-        certificate.verify_signature(*algorithm, text, signature).is_ok()
-    };
-    if ALGORITHMS.iter().any(by) { Ok(()) } else { Err(InvalidSignature) }
+/// How the public key of an Ed25519 certificate begins (RFC 8410): the key is all that follows.
+const ED25519_BEGINS: [u8; 12] =
+    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+impl PublicKey {
+    fn of(certificate: &CertificateDer<'_>) -> Result<Self, CertificateError> {
+        let parsed = EndEntityCert::try_from(certificate).map_err(CertificateError::Unreadable)?;
+        let info = parsed.subject_public_key_info();
+        let Some(key) = info.as_ref().strip_prefix(&ED25519_BEGINS) else {
+            return Ok(Self::P256(certificate.clone().into_owned()));
+        };
+        let key =
+            <&[u8; 32]>::try_from(key).ok().and_then(|key| VerifyingKey::from_bytes(key).ok());
+        match key.filter(|key| !key.is_weak()) {
+            Some(key) => Ok(Self::Ed25519(key)),
+            None => Err(CertificateError::Weak),
+        }
+    }
+
+    fn has_signed_root(&self, root: &[u8; 32], signature: &[u8]) -> bool {
+        self.has_signed(&Proof::signed_text(root), signature)
+    }
+
+    fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        match self {
+            Self::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature)
+                .is_ok_and(|signature| key.verify(text, &signature).is_ok()),
+            Self::P256(certificate) => EndEntityCert::try_from(certificate).is_ok_and(|it| {
+                it.verify_signature(webpki::ring::ECDSA_P256_SHA256, text, signature).is_ok()
+            }),
+        }
+    }
 }
 
 /// What a site signs with.
@@ -153,7 +182,10 @@ impl SiteKey {
             .map_err(|error| KeyError::Certificate(CertificateError::Unreadable(error)))?;
         let key = Self { id: key_of(&parsed), pair, random };
         let root = [7; 32];
-        is_signed(&parsed, &root, &key.sign(&root)).map_err(|_bad| KeyError::OfAnother)?;
+        let public = PublicKey::of(certificate)?;
+        if !public.has_signed_root(&root, &key.sign(&root)) {
+            return Err(KeyError::OfAnother);
+        }
         Ok(key)
     }
 
@@ -211,9 +243,16 @@ pub struct Keyring(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     anchors: Vec<TrustAnchor<'static>>,
-    known: Mutex<BTreeMap<KeyId, (SiteId, CertificateDer<'static>)>>,
+    known: RwLock<BTreeMap<KeyId, Arc<Known>>>,
     /// Hashes of key, root and signature that were found to fit.
     good: Mutex<HashSet<[u8; 32]>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    site: SiteId,
+    certificate: CertificateDer<'static>,
+    public: PublicKey,
 }
 
 impl Keyring {
@@ -226,7 +265,7 @@ impl Keyring {
             anchor.map(|anchor| anchor.to_owned()).map_err(CertificateError::Unreadable)
         };
         let anchors = authorities.into_iter().map(anchor).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Inner { anchors, known: Mutex::default(), good: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { anchors, known: RwLock::default(), good: Mutex::default() })))
     }
 
     /// Takes in a certificate, if the mesh's authority issued it; and says whose it is, and whether
@@ -238,9 +277,8 @@ impl Keyring {
     ) -> Result<(SiteId, KeyId, bool), CertificateError> {
         let parsed = EndEntityCert::try_from(certificate).map_err(CertificateError::Unreadable)?;
         let key = key_of(&parsed);
-        let mut known = self.known();
-        if let Some((site, _)) = known.get(&key) {
-            return Ok((site.clone(), key, false));
+        if let Some(known) = self.known(key) {
+            return Ok((known.site.clone(), key, false));
         }
         let site = site_of(certificate).ok_or(CertificateError::Nameless)?;
         parsed
@@ -254,30 +292,32 @@ impl Keyring {
                 None,
             )
             .map_err(CertificateError::OfAnotherMesh)?;
-        if known.values().filter(|(other, _)| *other == site).count() >= MOST_KEYS_OF_A_SITE {
+        let public = PublicKey::of(certificate)?;
+        let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.values().filter(|other| other.site == site).count() >= MOST_KEYS_OF_A_SITE {
             return Err(CertificateError::TooMany(site));
         }
-        known.insert(key, (site.clone(), certificate.clone().into_owned()));
-        Ok((site, key, true))
+        let certificate = certificate.clone().into_owned();
+        let is_new = known
+            .insert(key, Arc::new(Known { site: site.clone(), certificate, public }))
+            .is_none();
+        Ok((site, key, is_new))
     }
 
     /// The certificate with that key, for a site that may not know it.
     pub fn certificate(&self, key: KeyId) -> Option<CertificateDer<'static>> {
-        self.known().get(&key).map(|(_, certificate)| certificate.clone())
+        self.known(key).map(|known| known.certificate.clone())
     }
 
     /// Whether that site signed a text, with whichever of its keys.
     pub fn check_text(&self, site: &SiteId, text: &[u8], signature: &[u8]) -> TextChecked {
-        let known = self.known();
-        let mut of_site = known.values().filter(|(other, _)| other == site).peekable();
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        let mut of_site = known.values().filter(|other| other.site == *site).peekable();
         if of_site.peek().is_none() {
             return TextChecked::NobodyKnown;
         }
-        let is_by = |(_, certificate): &(SiteId, CertificateDer<'static>)| {
-            EndEntityCert::try_from(certificate)
-                .is_ok_and(|it| is_text_signed(&it, text, signature).is_ok())
-        };
-        if of_site.any(is_by) { TextChecked::Good } else { TextChecked::Bad }
+        let is_signed = of_site.any(|known| known.public.has_signed(text, signature));
+        if is_signed { TextChecked::Good } else { TextChecked::Bad }
     }
 
     /// Whether the entry is the word of who it says.
@@ -301,13 +341,13 @@ impl Keyring {
         hash: EntryHash,
         proof: &Proof,
     ) -> Result<(), ProofError> {
-        let (signer, certificate) =
-            self.known().get(&proof.key).cloned().ok_or(ProofError::UnknownKey(proof.key))?;
+        let known = self.known(proof.key).ok_or(ProofError::UnknownKey(proof.key))?;
         let says = match &proof.by {
             SignedBy::Author => &author.site,
             SignedBy::Voucher(site) => site,
         };
-        if *says != signer {
+        if *says != known.site {
+            let signer = known.site.clone();
             return Err(ProofError::OfAnother { author: author.clone(), signer });
         }
         let bad = || ProofError::Bad(author.clone());
@@ -320,8 +360,9 @@ impl Keyring {
         if self.good().contains(&fits) {
             return Ok(());
         }
-        let parsed = EndEntityCert::try_from(&certificate).map_err(|_unreadable| bad())?;
-        is_signed(&parsed, &root, &proof.signature).map_err(|_bad| bad())?;
+        if !known.public.has_signed_root(&root, &proof.signature) {
+            return Err(bad());
+        }
         let mut good = self.good();
         if good.len() >= MOST_REMEMBERED {
             good.clear();
@@ -330,10 +371,8 @@ impl Keyring {
         Ok(())
     }
 
-    fn known(
-        &self,
-    ) -> std::sync::MutexGuard<'_, BTreeMap<KeyId, (SiteId, CertificateDer<'static>)>> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self, key: KeyId) -> Option<Arc<Known>> {
+        self.0.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
     fn good(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {

@@ -163,14 +163,11 @@ impl Checks {
     }
 
     /// A site's engine did something about a resource.
-    pub fn after_step(&mut self, at_ms: u64, site: &Site, resource: &ResourceId) {
-        let Some(view) = site.engine.as_ref().and_then(|engine| engine.resource(resource)) else {
-            return;
-        };
-        if !self.forked.contains(resource) {
-            self.same_knowledge_same_list(at_ms, site, &view);
+    pub fn after_step(&mut self, at_ms: u64, site: &Site, view: &ResourceView) {
+        if !self.forked.contains(&view.id) {
+            self.same_knowledge_same_list(at_ms, site, view);
         }
-        self.undecided_only_while_it_is(site, &view);
+        self.undecided_only_while_it_is(site, view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
             self.violated(format!("{} lists `{missing}` and does not know it", site.id));
         }
@@ -237,9 +234,8 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
             Why::FailedEverywhere => "conflict: failed everywhere, so void",
         });
     }
-    let in_total_order: Vec<_> =
-        view.operations.iter().map(OperationView::id).filter(|id| view.list.contains(id)).collect();
-    if !view.list.iter().eq(in_total_order) {
+    let listed = view.operations.iter().filter(|operation| operation.left_out.is_none());
+    if !view.list.iter().eq(listed.map(OperationView::id)) {
         sometimes.saw("conflict: both kept, reversed");
     }
 }

@@ -336,6 +336,9 @@ impl Torture {
 
     /// What every site makes of every resource in the end, for whoever reads the trace.
     fn note_final_views(&mut self) {
+        if !self.world.trace.keeps_lines() {
+            return;
+        }
         let mut lines = Vec::new();
         for site in &self.world.sites {
             let Some(engine) = &site.engine else { continue };

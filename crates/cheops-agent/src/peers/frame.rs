@@ -11,7 +11,7 @@ use cheops_core::model::{BlobId, Incarnation, SiteId};
 use cheops_record::{FormError, wire};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::link::CLOSED_AS_SPARE;
+use super::link::{CLOSED_AS_SHARED, CLOSED_AS_SPARE};
 
 /// The protocol spoken here, with those who speak it too.
 const NEWEST: u16 = 3;
@@ -107,9 +107,18 @@ impl LinkError {
 
     /// Whether the other side had no need for the connection, which is no error to speak of.
     pub(super) fn is_spare(&self) -> bool {
-        let spare = quinn::VarInt::from_u32(CLOSED_AS_SPARE);
+        self.is_closed_as(CLOSED_AS_SPARE)
+    }
+
+    /// Whether the other side hears another agent with the identity of this site.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_closed_as(CLOSED_AS_SHARED)
+    }
+
+    fn is_closed_as(&self, code: u32) -> bool {
+        let code = quinn::VarInt::from_u32(code);
         matches!(self, Self::Quic(quinn::ConnectionError::ApplicationClosed(closed))
-            if closed.error_code == spare)
+            if closed.error_code == code)
     }
 }
 

@@ -47,6 +47,7 @@ const SILENT_AFTER: Duration = Duration::from_millis(1_200);
 pub(super) const CLOSED_BY_STOP: u32 = 0;
 const CLOSED_AS_REFUSED: u32 = 1;
 pub(super) const CLOSED_AS_SPARE: u32 = 2;
+pub(super) const CLOSED_AS_SHARED: u32 = 3;
 
 /// What a link hands things to.
 #[derive(Clone)]
@@ -138,9 +139,19 @@ impl Candidate {
         self.connection.close_reason().is_some()
     }
 
+    /// Whether the other side closed it because another agent shows the identity of this site.
+    pub(super) fn is_turned_away(&self) -> bool {
+        is_closed_as_shared(&self.connection)
+    }
+
     /// There is a better one.
     pub(super) fn decline(self) {
         spare(&self.connection);
+    }
+
+    /// Another agent shows the identity of the other side's site.
+    pub(super) fn turn_away(self) {
+        shared(&self.connection, &self.hello.site);
     }
 
     /// Puts it to work.
@@ -265,6 +276,26 @@ impl Link {
     pub(super) fn replaced(&self) {
         spare(&self.connection);
     }
+
+    /// Another agent shows the identity of the other side's site.
+    pub(super) fn turn_away(&self) {
+        shared(&self.connection, &self.hello.site);
+    }
+
+    /// Whether the other side closed it because another agent shows the identity of this site.
+    pub(super) fn is_turned_away(&self) -> bool {
+        is_closed_as_shared(&self.connection)
+    }
+}
+
+fn is_closed_as_shared(connection: &quinn::Connection) -> bool {
+    connection.close_reason().is_some_and(|why| LinkError::from(why).is_shared())
+}
+
+/// Closes a connection to one of two agents with the identity of that site, and says so.
+fn shared(connection: &quinn::Connection, site: &SiteId) {
+    let why = LinkError::Ourselves(site.clone()).to_string();
+    connection.close(CLOSED_AS_SHARED.into(), why.as_bytes());
 }
 
 /// Closes a connection that there is no need for.

@@ -99,7 +99,7 @@ pub(crate) struct PeerStatus {
     pub(crate) address: String,
     /// The round trip of the link, if there is one.
     pub(crate) round_trip: Option<Duration>,
-    /// Why there is no link, if that is known.
+    /// Why there is no link, if that is known, or what else is wrong.
     pub(crate) problem: Option<String>,
 }
 
@@ -188,10 +188,12 @@ impl Peers {
     pub(crate) fn status(&self, site: &SiteId) -> Option<PeerStatus> {
         let peer = self.0.peers.get(site)?;
         let link = self.link(site);
+        let two = lock(&peer.runs).two(Instant::now());
+        let two = two.map(|two| format!("two agents show its identity: {two}"));
         Some(PeerStatus {
             address: peer.address.clone(),
             round_trip: link.as_ref().map(|link| link.round_trip()),
-            problem: lock(&peer.problem).clone().filter(|_| link.is_none()),
+            problem: two.or_else(|| lock(&peer.problem).clone().filter(|_| link.is_none())),
         })
     }
 

@@ -7,6 +7,10 @@
 //! Several calls may then get through at once. Who calls chooses one and greets on that alone: so
 //! who is called never has to guess which is meant, and a link that works is not given up for
 //! another one of the same kind.
+//!
+//! Of two agents that show the identity of one site, one is kept and the other turned away: were they
+//! heard in turn, each turn would look like a site that lost its memory. Both are told why, once, and
+//! whoever is turned away again and again.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,6 +26,7 @@ use tokio::task::JoinSet;
 use super::addresses::Addresses;
 use super::doorway::{Caller, Doorway, Verdict};
 use super::frame::LinkError;
+use super::holders::Two;
 use super::link::{self, Candidate, Link, Work};
 use super::lookup::Lookup;
 use super::{Peers, lock};
@@ -33,6 +38,10 @@ const CALL_EVERY: Duration = Duration::from_millis(500);
 const WAIT_FOR_CALL: Duration = Duration::from_millis(1_500);
 const CALL_LASTS: Duration = Duration::from_secs(4);
 const CALLS_AT_ONCE: usize = 8;
+/// How long whoever was turned away waits before it calls again.
+const TURNED_AWAY: Duration = Duration::from_secs(5);
+/// A link that lasts longer than this after that is one that stays.
+const LET_IN_AFTER: Duration = Duration::from_secs(7);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How many different problems are logged before one is logged again.
 const PROBLEMS_KNOWN: usize = 16;
@@ -107,6 +116,8 @@ pub(super) struct Supervisor {
     logged: BTreeSet<String>,
     calls: JoinSet<Result<quinn::Connection, LinkError>>,
     call_at: Instant,
+    /// When the other side last said that it hears another agent with the identity of this site.
+    turned_away: Option<Instant>,
     /// The call that was chosen; never more than one.
     greeting: JoinSet<Result<Candidate, LinkError>>,
 }
@@ -127,6 +138,7 @@ impl Supervisor {
             logged: BTreeSet::new(),
             calls: JoinSet::new(),
             call_at: Instant::now(),
+            turned_away: None,
             greeting: JoinSet::new(),
         };
         supervisor.let_them_call_first();
@@ -159,24 +171,34 @@ impl Supervisor {
                 },
                 Some(greeted) = self.greeting.join_next() => match greeted {
                     Ok(Ok(candidate)) => self.consider(candidate).await,
+                    Ok(Err(error)) if error.is_shared() => self.note_turned_away().await,
                     Ok(Err(error)) => self.note_problem(Some(&error)),
                     Err(_ended) => {}
                 },
                 found = self.lookup.ended() => self.found(found),
-                _ = look.tick() => self.look(),
+                _ = look.tick() => self.look().await,
             }
         }
     }
 
-    fn look(&mut self) {
+    async fn look(&mut self) {
         if self.works() {
+            if self.turned_away.is_some_and(|at| at.elapsed() > LET_IN_AFTER) {
+                self.turned_away = None;
+                *lock(&self.slot().problem) = None;
+                tracing::info!(site = %self.site, "the link is up");
+            }
             self.calls.abort_all();
             self.let_them_call_first();
             return;
         }
-        if self.current().is_some_and(|link| link.is_closed()) {
-            tracing::info!(site = %self.site, "the link is down");
+        if let Some(link) = self.current().filter(|link| link.is_closed()) {
             *lock(&self.slot().link) = None;
+            if link.is_turned_away() {
+                self.note_turned_away().await;
+            } else {
+                tracing::info!(site = %self.site, "the link is down");
+            }
         }
         if Instant::now() >= self.call_at && self.calls.len() < CALLS_AT_ONCE {
             self.call_at = Instant::now() + CALL_EVERY;
@@ -266,24 +288,65 @@ impl Supervisor {
             || current.is_silent()
     }
 
-    /// Two agents with the identity of this site take turns in being heard.
-    async fn note_run(&self, candidate: &Candidate) {
-        let two = lock(&self.slot().runs).heard(candidate.boot(), candidate.address());
-        if let Some((one, other)) = two {
-            let seen = format!("one agent is at {one}, another at {other}; stop one of them");
-            let notice = Notice::SharedIdentity(self.site.clone(), seen);
+    /// Two agents have the identity of that site.
+    async fn tell_of(&self, two: Two) {
+        let notice = Notice::SharedIdentity(self.site.clone(), two.to_string());
+        let _stopping = self.work.driver.happened(Event::Noticed(notice)).await;
+    }
+
+    /// Keeps the run that is heard, and not an earlier one that is back beside it. Both are told when
+    /// it is news.
+    async fn turn_away(&self, candidate: Candidate) {
+        let two = lock(&self.slot().runs).turned_away(candidate.address());
+        candidate.turn_away();
+        if let Some(two) = two {
+            if let Some(link) = self.current() {
+                link.turn_away();
+            }
+            self.tell_of(two).await;
+        }
+    }
+
+    /// The other side keeps another agent with the identity of this site.
+    async fn note_turned_away(&mut self) {
+        let me = self.peers.0.hello.site.clone();
+        let error = LinkError::Ourselves(me.clone());
+        *lock(&self.slot().problem) = Some(error.to_string());
+        if self.turned_away.replace(Instant::now()).is_none() {
+            tracing::error!(site = %self.site, %error, "the other side does not let this agent in");
+        } else {
+            tracing::debug!(site = %self.site, "the other side turned this agent away again");
+        }
+        self.call_at = Instant::now() + TURNED_AWAY;
+        if self.peers.0.refused.is_first_of_ourselves() {
+            let seen = format!("`{}` hears another agent with this site's identity", self.site);
+            let notice = Notice::SharedIdentity(me, seen);
             let _stopping = self.work.driver.happened(Event::Noticed(notice)).await;
         }
     }
 
     async fn consider(&mut self, candidate: Candidate) {
+        if candidate.is_turned_away() {
+            self.note_turned_away().await;
+            return;
+        }
         // One that its caller gave up meanwhile is nobody's.
         if candidate.is_closed() || !self.is_better(&candidate) {
             candidate.decline();
             return;
         }
-        self.note_run(&candidate).await;
-        tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
+        let is_back = lock(&self.slot().runs).is_earlier(candidate.boot());
+        if is_back && self.works() {
+            self.turn_away(candidate).await;
+            return;
+        }
+        let two = lock(&self.slot().runs).heard(candidate.boot(), candidate.address());
+        if let Some(two) = two {
+            self.tell_of(two).await;
+        }
+        if self.turned_away.is_none() {
+            tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
+        }
         if candidate.called() == Called::ByUs {
             self.addresses.answered(candidate.address());
         }
@@ -292,7 +355,9 @@ impl Supervisor {
         if let Some(before) = before {
             before.replaced();
         }
-        *lock(&self.slot().problem) = None;
+        if self.turned_away.is_none() {
+            *lock(&self.slot().problem) = None;
+        }
         self.logged.clear();
         self.calls.abort_all();
         self.note_where();

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::stage::{Network, PATIENCE, Said, Stage, Way, replies, shell};
-use cheops_api::Upload;
+use crate::stage::{Network, PATIENCE, Said, Stage, Way, replies, shell, until};
+use cheops_api::{Client, Upload};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::net::UdpSocket;
@@ -67,6 +67,44 @@ async fn of_several_calls_under_way_at_once_one_becomes_the_link_and_stays() {
         stage.stop(0).await;
         stage.stop(1).await;
     }
+}
+
+// On one thread, so that what it logs is not mixed with what other tests do.
+#[tokio::test]
+async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
+    let said = Said::default();
+    let _on_this_thread = tracing::subscriber::set_default(said.clone());
+    let stage = Stage::of(2).await;
+    let twin = stage.start_twin(1).await;
+    let seen_by = async |client: Client, site: &str| -> String {
+        let sites = client.sites().await.unwrap().sites;
+        let of = sites.into_iter().find(|other| other.site == site).unwrap();
+        of.problem.unwrap_or_default()
+    };
+    until("the third site sees both", async || {
+        let problem = seen_by(stage.client(0), "site2").await;
+        problem.starts_with("two agents show its identity") && problem.contains("stop one of them")
+    })
+    .await;
+    let told = "the other side does not let this agent in";
+    until("both holders are told", async || said.count(told) == 2).await;
+    let again = "the other side turned this agent away again";
+    until("one of them is not let in", async || said.count(again) >= 1).await;
+    let before = said.count("the link is up");
+    until("and stays outside", async || said.count(again) >= 3).await;
+    // The one that is let in says so once, when it is sure that it stays.
+    let after = said.count("the link is up");
+    assert!(after <= before + 1, "{before} {after} {said:?}");
+    assert_eq!(said.count(told), 2, "{said:?}");
+    let twins = Client::new(&format!("http://{}", twin.api_address())).unwrap();
+    let holders = [seen_by(stage.client(1), "site1").await, seen_by(twins, "site1").await];
+    let apart = |problem: &&String| problem.contains("another agent shows the identity of this");
+    assert!(holders.iter().filter(apart).count() <= 1, "{holders:?}");
+    assert!(!seen_by(stage.client(0), "site2").await.is_empty());
+
+    twin.stop().await;
+    let events = stage.submit(0, "again", &shell("site1 & site2", "add", "true")).await;
+    assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")]);
 }
 
 // On one thread, so that what it logs is not mixed with what other tests do.

@@ -38,7 +38,8 @@ pub struct Site {
     /// Where its agent is reached by the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// What keeps the link to it from working, such as another version or a bad certificate.
+    /// What is wrong with the link to it, such as another version, a bad certificate, or two agents
+    /// that share its identity.
     #[serde(default)]
     pub problem: Option<String>,
 }

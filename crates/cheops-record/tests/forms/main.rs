@@ -5,3 +5,4 @@ mod golden;
 mod hostile;
 mod later;
 mod samples;
+mod seals;

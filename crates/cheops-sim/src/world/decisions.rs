@@ -27,9 +27,11 @@ impl World {
         if self.setup.check
             && !self.sites[site].lies
             && let Some(resource) = resource
+            && let Some(engine) = &self.sites[site].engine
+            && let Some(view) = engine.resource(&resource)
         {
-            self.checks.after_step(self.now_ms, &self.sites[site], &resource);
-            self.note_conflicts(site, &resource);
+            self.checks.after_step(self.now_ms, &self.sites[site], &view);
+            crate::checks::note_conflicts(&view, &mut self.sometimes);
         }
         self.schedule_tick(site);
     }
@@ -106,13 +108,6 @@ impl World {
             }
         }
         self.sites[site].shed.extend(shed);
-    }
-
-    fn note_conflicts(&mut self, site: usize, resource: &ResourceId) {
-        let Some(view) = self.sites[site].engine.as_ref().and_then(|e| e.resource(resource)) else {
-            return;
-        };
-        crate::checks::note_conflicts(&view, &mut self.sometimes);
     }
 }
 

@@ -129,6 +129,15 @@ impl Stage {
         self.agents[site] = Some(starting.await.unwrap());
     }
 
+    /// Another agent with the identity of that site, on a disk and at an address of its own.
+    pub(crate) async fn start_twin(&self, site: usize) -> Agent {
+        let mut config = self.configs[site].clone();
+        config.data_dir = self.dir.path().join("twin");
+        config.api.socket = None;
+        config.mesh.as_mut().unwrap().listen = free_ports(1)[0];
+        Agent::start(config).await.unwrap()
+    }
+
     pub(crate) async fn stop(&mut self, site: usize) {
         self.agents[site].take().unwrap().stop().await;
     }
