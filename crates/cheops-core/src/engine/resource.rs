@@ -368,7 +368,8 @@ impl Resource {
         self.restore(entry, turn);
         if let Body::Reply(reply) = &entry.body {
             let is_anothers = reply.id.author != turn.context.settings.me;
-            for answer in turn.context.waiting.replied(reply) {
+            let context = &mut *turn.context;
+            for answer in context.waiting.replied(reply, &mut context.timers) {
                 if is_anothers {
                     turn.out.free_answer(answer);
                 } else {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::seal::{resource_hash, said_hash};
 use super::{
-    EntryHash, EntryHeader, EntryId, Operation, OperationId, Proof, Reply, ResourceId, Stamp,
+    EntryHash, EntryHeader, EntryId, Operation, OperationId, Outcome, Proof, Reply, ResourceId,
+    Stamp,
 };
 
 /// One thing a site wrote on a resource.
@@ -129,9 +130,7 @@ impl Entry {
             + proof
             + match &self.body {
                 Body::Operation(operation) => operation.size(),
-                Body::Reply(reply) => {
-                    reply.outcome.as_ref().map_or(0, |outcome| outcome.text().len())
-                }
+                Body::Reply(reply) => reply.outcome.as_ref().map_or(0, Outcome::size),
             }
     }
 

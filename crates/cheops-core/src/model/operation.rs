@@ -82,9 +82,12 @@ impl Operation {
         const RULE: usize = 300;
         let payload = match &self.payload {
             Payload::Shell { command, .. } => command.len(),
-            Payload::Http { path, headers, .. } => {
-                let of = |header: &Header| header.name.len() + header.value.len();
-                path.len() + headers.iter().map(of).sum::<usize>()
+            Payload::Http { service, method, path, headers, replica, body: _ } => {
+                let names = replica.as_ref().map_or(0, |replica| {
+                    replica.meta_id.as_str().len() + replica.collection.len() + PARENT
+                });
+                let headers: usize = headers.iter().map(Header::size).sum();
+                service.len() + method.len() + path.len() + headers + names
             }
         };
         let files: usize = self.files().iter().map(|file| 64 + file.name.len()).sum();
@@ -192,6 +195,14 @@ pub struct Header {
     pub name: String,
     /// Its value.
     pub value: String,
+}
+
+impl Header {
+    /// About how many bytes it takes when sent: never less.
+    pub(super) fn size(&self) -> usize {
+        const LENGTHS: usize = 8;
+        LENGTHS + self.name.len() + self.value.len()
+    }
 }
 
 /// A file that travels with an operation; its content is stored once, by hash.

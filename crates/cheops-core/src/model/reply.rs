@@ -140,6 +140,18 @@ impl Outcome {
         }
     }
 
+    /// About how many bytes it takes when sent: never much less.
+    pub(super) fn size(&self) -> usize {
+        let rest = match self {
+            Self::Answered { headers, local_id, .. } => {
+                let headers: usize = headers.iter().map(Header::size).sum();
+                headers + local_id.as_ref().map_or(0, |id| id.as_str().len())
+            }
+            _ => 0,
+        };
+        rest + self.text().len()
+    }
+
     /// Whether more was printed or answered than was kept.
     pub fn is_truncated(&self) -> bool {
         match self {

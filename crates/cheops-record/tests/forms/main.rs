@@ -6,3 +6,4 @@ mod hostile;
 mod later;
 mod samples;
 mod seals;
+mod sizes;

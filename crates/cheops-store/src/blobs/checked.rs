@@ -1,4 +1,4 @@
-//! A content on its way out to another site.
+//! A content on its way out, to another site or to a service of this one.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -28,6 +28,10 @@ impl CheckedBlob {
         let mut hasher = blake3::Hasher::new();
         let skipped = io::copy(&mut (&file).take(from), &mut hasher);
         let left = size - skipped.map_err(failed("read", &path))?.min(size);
+        if left == 0 {
+            // There will be no last piece to keep back.
+            blobs.compare(&id, &file, &hasher)?;
+        }
         Ok(Some(Self { blobs, id, file, hasher, size, left }))
     }
 
@@ -38,16 +42,33 @@ impl CheckedBlob {
 
     /// The next so many bytes, or what is left; none at the end.
     pub fn next(&mut self, most: usize) -> Result<Vec<u8>, BlobError> {
-        let mut piece = Vec::with_capacity(most.min(usize::try_from(self.left).unwrap_or(most)));
+        let most = most.min(usize::try_from(self.left).unwrap_or(most));
+        let mut piece = Vec::with_capacity(most);
         let read = (&self.file).take(most as u64).read_to_end(&mut piece);
         read.map_err(|error| failed("read", &self.blobs.places.of(&self.id))(error))?;
-        self.hasher.update(&piece);
+        let is_short = piece.len() < most;
+        self.check(&piece, is_short)?;
+        Ok(piece)
+    }
+
+    /// What was read, and whether the file ended before its time.
+    fn check(&mut self, piece: &[u8], is_short: bool) -> Result<(), BlobError> {
+        self.hasher.update(piece);
         let before = self.left;
         self.left = before.saturating_sub(piece.len() as u64);
-        let is_short = piece.len() < most && self.left > 0;
         if (before > 0 && self.left == 0) || is_short {
             self.blobs.compare(&self.id, &self.file, &self.hasher)?;
         }
-        Ok(piece)
+        Ok(())
+    }
+}
+
+impl Read for CheckedBlob {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(usize::try_from(self.left).unwrap_or(into.len()));
+        let into = &mut into[..most];
+        let read = self.file.read(into)?;
+        self.check(&into[..read], read == 0 && most > 0).map_err(io::Error::other)?;
+        Ok(read)
     }
 }

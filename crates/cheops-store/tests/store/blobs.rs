@@ -46,7 +46,7 @@ fn a_content_is_named_by_its_hash_and_stored_once() {
     assert_eq!(second.id, first.id);
     assert_eq!(blob_files(disk.dir.path()), [first.id.to_string()]);
     let mut text = String::new();
-    blobs.open_verified(&first.id).unwrap().unwrap().read_to_string(&mut text).unwrap();
+    blobs.open_checked(first.id, 0).unwrap().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(text, "hello");
     assert_eq!(blobs.size().unwrap(), 5);
 }
@@ -57,7 +57,7 @@ fn what_is_not_here_is_no_error_to_look_for() {
     let blobs = &disk.opened().blobs;
     let id = name_of(b"nowhere");
     assert!(!blobs.contains(&id));
-    assert!(blobs.open_verified(&id).unwrap().is_none());
+    assert!(blobs.open_checked(id, 0).unwrap().is_none());
     let copy = disk.dir.path().join("copy");
     assert!(matches!(blobs.copy_to(&id, &copy), Err(BlobError::Missing { .. })));
     assert!(!copy.exists());
@@ -206,7 +206,7 @@ fn what_a_stop_left_behind_is_swept_when_the_store_is_opened() {
     let data = copy.path().join("data");
     let opened = open_paris(&data, Options::default()).unwrap();
     assert_eq!(blob_files(&data), [blob.to_string()]);
-    assert!(opened.blobs.open_verified(&blob).unwrap().is_some());
+    assert!(opened.blobs.open_checked(blob, 0).unwrap().is_some());
     assert_eq!(fs::read_dir(data.join("blobs/tmp")).unwrap().count(), 0);
     assert!(data.join("blobs/README").exists());
 }
@@ -224,7 +224,7 @@ fn a_damaged_content_is_never_handed_out_and_can_be_stored_anew() {
     let aside = disk.dir.path().join("blobs/damaged").join(stored.id.to_string());
     let is_named =
         |error: BlobError| matches!(&error, BlobError::Corrupt { path: at, .. } if *at == aside);
-    assert!(is_named(blobs.open_verified(&stored.id).unwrap_err()));
+    assert!(is_named(blobs.open_checked(stored.id, 0).unwrap_err()));
     assert!(!blobs.contains(&stored.id), "so it can be fetched");
     assert_eq!(fs::read(&aside).unwrap(), damaged, "so it can be looked at");
     let copy = disk.dir.path().join("copy");
@@ -232,7 +232,7 @@ fn a_damaged_content_is_never_handed_out_and_can_be_stored_anew() {
     assert!(is_named(blobs.copy_to(&stored.id, &copy).unwrap_err()));
     assert!(!copy.exists(), "a damaged copy was left");
     let again = store(blobs, &content);
-    assert!(blobs.open_verified(&again.id).unwrap().is_some());
+    assert!(blobs.open_checked(again.id, 0).unwrap().is_some());
     assert_eq!(blobs.copy_to(&stored.id, &copy).unwrap(), 200_000);
     assert_eq!(fs::read(&copy).unwrap(), content);
 }
@@ -265,11 +265,32 @@ fn nobody_gets_the_whole_of_a_damaged_content() {
         damaged[at] ^= 1;
         damaged
     };
-    for damaged in [flipped(5), flipped(399_999), content[..399_000].to_vec()] {
+    let longer = [&content[..], b"more"].concat();
+    for damaged in [flipped(5), flipped(399_999), content[..399_000].to_vec(), longer, Vec::new()] {
         fs::write(file_of(&disk, &id), damaged).unwrap();
         assert!(matches!(sent(30_000), Err(BlobError::Corrupt { .. })));
         assert!(blobs.open_checked(id, 0).unwrap().is_none(), "it is no longer offered");
     }
+}
+
+#[test]
+fn a_content_is_read_once_and_damage_shows_before_its_last_byte() {
+    let disk = new();
+    let blobs = &disk.opened().blobs;
+    let content: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+    let id = store(blobs, &content).id;
+    let mut read = Vec::new();
+    blobs.open_checked(id, 0).unwrap().unwrap().read_to_end(&mut read).unwrap();
+    assert_eq!(read, content);
+
+    let mut damaged = content.clone();
+    damaged[5] ^= 1;
+    fs::write(file_of(&disk, &id), damaged).unwrap();
+    // Nothing was read to open it: else this would fail.
+    let mut blob = blobs.open_checked(id, 0).unwrap().unwrap();
+    let mut read = Vec::new();
+    assert!(blob.read_to_end(&mut read).is_err());
+    assert!(read.len() < content.len());
 }
 
 #[test]
@@ -283,7 +304,7 @@ fn who_sees_the_damage_late_leaves_alone_what_took_its_place() {
     assert!(early.next(10).is_err());
     let again = store(blobs, b"right");
     assert!(late.next(10).is_err());
-    assert!(blobs.open_verified(&again.id).unwrap().is_some());
+    assert!(blobs.open_checked(again.id, 0).unwrap().is_some());
 }
 
 #[test]
@@ -342,7 +363,7 @@ fn fetching_goes_on_where_it_was_left_even_after_a_restart() {
     partial.write_all(&content[5..]).unwrap();
     let stored = partial.finish().unwrap();
     assert_eq!((stored.id, stored.size), (blob, size));
-    assert!(disk.opened().blobs.open_verified(&blob).unwrap().is_some());
+    assert!(disk.opened().blobs.open_checked(blob, 0).unwrap().is_some());
     assert_eq!(fs::read_dir(disk.dir.path().join("blobs/partial")).unwrap().count(), 0);
 }
 
