@@ -1,19 +1,21 @@
 //! Carrying out what the engine asks for: running, telling, reporting. Nothing here decides.
 
+use std::sync::Arc;
+
 use cheops_core::engine::{Engine, Event, Job, Message, Notice, Task};
-use cheops_core::model::{KeyId, Outcome, ResourceId, SiteId};
+use cheops_core::model::{KeyId, Outcome, Replicant, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::Snapshots;
 use tokio::runtime::Handle;
 
-use super::Driver;
+use crate::driver::{Actuators, Driver};
 use crate::exec::Executor;
 use crate::peers::{Incoming, Peers};
 use crate::replicas::Replicas;
 use crate::telemetry;
 
-/// What the driver acts with.
-pub(crate) struct Hands {
+/// What the driver of a site acts with.
+pub(crate) struct SiteActuators {
     pub(crate) runtime: Handle,
     pub(crate) executor: Executor,
     pub(crate) peers: Peers,
@@ -22,8 +24,8 @@ pub(crate) struct Hands {
     pub(crate) replicas: Replicas,
 }
 
-impl Hands {
-    pub(super) fn run(&self, job: Job, driver: Driver) {
+impl Actuators for SiteActuators {
+    fn run(&self, job: Job, driver: Driver) {
         let (executor, peers) = (self.executor.clone(), self.peers.clone());
         let incoming = self.incoming.clone();
         self.runtime.spawn(async move {
@@ -40,31 +42,33 @@ impl Hands {
         });
     }
 
-    pub(super) fn tell(&self, to: &SiteId, message: Message) {
+    fn tell(&self, to: &SiteId, message: Message) {
         self.peers.tell(to, message);
     }
 
-    pub(super) fn set_apart(&self, site: &SiteId, key: KeyId) {
+    fn set_apart(&self, site: &SiteId, key: KeyId) {
         self.peers.set_apart(site, key);
     }
 
-    pub(super) fn notify(&self, notice: &Notice) {
+    fn publish(&self, resource: &ResourceId, replicant: Option<Arc<Replicant>>) {
+        self.replicas.publish(resource, replicant);
+    }
+
+    fn notify(&self, notice: &Notice) {
         telemetry::notice(notice);
     }
 
-    /// The same for all resources, before anything runs.
-    pub(super) fn sweep_snapshots(&self, engine: &Engine) {
+    fn sweep_snapshots(&self, engine: &Engine) {
         let swept = self.snapshots.sweep(|resource, id| engine.needs_snapshot(resource)(id));
         if let Err(error) = swept {
             tracing::warn!(%error, "old snapshots could not be removed");
         }
     }
 
-    /// Removes saved states that can no longer be asked for.
-    pub(super) fn retain_snapshots(
+    fn retain_snapshots(
         &self,
         resource: &ResourceId,
-        needed: impl Fn(SnapshotId) -> bool + Send + 'static,
+        needed: Box<dyn Fn(SnapshotId) -> bool + Send>,
     ) {
         let (snapshots, resource) = (self.snapshots.clone(), resource.clone());
         self.runtime.spawn_blocking(move || {

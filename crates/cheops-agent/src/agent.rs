@@ -18,17 +18,18 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::actuators::SiteActuators;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
-use crate::driver::{self, Driver, Hands, Signer};
+use crate::driver::{self, Actuators, Driver, Signer};
 use crate::exec::{
     ClientError, ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers,
 };
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
-use crate::peers::{Border, Door, Incoming, Peers, PeersError};
+use crate::peers::{Border, Incoming, PeerRouter, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::seals::Seals;
@@ -230,7 +231,7 @@ impl Agent {
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
         let incoming = Incoming::new(blobs.clone(), config.data_dir.clone(), ROOM_BESIDE_FILES);
-        let hands = Hands {
+        let actuators = SiteActuators {
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),
             peers: peers.clone(),
@@ -239,7 +240,7 @@ impl Agent {
             replicas: replicas.clone(),
         };
         let backup = opened.backup.clone();
-        let (driver, thread) = driver(&config, &me, opened, hands, signer)?;
+        let (driver, thread) = driver(&config, &me, opened, Box::new(actuators), signer)?;
 
         let mesh_address = peers.local_address();
         let api_address = ports.api.address();
@@ -276,8 +277,8 @@ impl Agent {
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
 
         // From here on nothing can fail, and somebody may be listening.
-        let door = Door::new(router_for_peers(api.clone()), proxies.clone());
-        peers.start(&driver, &incoming, &door);
+        let for_peers = PeerRouter::new(router_for_peers(api.clone()), Arc::new(proxies.clone()));
+        peers.start(&driver, &incoming, &for_peers);
         let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
@@ -530,7 +531,7 @@ fn driver(
     config: &AgentConfig,
     me: &Author,
     opened: Opened,
-    hands: Hands,
+    actuators: Box<dyn Actuators>,
     signer: Signer,
 ) -> Result<(Driver, std::thread::JoinHandle<()>), StartError> {
     let start = driver::Start {
@@ -538,7 +539,7 @@ fn driver(
         signer,
         records: opened.records,
         store: opened.store,
-        hands,
+        actuators,
         data_dir: config.data_dir.clone(),
         keep_free: KEEP_FREE,
     };

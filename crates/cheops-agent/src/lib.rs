@@ -10,6 +10,7 @@
 //!  app  ──HTTP──▶ proxy ──▶ the service, here or at another site
 //! ```
 
+mod actuators;
 mod agent;
 mod api_server;
 mod causes;

@@ -11,6 +11,7 @@
 
 pub mod config;
 pub mod engine;
+mod ids;
 pub mod model;
 pub mod plan;
 pub mod resolve;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use cheops_core::model::SiteId;
+
 use crate::rng::Rng;
 
 /// Cities whose names the sites take.
@@ -78,4 +80,15 @@ impl Network {
         let factor = if rng.chance(self.weather.reordering) { rng.between(2, 10) } else { 1 };
         (one_way + jitter) * factor
     }
+}
+
+/// The name of the how-manieth site.
+pub fn site_name(index: usize) -> SiteId {
+    let city = CITIES[index % CITIES.len()];
+    let name = match index / CITIES.len() {
+        0 => city.to_owned(),
+        more => format!("{city}{more}"),
+    };
+    #[allow(clippy::expect_used, reason = "built from letters and digits")]
+    SiteId::new(&name).expect("a city's name is a site's name")
 }

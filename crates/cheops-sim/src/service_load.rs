@@ -51,7 +51,7 @@ const MOST_THINGS: u64 = 14;
 impl ServiceLoad {
     /// Users of a service on those sites.
     pub fn new(number: usize, usage: Usage, home: Vec<usize>) -> Self {
-        let sites = home.iter().map(|site| crate::world::site_name(*site)).collect();
+        let sites = home.iter().map(|site| crate::network::site_name(*site)).collect();
         let config = config::profile("http").map(|http| http.config.clone()).unwrap_or_default();
         Self { home, usage, sites, config: Arc::new(config), number, made: 0, things: 0 }
     }
@@ -183,7 +183,7 @@ impl ServiceLoad {
         if rng.chance(30) {
             body.push_str(";refuse=all");
         } else if rng.chance(30) {
-            body.push_str(&format!(";refuse={}", crate::world::site_name(*rng.pick(&self.home))));
+            body.push_str(&format!(";refuse={}", crate::network::site_name(*rng.pick(&self.home))));
         }
         body
     }

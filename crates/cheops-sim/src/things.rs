@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use cheops_core::engine::{OperationView, ResourceView};
-use cheops_core::model::{Act, Outcome, ResourceId, SiteId, Status};
+use cheops_core::model::{Act, ResourceId, Status};
 use cheops_core::plan::Health;
 
 use crate::checks::Violation;
+use crate::conflicts::refusals;
 use crate::service::Object;
 use crate::site::Site;
-use crate::sometimes::Sometimes;
 use crate::world::World;
 
 /// Whether a site says of a service's resource that it has diverged. By the `http` profile it may then
@@ -21,33 +21,6 @@ pub(crate) fn some_site_gave_up(holders: &[(&Site, ResourceView)]) -> bool {
         view.replicant.is_some() && matches!(view.health, Health::Diverged { .. })
     };
     holders.iter().any(|(_, view)| gave_up(view))
-}
-
-/// Counts what happens to operations that need others.
-pub(crate) fn note(view: &ResourceView, sometimes: &mut Sometimes) {
-    if view.waits_for.as_ref().is_some_and(|what| what.starts_with("needs ")) {
-        sometimes.saw("needs: waited");
-    }
-    if view.operations.iter().any(|operation| refusals(operation).any(|it| it.is_need)) {
-        sometimes.saw("needs: failed with what it needs");
-    }
-}
-
-/// An operation that failed at a site.
-struct Refusal<'a> {
-    site: &'a SiteId,
-    /// Since something that it needs failed.
-    is_need: bool,
-    /// Since the service knows no such thing.
-    is_unknown: bool,
-}
-
-fn refusals(operation: &OperationView) -> impl Iterator<Item = Refusal<'_>> {
-    operation.replies.iter().filter(|reply| reply.status == Status::Ko).map(|reply| Refusal {
-        site: reply.site(),
-        is_need: matches!(&reply.outcome, Some(Outcome::NotStarted { reason }) if reason.starts_with("needs ")),
-        is_unknown: matches!(&reply.outcome, Some(Outcome::Answered { status: 404, .. })),
-    })
 }
 
 /// The things of all services.

@@ -6,9 +6,10 @@ use cheops_core::model::{OperationId, ResourceId};
 use cheops_core::plan::Decision;
 
 use crate::bugs::Bug;
-use crate::checks::{Violation, when_quiet};
+use crate::checks::Violation;
 use crate::liar::Lie;
 use crate::network::Weather;
+use crate::quiet::when_quiet;
 use crate::rng::Rng;
 use crate::service_load::{ServiceLoad, Usage};
 use crate::sometimes::Sometimes;

@@ -177,7 +177,7 @@ impl Subject {
         let id = ResourceId::new(&format!("{}-{number}", flavour.name)).expect("a valid name");
         let parse = |text| Arc::new(Config::parse(text).expect("a valid config").config);
         let configs = [flavour.config].into_iter().chain(flavour.changed).map(parse).collect();
-        let sites = home.iter().map(|site| crate::world::site_name(*site)).collect();
+        let sites = home.iter().map(|site| crate::network::site_name(*site)).collect();
         Self { id, home, sites, configs, config: 0, flavour, made: 0 }
     }
 
@@ -227,7 +227,7 @@ impl Subject {
             return "fail".to_owned();
         }
         if rng.chance(30) {
-            let site = crate::world::site_name(*rng.pick(&self.home));
+            let site = crate::network::site_name(*rng.pick(&self.home));
             return format!("{site}!{command}");
         }
         command

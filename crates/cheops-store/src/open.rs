@@ -135,7 +135,7 @@ impl Claim {
             files::remove_if_there(&moving.kept)
                 .map_err(|source| io_error("remove", &moving.kept, source))?;
         }
-        let blobs = Blobs::open(&places.blobs, &scanned.blobs, Arc::clone(&shared))
+        let blobs = Blobs::open(&places.blobs, &scanned.blobs, shared.clone())
             .map_err(|error| blob_error(&places.blobs, error))?;
         let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
             .map_err(|source| io_error("clean up", &places.snapshots, source))?;

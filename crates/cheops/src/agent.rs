@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use cheops_api::{Client, ClientError, ClientOptions, Problem, Token, is_loopback};
 use clap::Args;
 
+use crate::demo_socket;
 use crate::failure::Failure;
-use crate::verbs::demo;
 
 /// Where an agent is if nobody says so and no socket is found.
 pub(crate) const USUAL_ADDRESS: &str = "http://127.0.0.1:8079";
@@ -97,7 +97,7 @@ impl Target {
         if !is_loopback(url) {
             return Ok(None);
         }
-        if let Some(token) = demo::token_of(url.trim_end_matches('/')).await {
+        if let Some(token) = demo_socket::token_of(url.trim_end_matches('/')).await {
             return Ok(Some(token));
         }
         Ok(token_in(Path::new(USUAL_TOKEN)).ok())

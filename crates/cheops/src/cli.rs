@@ -1,15 +1,16 @@
 //! What can be typed: the verbs, and what holds for all of them.
 
 use clap::builder::Styles;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::agent::Target;
 use crate::failure::{Failure, Verdict};
 use crate::look;
+use crate::matrix;
 use crate::output::{Format, Output};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, exec, explain, http, init, matrix, mesh, open,
-    resource, resources, sample, scope, settle, show, sites, watch, with,
+    agent, backup, completions, delete, demo, exec, explain, http, init, mesh, open, resource,
+    resources, sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -105,14 +106,13 @@ impl Verb {
             Self::Backup(arguments) => backup::run(&arguments, agent, output),
             Self::Scope(arguments) => scope::run(&arguments, output),
             Self::Matrix(arguments) => matrix::run(&arguments, output),
-            Self::Completions(arguments) => completions::run(&arguments, output),
+            Self::Completions(arguments) => completions::run(&arguments, Cli::command(), output),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
 
     use super::*;
 

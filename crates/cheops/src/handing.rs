@@ -12,9 +12,9 @@ use clap::{Args, ValueEnum};
 use crate::agent::{self, Target};
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
+use crate::matrix;
 use crate::output::{Format, Output};
 use crate::time::duration;
-use crate::verbs::matrix;
 
 /// Whose replies to wait for, and how long.
 #[derive(Debug, Clone, Copy, Args)]

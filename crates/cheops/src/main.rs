@@ -3,11 +3,13 @@
 
 mod agent;
 mod cli;
+mod demo_socket;
 mod failure;
 mod following;
 mod grid;
 mod handing;
 mod look;
+mod matrix;
 mod output;
 mod parent;
 mod relay;

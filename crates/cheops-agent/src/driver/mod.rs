@@ -9,7 +9,7 @@
 //! until it succeeds; meanwhile it answers questions (as if the commit had succeeded) and refuses
 //! operations, and lets everything else wait.
 
-mod effects;
+mod actuators;
 mod files;
 mod space;
 
@@ -27,7 +27,7 @@ use cheops_record::SiteKey;
 use cheops_store::{AppendError, Pin, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use effects::Hands;
+pub(crate) use actuators::Actuators;
 pub(crate) use files::Brought;
 use files::Held;
 use space::Space;
@@ -203,7 +203,7 @@ pub(crate) struct Start {
     pub(crate) signer: Signer,
     pub(crate) records: Vec<Record>,
     pub(crate) store: Store,
-    pub(crate) hands: Hands,
+    pub(crate) actuators: Box<dyn Actuators>,
     pub(crate) data_dir: PathBuf,
     pub(crate) keep_free: u64,
 }
@@ -221,12 +221,12 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
         let began = Instant::now();
         let now = now(began);
         let (engine, reaction) = Engine::recover(start.settings, start.records, now);
-        start.hands.sweep_snapshots(&engine);
+        start.actuators.sweep_snapshots(&engine);
         let running = Running {
             engine,
             signer: start.signer,
             store: start.store,
-            hands: start.hands,
+            actuators: start.actuators,
             space: Space::new(start.data_dir, start.keep_free),
             events: events_in,
             requests: requests_in,
@@ -268,7 +268,7 @@ struct Running {
     engine: Engine,
     signer: Signer,
     store: Store,
-    hands: Hands,
+    actuators: Box<dyn Actuators>,
     space: Space,
     events: mpsc::Receiver<Happened>,
     requests: mpsc::Receiver<Request>,
@@ -542,25 +542,26 @@ impl Running {
                     if matches!(job.task, Task::Snapshot { .. }) {
                         self.forget_snapshots(&job.resource);
                     }
-                    self.hands.run(job, self.driver.clone());
+                    self.actuators.run(job, self.driver.clone());
                 }
-                Effect::Tell { to, message } => self.hands.tell(&to, message),
+                Effect::Tell { to, message } => self.actuators.tell(&to, message),
                 Effect::Publish(resource, replicant) => {
-                    self.hands.replicas.publish(&resource, replicant);
+                    self.actuators.publish(&resource, replicant);
                 }
-                Effect::SetApart(site, key) => self.hands.set_apart(&site, key),
+                Effect::SetApart(site, key) => self.actuators.set_apart(&site, key),
                 Effect::Notify(notice) => {
                     if let Notice::Pruned(resource, _) = &notice {
                         self.forget_snapshots(resource);
                     }
-                    self.hands.notify(&notice);
+                    self.actuators.notify(&notice);
                 }
             }
         }
     }
 
     fn forget_snapshots(&self, resource: &ResourceId) {
-        self.hands.retain_snapshots(resource, self.engine.needs_snapshot(resource));
+        let needed = Box::new(self.engine.needs_snapshot(resource));
+        self.actuators.retain_snapshots(resource, needed);
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Answer) {

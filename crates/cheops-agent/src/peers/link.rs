@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use super::content::{self, Incoming};
 use super::frame::{self, Hello, LinkError};
 use super::supervise::Called;
-use super::tunnel::Door;
+use super::tunnel::PeerRouter;
 use super::{Border, Peers, lock, tls, tunnel};
 use crate::causes::causes;
 use crate::driver::Driver;
@@ -54,7 +54,7 @@ pub(super) const CLOSED_AS_SHARED: u32 = 3;
 pub(super) struct Work {
     pub(super) driver: Driver,
     pub(super) incoming: Incoming,
-    pub(super) door: Door,
+    pub(super) router: PeerRouter,
     /// None only where there is no mesh, and so no link.
     pub(super) border: Option<Border>,
 }
@@ -454,7 +454,7 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                 Ok(frame::Ask::Http { method, path, headers }) => {
                     let head = (method, path, headers);
                     let to = tunnel::To::Api;
-                    tunnel::serve(&work.door, &from, to, head, receive, send).await
+                    tunnel::serve(&work.router, &from, to, head, receive, send).await
                 }
                 Ok(frame::Ask::Service {
                     service,
@@ -467,7 +467,7 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
                 }) => {
                     let head = (method, path, headers);
                     let to = tunnel::To::Service { service, is_empty, upgrade, among };
-                    tunnel::serve(&work.door, &from, to, head, receive, send).await
+                    tunnel::serve(&work.router, &from, to, head, receive, send).await
                 }
                 Err(error) => Err(error),
             };

@@ -37,7 +37,7 @@ pub(crate) use self::content::{FetchError, Incoming};
 use self::frame::{Hello, LinkError};
 use self::holders::Runs;
 use self::link::Link;
-pub(crate) use self::tunnel::{Door, PassedOn, ToService, TunnelError};
+pub(crate) use self::tunnel::{PassedOn, PeerRouter, SiteServices, ToService, TunnelError};
 use crate::driver::Driver;
 use crate::mesh::Identity;
 
@@ -136,10 +136,10 @@ impl Peers {
     }
 
     /// Begins to look for the other sites, and to be found.
-    pub(crate) fn start(&self, driver: &Driver, incoming: &Incoming, door: &Door) {
-        let (driver, incoming, door) = (driver.clone(), incoming.clone(), door.clone());
+    pub(crate) fn start(&self, driver: &Driver, incoming: &Incoming, router: &PeerRouter) {
+        let (driver, incoming, router) = (driver.clone(), incoming.clone(), router.clone());
         let border = self.0.border.clone();
-        let work = link::Work { driver, incoming, door, border };
+        let work = link::Work { driver, incoming, router, border };
         let mut tasks = lock(&self.0.tasks);
         for (site, peer) in &self.0.peers {
             if let Some(accepted) = lock(&peer.accepted_in).take() {

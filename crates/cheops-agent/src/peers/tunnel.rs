@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use axum::Router;
 use axum::body::Body;
 use cheops_core::model::SiteId;
-use futures_util::future::{Either, select};
+use futures_util::future::{BoxFuture, Either, select};
 use http::header::{HOST, TE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body::Body as _;
@@ -21,7 +21,6 @@ use super::Peers;
 use super::frame::{self, Ask, LinkError, Told};
 use super::link::{Link, Place, Room};
 use super::pieces::{self, Incoming, NotSent};
-use crate::proxy::Proxies;
 
 /// No answer has more headers.
 const MOST_HEADERS: usize = 512;
@@ -60,27 +59,42 @@ pub(crate) enum TunnelError {
     },
 }
 
-/// Where requests of other agents go: this agent's own API, and the services of its site.
-#[derive(Clone)]
-pub(crate) struct Door {
-    router: Router,
-    proxies: Proxies,
+/// Who answers what other agents ask of this site's services.
+pub(crate) trait SiteServices: Send + Sync {
+    /// Answers a request that another agent decided is to run here.
+    fn answer<'a>(
+        &'a self,
+        service: &'a str,
+        request: Request<Body>,
+        upgrade: Option<HeaderValue>,
+        among: Option<BTreeSet<SiteId>>,
+    ) -> BoxFuture<'a, Response<Body>>;
+
+    /// What is answered in the place of an answer whose headers are longer than that.
+    fn too_long_to_return(&self, service: &str, length: usize, most: usize) -> Response<Body>;
 }
 
-impl Door {
+/// Where requests of other agents go: this agent's own API, and the services of its site.
+#[derive(Clone)]
+pub(crate) struct PeerRouter {
+    api: Router,
+    services: Arc<dyn SiteServices>,
+}
+
+impl PeerRouter {
     /// There is none before both are there, so that nobody is told of an agent that starts.
-    pub(crate) fn new(router: Router, proxies: Proxies) -> Self {
-        Self { router, proxies }
+    pub(crate) fn new(api: Router, services: Arc<dyn SiteServices>) -> Self {
+        Self { api, services }
     }
 
     async fn answer(&self, to: &To, request: Request<Body>) -> Response<Body> {
         match to {
             To::Service { service, upgrade, among, .. } => {
                 let upgrade = upgrade.as_ref().and_then(|to| HeaderValue::from_bytes(to).ok());
-                self.proxies.answer_peer(service, request, upgrade, among.clone()).await
+                self.services.answer(service, request, upgrade, among.clone()).await
             }
             To::Api => {
-                let Ok(response) = self.router.clone().oneshot(request).await;
+                let Ok(response) = self.api.clone().oneshot(request).await;
                 response
             }
         }
@@ -90,7 +104,7 @@ impl Door {
     fn instead(&self, to: &To, length: usize) -> Response<Body> {
         match to {
             To::Service { service, .. } => {
-                self.proxies.too_long_to_return(service, length, frame::LONGEST_HEAD)
+                self.services.too_long_to_return(service, length, frame::LONGEST_HEAD)
             }
             To::Api => status(502),
         }
@@ -125,7 +139,7 @@ type Head = (String, String, Vec<(String, Vec<u8>)>);
 
 /// Answers one request of another agent.
 pub(super) async fn serve(
-    door: &Door,
+    router: &PeerRouter,
     from: &SiteId,
     to: To,
     (method, path, headers): Head,
@@ -145,7 +159,7 @@ pub(super) async fn serve(
         Ok(mut request) => {
             request.extensions_mut().insert(PassedOn { by: from.clone() });
             tokio::select! {
-                response = door.answer(&to, request) => response,
+                response = router.answer(&to, request) => response,
                 // Whoever asked is gone: so is the reason to go on.
                 _ = &mut stopped => return Err(LinkError::Broken),
             }
@@ -154,7 +168,7 @@ pub(super) async fn serve(
     };
     let mut bytes = Vec::new();
     let body = match begin(response, &mut bytes) {
-        Err(LinkError::TooLong(length)) => begin(door.instead(&to, length), &mut bytes)?,
+        Err(LinkError::TooLong(length)) => begin(router.instead(&to, length), &mut bytes)?,
         begun => begun?,
     };
     send.write_all(&bytes).await?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::body::Body;
 use cheops_core::model::SiteId;
 use cheops_scope::{Consistency, Placement, Target};
+use futures_util::future::BoxFuture;
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -23,7 +24,7 @@ use super::memory::{Holder, Recalled};
 use super::refusal::Refused;
 use super::scope::{Others, Replaced};
 use super::{Asked, Proxies, Remembered, admission, cross, scope};
-use crate::peers::PassedOn;
+use crate::peers::{PassedOn, SiteServices};
 use crate::replicas::Names;
 
 impl Proxies {
@@ -196,7 +197,7 @@ impl Proxies {
     }
 
     /// Answers another site's agent, which decided that the request is to run here.
-    pub(crate) async fn answer_peer(
+    async fn answer_peer(
         &self,
         service: &str,
         request: Request<Body>,
@@ -254,16 +255,6 @@ impl Proxies {
         !head.method.is_safe() && (among.is_some() || is_kept())
     }
 
-    /// In the place of an answer to another site whose headers are too long to go there.
-    pub(crate) fn too_long_to_return(
-        &self,
-        service: &str,
-        length: usize,
-        most: usize,
-    ) -> Response<Body> {
-        self.refuse(Refused::answer_too_long(service, length, most))
-    }
-
     async fn for_peer(
         &self,
         service: &Service,
@@ -287,5 +278,21 @@ fn can_be_kept(placement: &Placement) -> Result<(), Refused> {
     match asked.into_iter().find(|asked| *asked != Consistency::Eventual) {
         Some(other) => Err(Refused::only_eventual(other)),
         None => Ok(()),
+    }
+}
+
+impl SiteServices for Proxies {
+    fn answer<'a>(
+        &'a self,
+        service: &'a str,
+        request: Request<Body>,
+        upgrade: Option<HeaderValue>,
+        among: Option<BTreeSet<SiteId>>,
+    ) -> BoxFuture<'a, Response<Body>> {
+        Box::pin(self.answer_peer(service, request, upgrade, among))
+    }
+
+    fn too_long_to_return(&self, service: &str, length: usize, most: usize) -> Response<Body> {
+        self.refuse(Refused::answer_too_long(service, length, most))
     }
 }

@@ -11,7 +11,7 @@ use super::place::Place;
 use super::problem::{ConfigErrors, Fault, Problem};
 use super::warning::Warning;
 use super::{Concurrent, Config, HookAction, Resolution, Snapshots, tree};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// A config read from a document.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Concurrent, Config, Handling, Hook, HookAction, HookRun, Resolution};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 impl Config {
     /// The document that [`Config::parse`] reads back as this config, where it is one that

@@ -12,7 +12,7 @@ use super::warning::{Doubt, Warning};
 use super::{
     Concurrent, Config, Hook, MAX_COMMAND_BYTES, MAX_DOCUMENT_BYTES, MAX_ENTRIES, MAX_TYPES, Rule,
 };
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// The first entry for each pair.
 pub(super) type Index<'e> = BTreeMap<(&'e OperationType, &'e OperationType), &'e Entry>;

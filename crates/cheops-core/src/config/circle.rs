@@ -9,7 +9,7 @@
 //! an arrow of each kind among them.
 
 use super::{Concurrent, Config, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// The sets of types among which preferences can run in a circle.
 pub(super) fn circles(config: &Config) -> Vec<Vec<OperationType>> {

@@ -13,7 +13,7 @@ use super::profiles::{Profile, names, profile};
 use super::spelling::{self, CONCURRENTS, RESULTS, same_key};
 use super::tree::{Node, Value};
 use super::{Concurrent, MAX_ENTRIES, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 pub(super) const MATRIX: &str = "ResolutionMatrix";
 pub(super) const TYPES: &str = "Types";

@@ -20,7 +20,7 @@ use super::document::HOOKS;
 use super::place::{Place, short};
 use super::problem::{Fault, Problem};
 use super::{Config, MAX_HOOKS, MAX_TYPES, MAX_URL_BYTES};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// What a hook waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use super::{Concurrent, Config, Handling, HookAction, Resolution, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// What holds for a pair that the matrix does not list.
 static UNLISTED: Resolution =

@@ -44,7 +44,7 @@ pub use self::profiles::{Profile, profile, profiles};
 pub use self::table::{Meeting, Row, Sequence};
 pub use self::warning::{Doubt, Warning};
 
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// How many types a config may name.
 pub const MAX_TYPES: usize = 64;

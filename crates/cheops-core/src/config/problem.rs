@@ -7,7 +7,7 @@ use super::place::{Place, short};
 use super::spelling::nearest;
 use super::tree::Value;
 use super::{MAX_COMMAND_BYTES, MAX_DOCUMENT_BYTES};
-use crate::model::{IdError, OperationType};
+use crate::ids::{IdError, OperationType};
 
 /// Everything that is wrong with a config. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]

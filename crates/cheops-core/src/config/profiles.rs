@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{Concurrent, Config, Handling, Resolution, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// A config that comes with Cheops.
 #[derive(Debug, Clone, PartialEq, Eq)]

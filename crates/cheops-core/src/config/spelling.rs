@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Concurrent, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// The results an entry may have, as they are written back.
 pub(super) const RESULTS: &[&str] = &[

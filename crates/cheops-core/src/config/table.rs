@@ -1,7 +1,7 @@
 //! What a matrix means, pair by pair: data for `cheops matrix check`.
 
 use super::{Concurrent, Config, Resolution, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// What happens to two operations.
 #[derive(Debug, Clone, PartialEq, Eq)]

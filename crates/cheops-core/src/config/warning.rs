@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Place;
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 /// One thing to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 mod clock;
 mod entry;
 mod few;
-mod ids;
 mod limits;
 mod operation;
 mod placeholder;
@@ -12,13 +11,13 @@ mod reply;
 mod seal;
 mod vector;
 
-pub use clock::{HybridClock, Stamp};
-pub use entry::{Body, Entry, Extension};
-pub(crate) use few::Few;
-pub use ids::{
+pub use crate::ids::{
     Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
     ResourceId, SiteId,
 };
+pub use clock::{HybridClock, Stamp};
+pub use entry::{Body, Entry, Extension};
+pub(crate) use few::Few;
 pub use limits::{
     MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
     MAX_PARENTS, MAX_PATH_BYTES, MAX_SITES, MAX_STEPS, OverLimit,

@@ -31,7 +31,7 @@ impl World {
             && let Some(view) = engine.resource(&resource)
         {
             self.checks.after_step(self.now_ms, &self.sites[site], &view);
-            crate::checks::note_conflicts(&view, &mut self.sometimes);
+            crate::conflicts::note_conflicts(&view, &mut self.sometimes);
         }
         self.schedule_tick(site);
     }

@@ -27,7 +27,7 @@ use agenda::{Scheduled, What};
 use crate::bugs::Bug;
 use crate::checks::{Checks, Violation};
 use crate::disk::Disk;
-use crate::network::{CITIES, Network};
+use crate::network::{Network, site_name};
 use crate::rng::Rng;
 use crate::site::Site;
 use crate::sometimes::Sometimes;
@@ -131,17 +131,6 @@ pub struct Traffic {
     pub entries: u64,
     /// Signs of life.
     pub heartbeats: u64,
-}
-
-/// The name of the how-manieth site.
-pub fn site_name(index: usize) -> SiteId {
-    let city = CITIES[index % CITIES.len()];
-    let name = match index / CITIES.len() {
-        0 => city.to_owned(),
-        more => format!("{city}{more}"),
-    };
-    #[allow(clippy::expect_used, reason = "built from letters and digits")]
-    SiteId::new(&name).expect("a city's name is a site's name")
 }
 
 impl World {

@@ -20,9 +20,10 @@ mod partial;
 mod pins;
 mod writer;
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +31,6 @@ use std::time::Duration;
 use cheops_core::model::BlobId;
 
 use crate::files;
-use crate::log::Shared;
 pub use checked::CheckedBlob;
 pub use error::BlobError;
 use error::failed;
@@ -49,7 +49,7 @@ pub struct Blobs {
     places: Arc<Places>,
     pins: Arc<Pins>,
     /// Nobody else may open the directory while this is in use.
-    _shared: Arc<Shared>,
+    _open: Arc<dyn Any + Send + Sync>,
 }
 
 /// What is where.
@@ -79,7 +79,7 @@ impl Blobs {
     pub(crate) fn open(
         dir: &Path,
         needed: &BTreeSet<BlobId>,
-        shared: Arc<Shared>,
+        open: Arc<dyn Any + Send + Sync>,
     ) -> Result<Self, BlobError> {
         let places = Places {
             dir: dir.to_path_buf(),
@@ -91,7 +91,7 @@ impl Blobs {
             files::make_dir(dir).map_err(failed("make", dir))?;
         }
         files::remove_drafts(&places.drafts).map_err(failed("clean up", &places.drafts))?;
-        let blobs = Self { places: Arc::new(places), pins: Arc::default(), _shared: shared };
+        let blobs = Self { places: Arc::new(places), pins: Arc::default(), _open: open };
         for (id, path) in blobs.all()? {
             if !needed.contains(&id) {
                 files::remove_if_there(&path).map_err(failed("remove", &path))?;
@@ -131,17 +131,6 @@ impl Blobs {
     fn file(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
         let path = self.places.of(id);
         files::open_if_there(&path).map_err(failed("open", &path))
-    }
-
-    /// The content, read once to see that it is what it was. `None` if it is not here.
-    pub fn open_verified(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
-        let Some(mut file) = self.file(id)? else { return Ok(None) };
-        let path = self.places.of(id);
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(&mut file).map_err(failed("read", &path))?;
-        self.compare(id, &file, &hasher)?;
-        file.rewind().map_err(failed("read", &path))?;
-        Ok(Some(file))
     }
 
     /// Copies the content to a new file, and checks what was copied: with an error there is no

@@ -1,9 +1,8 @@
 //! `cheops completions`: what a shell needs to complete commands.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::failure::{Failure, Verdict};
 use crate::output::Output;
 
@@ -22,9 +21,14 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+/// For the program whose commands these are.
+pub(crate) fn run(
+    arguments: &Arguments,
+    mut program: Command,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "cheops", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "cheops", &mut script);
     output.line(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Verdict::Fine)
 }

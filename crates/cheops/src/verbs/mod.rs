@@ -9,7 +9,6 @@ pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod http;
 pub(crate) mod init;
-pub(crate) mod matrix;
 pub(crate) mod mesh;
 pub(crate) mod open;
 pub(crate) mod resource;

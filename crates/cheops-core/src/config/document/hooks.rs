@@ -7,7 +7,7 @@ use super::super::problem::Fault;
 use super::super::tree::{Node, Value};
 use super::super::{Hook, HookAction, HookEvent, HookRun, MAX_HOOKS};
 use super::{Field, Reader, TYPES};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 const ANSWERS: &[&str] = &["decompose"];
 

@@ -8,7 +8,7 @@ mod properties;
 mod reading;
 
 use super::{Concurrent, Config, Parsed, Resolution, Rule};
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 fn kind(text: &str) -> OperationType {
     OperationType::new(text).unwrap()

@@ -9,7 +9,7 @@ use proptest::{option, sample};
 use super::super::{
     Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
 };
-use crate::model::OperationType;
+use crate::ids::OperationType;
 
 fn kinds() -> impl Strategy<Value = OperationType> {
     let names = sample::select(vec!["set", "inc", "del", "Set", "no", "1", "null", "true", "a.b"]);

@@ -1,46 +1,33 @@
 //! Orders to a demo that runs, through a socket in the user's own folder: those typed in another
 //! terminal, and those of its agents' pages.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::{get, post};
-use cheops_api::Token;
 use cheops_core::model::SiteId;
 use clap::Subcommand;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::page;
 use super::stage::{LOOK_EVERY, OnStage};
+use crate::demo_socket::{Cause, TOKENS, asked, path as socket};
 use crate::failure::{Failure, Verdict};
 use crate::output::{Format, Output};
 use crate::text::counted;
 
-/// How long an answer may be.
-const LONGEST: usize = 64 * 1024;
 /// How long the sites may take to notice what was done.
 const SETTLING: Duration = Duration::from_secs(8);
 /// Where orders that are typed go.
 const ORDERS: &str = "/orders";
-/// Where commands of the demo's own user learn what lets them in.
-const TOKENS: &str = "/tokens";
-/// How long a demo may take to say so. One that is about to start says nothing yet.
-const TELLING: Duration = Duration::from_secs(1);
-
-/// What lets commands in at each agent, by its address.
-type Tokens = BTreeMap<String, String>;
 
 /// What can be ordered.
 #[derive(Debug, Clone, Subcommand, Serialize, Deserialize)]
@@ -80,15 +67,6 @@ struct Answer {
     told: String,
 }
 
-fn socket() -> PathBuf {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let user = std::env::var("USER").unwrap_or_else(|_| "user".into());
-    match own.filter(|dir| dir.is_dir()) {
-        Some(dir) => dir.join("cheops-demo.sock"),
-        None => std::env::temp_dir().join(format!("cheops-demo-{user}.sock")),
-    }
-}
-
 /// Sends an order to the demo that runs.
 pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, Failure> {
     let away = |error: std::io::Error| {
@@ -109,34 +87,11 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     Ok(Verdict::Fine)
 }
 
-/// What lets commands in at the agent with that address, if it is one of a demo of this user.
-pub(super) async fn token_of(api: &str) -> Option<Token> {
-    let stream = UnixStream::connect(socket()).await.ok()?;
-    // The name of the socket can be had by anyone where it is not in the user's own folder.
-    let is_ours = stream.peer_cred().ok()?.uid() == rustix::process::geteuid().as_raw();
-    let request = Request::get(TOKENS).body(Body::empty()).ok().filter(|_| is_ours)?;
-    let told = tokio::time::timeout(TELLING, asked::<Tokens>(stream, request)).await.ok()?;
-    Token::new(told.ok()?.get(api)?).ok()
-}
-
 async fn answered(stream: UnixStream, order: &Order) -> Result<Answer, Cause> {
     let request = Request::post(ORDERS)
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(serde_json::to_vec(order)?))?;
     asked(stream, request).await
-}
-
-type Cause = Box<dyn std::error::Error + Send + Sync>;
-
-async fn asked<T: DeserializeOwned>(
-    stream: UnixStream,
-    request: Request<Body>,
-) -> Result<T, Cause> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    let response = sender.send_request(request).await?;
-    let bytes = to_bytes(Body::new(response.into_body()), LONGEST).await?;
-    Ok(serde_json::from_slice(&bytes)?)
 }
 
 /// Where a demo takes orders.

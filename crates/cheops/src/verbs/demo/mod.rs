@@ -12,7 +12,6 @@ mod script;
 mod stage;
 mod tour;
 
-use cheops_api::Token;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,11 +54,6 @@ pub(crate) struct Arguments {
     /// else happens than it should
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "all")]
     script: Option<Part>,
-}
-
-/// What lets commands in at an agent of the demo that runs, if that is one.
-pub(crate) async fn token_of(api: &str) -> Option<Token> {
-    control::token_of(api).await
 }
 
 /// Who says what happens.

@@ -1,0 +1,160 @@
+//! What must hold once all is quiet. Apart from the engine's own code, like [`crate::checks`].
+
+use std::collections::BTreeSet;
+
+use cheops_core::engine::{Progress, ResourceView};
+use cheops_core::model::{OperationId, Reply, ResourceId, SiteId};
+use cheops_core::plan::Health;
+
+use crate::application::{Value, fresh_run};
+use crate::checks::Violation;
+use crate::site::{Site, command_at};
+use crate::things;
+use crate::world::World;
+
+/// What must hold when nothing is under way any more and no fault is left.
+pub fn when_quiet(world: &World) -> Result<(), Violation> {
+    let liars = &world.checks.liars;
+    for (resource, home) in &world.checks.homes {
+        // What liars make of it is their affair; that they do not answer is no reason for others to
+        // say that all is done.
+        let has_liar = home.iter().any(|site| liars.contains(site));
+        let home: BTreeSet<SiteId> = home.difference(liars).cloned().collect();
+        let holders: Vec<(&Site, ResourceView)> = world
+            .sites
+            .iter()
+            .filter(|site| home.contains(&site.id))
+            .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
+            .collect();
+        all_agree(resource, &home, &holders)?;
+        let gave_up = things::some_site_gave_up(&holders);
+        for (site, view) in &holders {
+            if !gave_up {
+                is_done(site, view, has_liar)?;
+                all_replied(site, view, &home, &holders)?;
+            }
+            follows_the_list(world, site, view, has_liar)?;
+        }
+        nothing_lost(world, resource, &holders)?;
+    }
+    things::when_quiet(world)
+}
+
+fn all_agree(
+    resource: &ResourceId,
+    home: &BTreeSet<SiteId>,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let Some((first, seen)) = holders.first() else { return Ok(()) };
+    if holders.len() < home.len() {
+        return Err(Violation(format!("{resource} did not reach all of its sites")));
+    }
+    for (site, view) in holders {
+        if view.knows != seen.knows {
+            return Err(Violation(format!(
+                "{} and {} do not know the same of {resource}: {:?} and {:?}",
+                first.id, site.id, seen.knows, view.knows
+            )));
+        }
+        if view.list != seen.list {
+            return Err(Violation(format!(
+                "{} and {} end with different lists for {resource}: {:?} and {:?}",
+                first.id, site.id, seen.list, view.list
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_done(site: &Site, view: &ResourceView, has_liar: bool) -> Result<(), Violation> {
+    if view.progress != Progress::Idle || !(view.converged || has_liar) {
+        return Err(Violation(format!(
+            "{} is not done with {}: {:?}, converged: {}",
+            site.id, view.id, view.progress, view.converged
+        )));
+    }
+    Ok(())
+}
+
+/// Nothing is left out in silence: every site has said something of every operation.
+/// What some site has forgotten, all knew and none needed: who came back without its memory after
+/// that never hears of it, and says nothing of it.
+fn all_replied(
+    site: &Site,
+    view: &ResourceView,
+    home: &BTreeSet<SiteId>,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let was_forgotten =
+        |id: &OperationId| holders.iter().any(|(_, view)| view.pruned.includes(&id.0));
+    for operation in view.operations.iter().filter(|it| !was_forgotten(it.id())) {
+        let replied: BTreeSet<&SiteId> = operation.replies.iter().map(Reply::site).collect();
+        if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
+            return Err(Violation(format!(
+                "{} has no reply of {silent} to `{}` of {}",
+                site.id,
+                operation.id(),
+                view.id
+            )));
+        }
+        if !view.list.contains(operation.id()) && operation.left_out.is_none() {
+            return Err(Violation(format!("`{}` is left out without a reason", operation.id())));
+        }
+    }
+    Ok(())
+}
+
+/// The application is as a fresh run of the list would leave it, or the site says that it is not.
+/// Nobody is waited for any more.
+fn follows_the_list(
+    world: &World,
+    site: &Site,
+    view: &ResourceView,
+    has_liar: bool,
+) -> Result<(), Violation> {
+    if let Health::Undecided { on } = &view.health
+        && !has_liar
+    {
+        return Err(Violation(format!("{} still waits for word of `{on}`", site.id)));
+    }
+    let commands: Vec<&str> = view
+        .list
+        .iter()
+        .filter_map(|id| view.operations.iter().find(|it| it.id() == id))
+        .map(|it| command_at(&it.operation, &site.id))
+        .collect();
+    let expected: Value = fresh_run(commands.iter().copied());
+    let found = site.application.value(&view.id);
+    // Where a disk was lost and the application was not, it may hold what nobody knows of.
+    let beyond_knowledge = world.checks.a_disk_was_lost
+        && site.application.holds_any(&view.id, |id| !view.knows.includes(&id.0));
+    if found != expected && view.health == Health::InStep && !beyond_knowledge {
+        return Err(Violation(format!(
+            "{} says that {} is in step, but it holds `{}` where {commands:?} gives `{}`",
+            site.id, view.id, found.text, expected.text
+        )));
+    }
+    Ok(())
+}
+
+fn nothing_lost(
+    world: &World,
+    resource: &ResourceId,
+    holders: &[(&Site, ResourceView)],
+) -> Result<(), Violation> {
+    let checks = &world.checks;
+    let due = checks.accepted.iter().filter(|(id, of)| {
+        let by_liar = checks.liars.contains(id.site());
+        *of == resource && !by_liar && !checks.excused.contains(*id)
+    });
+    for (operation, _) in due {
+        if let Some((site, _)) = holders.iter().find(|(_, view)| !view.knows.includes(&operation.0))
+        {
+            return Err(Violation(format!(
+                "`{operation}` of {resource} was accepted, and {} does not know it",
+                site.id
+            )));
+        }
+    }
+    Ok(())
+}
