@@ -1,0 +1,7 @@
+//! One engine, event by event: what it makes durable, what it does, and what it refuses.
+
+mod fixture;
+
+mod accepting;
+mod entries;
+mod jobs;
