@@ -3,5 +3,9 @@
 mod fixture;
 
 mod accepting;
+mod doubt;
 mod entries;
 mod jobs;
+mod links;
+mod standing;
+mod sync;

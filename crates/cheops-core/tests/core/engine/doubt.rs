@@ -1,0 +1,489 @@
+//! Crashes between intent and outcome, what settles them, and what the operator says.
+
+use cheops_core::engine::Submission;
+use cheops_core::model::{Outcome, Status};
+use cheops_core::plan::Decision;
+use expect_test::expect;
+
+use super::fixture::*;
+
+/// Paris alone ran into a crash while it ran an `inc` under that config.
+fn crashed(text: &str) -> Site {
+    let mut paris = alone();
+    paris.submits(Submission {
+        sites: Some(sites("paris")),
+        config: Some(config(text)),
+        ..asks_for("inc")
+    });
+    paris.so_far();
+    paris.restarts();
+    paris
+}
+
+const PLAIN: &str = r#"{"ResolutionMatrix": []}"#;
+const CHECKED: &str = r#"{"ResolutionMatrix": [], "Types": {"inc": {"Check": "did it"}}}"#;
+
+#[test]
+fn after_a_crash_the_config_says_whether_to_run_again_to_check_or_to_ask() {
+    let mut story = String::new();
+    for text in [
+        PLAIN,
+        CHECKED,
+        r#"{"ResolutionMatrix": [], "Types": {"inc": {"Idempotent": true}}}"#,
+        r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-one"}]}"#,
+    ] {
+        story += &crashed(text).story();
+    }
+    expect![[r#"
+        > restart
+          + paris.2 says IN-DOUBT of paris.1
+          note InDoubt(counter, paris.1)
+          note Settled(counter, paris.1, InDoubt)
+        > restart
+          + begin check paris.1
+          job 1: check paris.1 by `did it`
+        > restart
+          + begin run paris.1
+          job 1: run paris.1
+        > restart
+          + begin run paris.1
+          job 1: run paris.1
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn a_check_settles_the_doubt_either_way() {
+    let mut story = String::new();
+    for outcome in [ok(), ko("not there"), answered(200, None), answered(404, None)] {
+        let mut paris = crashed(CHECKED);
+        paris.so_far();
+        paris.ends(1, outcome);
+        story += &paris.story();
+    }
+    expect![[r#"
+        > job 1 ends: exit 0
+          + end check paris.1: ItHappened
+          + paris.2 says OK of paris.1
+          note Settled(counter, paris.1, Applied)
+          note Converged(counter)
+        > job 1 ends: exit 1 not there
+          + end check paris.1: ItDidNot
+          + begin run paris.1
+          job 2: run paris.1
+        > job 1 ends: answer 200
+          + end check paris.1: ItHappened
+          + paris.2 says OK of paris.1
+          note Settled(counter, paris.1, Applied)
+          note Converged(counter)
+        > job 1 ends: answer 404
+          + end check paris.1: ItDidNot
+          + begin run paris.1
+          job 2: run paris.1
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn a_check_that_tells_nothing_is_made_again_and_nothing_is_run_for_it() {
+    let mut story = String::new();
+    let not_started = Outcome::NotStarted { reason: "no such program".into() };
+    for outcome in [Outcome::TimedOut { limit_ms: 60_000 }, not_started, not_yet(true)] {
+        let mut paris = crashed(CHECKED);
+        paris.so_far();
+        paris.ends(1, outcome);
+        paris.shows("counter");
+        paris.ticks_at(600);
+        story += &paris.story();
+    }
+    expect![[r#"
+        > job 1 ends: timed out after 60000 ms
+        = list [paris.1], InStep, Running, waits: the check whether `paris.1` happened did not end within 60000 ms
+            paris.1
+        > 600 ms
+          + begin check paris.1
+          job 2: check paris.1 by `did it`
+        > job 1 ends: not started: no such program
+        = list [paris.1], InStep, Running, waits: the check whether `paris.1` happened could not be begun: no such program
+            paris.1
+        > 600 ms
+          + begin check paris.1
+          job 2: check paris.1 by `did it`
+        > job 1 ends: not yet, or maybe
+        = list [paris.1], InStep, Running, waits: the check whether `paris.1` happened could not be begun: the service is away
+            paris.1
+        > 600 ms
+          + begin check paris.1
+          job 2: check paris.1 by `did it`
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn the_operators_word_settles_the_doubt_either_way() {
+    let mut story = String::new();
+    for decision in [Decision::Skip, Decision::Rerun] {
+        let mut paris = crashed(PLAIN);
+        paris.so_far();
+        paris.is_told("counter", "paris.1", decision);
+        paris.shows("counter");
+        story += &paris.story();
+    }
+    expect![[r#"
+        > operator: Skip paris.1
+          + ran [paris.1]
+          + paris.3 says OK of paris.1
+          note Converged(counter)
+        = list [paris.1], InStep, Idle, converged
+            paris.1 paris=OK
+        > operator: Rerun paris.1
+          + ran []
+          + begin run paris.1
+          job 1: run paris.1
+        = list [paris.1], InStep, Running
+            paris.1 paris=IN-DOUBT
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn a_decision_on_what_is_not_in_doubt_changes_nothing() {
+    let mut paris = crashed(PLAIN);
+    paris.is_told("counter", "paris.1", Decision::Skip);
+    paris.so_far();
+    for decision in [Decision::Skip, Decision::Rerun] {
+        paris.is_told("counter", "paris.1", decision);
+        paris.is_told("counter", "lyon.7", decision);
+        paris.is_told("unheard", "paris.1", decision);
+    }
+    paris.told(expect![[r#"
+        > operator: Skip paris.1
+        > operator: Skip lyon.7
+        > operator: Skip paris.1
+        > operator: Rerun paris.1
+        > operator: Rerun lyon.7
+        > operator: Rerun paris.1
+    "#]]);
+}
+
+#[test]
+fn a_second_decision_does_not_overrule_the_first() {
+    let mut paris = crashed(PLAIN);
+    paris.is_told("counter", "paris.1", Decision::Rerun);
+    paris.ends(1, ok());
+    paris.so_far();
+    paris.is_told("counter", "paris.1", Decision::Rerun);
+    paris.shows("counter").told(expect![[r#"
+        > operator: Rerun paris.1
+        = list [paris.1], InStep, Idle, converged
+            paris.1 paris=OK
+    "#]]);
+}
+
+#[test]
+fn a_decision_on_what_is_running_right_now_waits_for_nobody_and_is_not_run_twice() {
+    let mut paris = alone();
+    paris.submits(Submission { sites: Some(sites("paris")), ..asks_for("inc") });
+    paris.so_far();
+    paris.is_told("counter", "paris.1", Decision::Rerun);
+    paris.ends(1, ok());
+    paris.shows("counter");
+    paris.told(expect![[r#"
+        > operator: Rerun paris.1
+          + ran []
+        > job 1 ends: exit 0
+          + end run paris.1: Ok
+          + paris.2 says OK of paris.1
+          + begin run paris.1
+          note Applied(counter, paris.1)
+          note Settled(counter, paris.1, Applied)
+          answer 1: paris says OK of paris.1
+          answer 1: done
+          job 2: run paris.1
+        = list [paris.1], InStep, Running
+            paris.1 paris=OK
+    "#]]);
+}
+
+#[test]
+fn what_is_in_doubt_holds_up_what_comes_after_it_and_force_sets_it_right() {
+    let mut paris = crashed(r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}]}"#);
+    let here = || Submission { sites: Some(sites("paris")), ..asks_for("inc") };
+    paris.so_far();
+    paris.submits(here());
+    paris.shows("counter");
+    paris.submits(Submission { force: true, ..here() });
+    paris.ends(1, ok());
+    paris.shows("counter");
+    paris.told(expect![[r#"
+        > 2: counter inc
+          + paris.3 inc on paris.1
+          answer 2: accepted as paris.3 for paris
+        = list [paris.1 paris.3], InStep, AwaitsOperator(paris.1)
+            paris.1 paris=IN-DOUBT
+            paris.3
+        > 3: counter inc by force
+          + paris.4 inc by force on paris.3
+          + paris.5 says SUPERSEDED by paris.4 of paris.3
+          + begin run paris.4
+          answer 3: accepted as paris.4 for paris
+          note Superseded(counter, paris.3, paris.4)
+          note Settled(counter, paris.3, Superseded)
+          answer 2: paris says SUPERSEDED by paris.4 of paris.3
+          answer 2: done
+          job 1: run paris.4
+        > job 1 ends: exit 0
+          + end run paris.4: Ok
+          + paris.6 says OK of paris.4
+          + pruned paris.3 (at paris, config of paris.1)
+          + ran [paris.4]
+          note Applied(counter, paris.4)
+          note Settled(counter, paris.4, Applied)
+          answer 3: paris says OK of paris.4
+          answer 3: done
+          note Converged(counter)
+          note Pruned(counter, 3)
+        = list [paris.4], InStep, Idle, converged, pruned paris.3
+            paris.4 paris=OK
+    "#]]);
+}
+
+#[test]
+fn what_is_in_doubt_does_not_hold_up_what_commutes_with_it() {
+    let mut paris = crashed(r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#);
+    paris.so_far();
+    paris.submits(Submission { sites: Some(sites("paris")), ..asks_for("inc") });
+    paris.shows("counter").told(expect![[r#"
+        > 2: counter inc
+          + paris.3 inc on paris.1
+          answer 2: accepted as paris.3 for paris
+        = list [paris.1 paris.3], InStep, AwaitsOperator(paris.1)
+            paris.1 paris=IN-DOUBT
+            paris.3
+    "#]]);
+}
+
+#[test]
+fn the_doubt_is_said_once_however_often_the_site_starts_again() {
+    let mut paris = crashed(PLAIN);
+    paris.so_far();
+    paris.restarts();
+    paris.restarts();
+    paris.told(expect![[r#"
+        > restart
+          note InDoubt(counter, paris.1)
+        > restart
+          note InDoubt(counter, paris.1)
+    "#]]);
+}
+
+/// What must come earlier than what ran is brought in by a restore.
+const SAVED: &str = r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}],
+    "Snapshot": "save", "Restore": "bring back"}"#;
+
+/// Paris saved the state and ran its own operation; lyon's should have come first.
+fn restoring() -> Site {
+    let mut paris = paris();
+    paris.submits(Submission { config: Some(config(SAVED)), ..asks_for("inc") });
+    paris.ends(1, ok());
+    paris.ends(2, ok());
+    let earlier = op("inc").declaring("lyon paris", None).at_ms(1);
+    paris.hears("lyon", other("lyon").tells_of(earlier));
+    paris
+}
+
+#[test]
+fn a_snapshot_is_taken_first_and_brought_back_when_something_must_come_earlier() {
+    let mut paris = restoring();
+    paris.ends(3, ok());
+    paris.ends(4, ok());
+    paris.ends(5, ok());
+    paris.shows("counter");
+    let story = paris.story();
+    let lines = story.lines().filter(|line| !line.contains("tell") && !line.contains("answer"));
+    expect![[r#"
+        > 1: counter inc
+          + paris.1 inc at lyon paris with config
+          + begin snapshot 0
+          job 1: snapshot 0 by `save`
+        > job 1 ends: exit 0
+          + end snapshot 0: Ok
+          + begin run paris.1
+          job 2: run paris.1
+        > job 2 ends: exit 0
+          + end run paris.1: Ok
+          + paris.2 says OK of paris.1
+          note Applied(counter, paris.1)
+        > lyon: [lyon.1 inc at lyon paris] knows lyon.1
+          + lyon is in life 1
+          + lyon.1 inc at lyon paris
+          + begin restore 0
+          note SiteUp(lyon)
+          job 3: restore 0 by `bring back`
+        > job 3 ends: exit 0
+          + end restore 0: Ok
+          + begin run lyon.1
+          job 4: run lyon.1
+        > job 4 ends: exit 0
+          + end run lyon.1: Ok
+          + paris.3 says OK of lyon.1
+          + begin run paris.1
+          note Applied(counter, lyon.1)
+          job 5: run paris.1
+        > job 5 ends: exit 0
+          + end run paris.1: Ok
+          note Applied(counter, paris.1)
+        = list [lyon.1 paris.1], InStep, Idle
+            lyon.1 paris=OK
+            paris.1 paris=OK
+    "#]].assert_eq(&(lines.collect::<Vec<_>>().join("\n") + "\n"));
+}
+
+#[test]
+fn a_snapshot_that_fails_is_no_reason_not_to_run() {
+    let mut paris = alone();
+    paris.submits(Submission {
+        sites: Some(sites("paris")),
+        config: Some(config(SAVED)),
+        ..asks_for("inc")
+    });
+    paris.so_far();
+    paris.ends(1, ko("no space"));
+    paris.told(expect![[r#"
+        > job 1 ends: exit 1 no space
+          + end snapshot 0: Ko
+          + begin run paris.1
+          job 2: run paris.1
+    "#]]);
+}
+
+#[test]
+fn a_restore_that_fails_leaves_the_site_diverged_and_says_why() {
+    let mut paris = restoring();
+    paris.so_far();
+    paris.ends(3, ko("cannot"));
+    paris.shows("counter").told(expect![[r#"
+        > job 3 ends: exit 1 cannot
+          + end restore 0: Ko
+          + begin run lyon.1
+          note Diverged(counter, Order { ran: paris.1, before: lyon.1 })
+          job 4: run lyon.1
+        = list [lyon.1 paris.1], Diverged { why: Order { ran: paris.1, before: lyon.1 } }, Running
+            lyon.1
+            paris.1 paris=OK
+    "#]]);
+}
+
+#[test]
+fn a_restore_that_was_cut_short_is_made_again() {
+    let mut paris = restoring();
+    paris.so_far();
+    paris.restarts();
+    paris.told(expect![[r#"
+        > restart
+          + begin restore 0
+          job 1: restore 0 by `bring back`
+    "#]]);
+}
+
+#[test]
+fn a_restore_that_cannot_be_made_any_more_leaves_doubt_which_force_settles() {
+    let mut paris = restoring();
+    paris.submits(Submission { config: Some(matrix("ordered")), ..asks_for("inc") });
+    paris.so_far();
+    paris.restarts();
+    paris.submits(Submission { force: true, ..asks_for("inc") });
+    paris.told(expect![[r#"
+        > restart
+          + ran [paris.1?]
+          + paris.4 says IN-DOUBT of paris.1
+          note InDoubt(counter, paris.1)
+        > 3: counter inc by force
+          + paris.5 inc by force on paris.3
+          + paris.6 says SUPERSEDED by paris.5 of lyon.1
+          + paris.7 says SUPERSEDED by paris.5 of paris.3
+          + begin run paris.5
+          answer 3: accepted as paris.5 for lyon paris
+          note Superseded(counter, lyon.1, paris.5)
+          note Superseded(counter, paris.3, paris.5)
+          job 1: run paris.5
+          tell lyon: alive at 8 not hearing lyon
+          tell nantes: alive at 8 not hearing lyon
+    "#]]);
+}
+
+
+/// Paris ran its own operation, and lyon's later one, which is concurrent, wins over it.
+fn undoing(how_lyon_ended: Status) -> Site {
+    let mut paris = paris();
+    let text = r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}],
+        "Types": {"inc": {"Undo": "dec"}}}"#;
+    paris.submits(Submission { config: Some(config(text)), ..asks_for("inc") });
+    paris.ends(1, ok());
+    let mut lyon = other("lyon");
+    let earlier = lyon.writes(op("inc").declaring("lyon paris", None).at_ms(1));
+    let reply = lyon.writes(says("lyon.1", how_lyon_ended));
+    paris.hears("lyon", lyon.tells([earlier, reply]));
+    paris
+}
+
+#[test]
+fn what_ran_too_early_is_undone_and_run_again_in_its_place() {
+    let mut paris = undoing(Status::Ok);
+    for job in 2..=4 {
+        paris.ends(job, ok());
+    }
+    paris.shows("counter");
+    let story = paris.story();
+    let words = ["> job", "+ begin", "+ end", "  job", "= ", "    "];
+    let lines = story.lines().filter(|line| words.iter().any(|word| line.contains(word)));
+    let lines = lines.filter(|line| !line.contains("tell") && !line.contains("says"));
+    expect![[r#"
+          + begin run paris.1
+          job 1: run paris.1
+        > job 1 ends: exit 0
+          + end run paris.1: Ok
+          + begin undo paris.1
+          job 2: undo paris.1 by `dec`
+        > job 2 ends: exit 0
+          + end undo paris.1: Ok
+          + begin run lyon.1
+          job 3: run lyon.1
+        > job 3 ends: exit 0
+          + end run lyon.1: Ok
+          + begin run paris.1
+          job 4: run paris.1
+        > job 4 ends: exit 0
+          + end run paris.1: Ok
+        = list [lyon.1 paris.1], InStep, Idle
+            lyon.1 lyon=OK paris=OK
+            paris.1 paris=OK
+    "#]].assert_eq(&(lines.collect::<Vec<_>>().join("\n") + "\n"));
+}
+
+#[test]
+fn an_undo_that_fails_leaves_the_site_diverged_and_one_that_was_cut_short_is_in_doubt() {
+    let mut story = String::new();
+    let mut paris = undoing(Status::Ok);
+    paris.so_far();
+    paris.ends(2, ko("cannot"));
+    paris.shows("counter");
+    story += &paris.story();
+    let mut paris = undoing(Status::Ok);
+    paris.so_far();
+    paris.restarts();
+    paris.shows("counter");
+    story += &paris.story();
+    expect![[r#"
+        > job 2 ends: exit 1 cannot
+          + end undo paris.1: Ko
+          + begin run lyon.1
+          note Diverged(counter, Order { ran: paris.1, before: lyon.1 })
+          job 3: run lyon.1
+        = list [lyon.1 paris.1], Diverged { why: Order { ran: paris.1, before: lyon.1 } }, Running
+            lyon.1 lyon=OK
+            paris.1 paris=OK
+        > restart
+          + paris.3 says IN-DOUBT of paris.1
+          note InDoubt(counter, paris.1)
+        = list [lyon.1 paris.1], InStep, AwaitsOperator(paris.1)
+            lyon.1 lyon=OK
+            paris.1 paris=IN-DOUBT
+    "#]].assert_eq(&story);
+}
