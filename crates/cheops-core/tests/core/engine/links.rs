@@ -87,7 +87,7 @@ fn a_site_is_up_when_it_is_heard_and_unknown_since_then_when_it_is_silent_for_to
         lyon: up since 100, shares 1, behind on 0
         nantes: never heard, shares 0, behind on 0
     "#]].assert_eq(&seen(&paris));
-    // It may be silent for as long as two missed signs of life and a little more.
+    // It may be silent for two and a half seconds.
     paris.lives_until(2_701);
     assert!(!paris.story().contains("SiteDown"));
     paris.lives_until(3_200);
