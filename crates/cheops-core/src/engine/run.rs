@@ -334,7 +334,9 @@ impl Resource {
         let plan = self.within_bounds(plan);
         self.report_health(plan.health, turn);
         if !matches!(plan.next, Next::Do(_)) {
+            // There is nothing to try again any more, nor to wait for.
             self.runs.needed = None;
+            self.runs.retry = None;
         }
         if let Next::AwaitOperator(operation) = plan.next {
             self.report_in_doubt(operation, turn);

@@ -239,13 +239,13 @@ fn while_it_waits_to_be_tried_again_it_says_for_what() {
           note Settled(counter, paris.1, InDoubt)
           answer 1: paris says IN-DOUBT of paris.1
           answer 1: done
-        = list [paris.1], InStep, AwaitsOperator(paris.1), waits: the service is away
+        = list [paris.1], InStep, AwaitsOperator(paris.1)
             paris.1 paris=IN-DOUBT
         > operator: Skip paris.1
           + ran [paris.1]
           + paris.3 says OK of paris.1
           note Converged(counter)
-        = list [paris.1], InStep, Idle, converged, waits: the service is away
+        = list [paris.1], InStep, Idle, converged
             paris.1 paris=OK
     "#]]);
 }
@@ -274,7 +274,7 @@ fn a_request_that_came_to_nothing_for_certain_is_not_doubted_and_one_that_may_no
           note Settled(counter, paris.1, InDoubt)
           answer 1: paris says IN-DOUBT of paris.1
           answer 1: done
-        = list [paris.1], InStep, AwaitsOperator(paris.1), waits: the service is away
+        = list [paris.1], InStep, AwaitsOperator(paris.1)
             paris.1 paris=IN-DOUBT
     "#]].assert_eq(&story);
 }
