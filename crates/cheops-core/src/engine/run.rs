@@ -500,7 +500,13 @@ impl Resource {
 
     /// The operator settles what is in doubt.
     pub(super) fn decide(&mut self, id: &OperationId, decision: Decision, turn: &mut Turn<'_>) {
-        if !self.runs.log.decide(id, decision) {
+        // What is under way is in no doubt: how it ends will be known. To take it for undone would
+        // be to run it twice. A check changes nothing, and may be overtaken by who knows better.
+        let is_it = |current: &Current| match &current.step {
+            Step::Run(item) | Step::Undo(item) => item.id == *id,
+            _ => false,
+        };
+        if self.runs.current.as_ref().is_some_and(is_it) || !self.runs.log.decide(id, decision) {
             return;
         }
         self.runs.progress = Progress::Unknown;
