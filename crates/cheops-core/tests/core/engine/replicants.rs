@@ -90,7 +90,18 @@ fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads(
     again.learns("paris.1");
     let named = says("paris.1", Status::Ok).ended(answered(201, Some("M")));
     paris.hears("lyon", again.tells_of(named));
-    expect![[""]].assert_eq(&published(&mut paris));
+    expect![[r#"
+        > 1: meta post
+          publish meta: meta nowhere yet
+          job 1: meta: run paris.1
+        > lyon: meta: [lyon.1 says OK of paris.1] knows lyon.1
+          publish meta: meta as lyon=L
+          publish meta: meta as lyon=L paris=P
+        > lyon: alive at 0 in life 2
+          publish meta: meta as paris=P
+        > lyon: meta: [lyon-2.1 says OK of paris.1] knows lyon-2.1 paris.1 in life 2
+          publish meta: meta as lyon=M paris=P
+    "#]].assert_eq(&published(&mut paris));
 }
 
 #[test]
