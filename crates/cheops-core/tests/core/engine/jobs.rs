@@ -1,22 +1,11 @@
 //! Jobs: how each ends, what follows, and those that nobody waits for any more.
 
 use cheops_core::engine::Submission;
-use cheops_core::model::{Outcome, Output, Status};
+use cheops_core::model::{Act, Outcome, Status};
 use cheops_core::plan::Decision;
 use expect_test::expect;
 
 use super::fixture::*;
-
-/// Paris alone, with a config for its operations.
-fn with(config_text: &str) -> (Site, impl Fn(&str) -> Submission) {
-    let config = config(config_text);
-    let asks = move |kind: &str| Submission {
-        sites: Some(sites("paris")),
-        config: Some(config.clone()),
-        ..asks_for(kind)
-    };
-    (alone(), asks)
-}
 
 #[test]
 fn every_way_a_run_can_end_is_a_reply_or_another_try() {
@@ -90,7 +79,8 @@ fn every_way_a_run_can_end_is_a_reply_or_another_try() {
           + ran []
         > job 1 ends: not yet, or maybe
           + ran [paris.1?], run paris.1 begun
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
@@ -158,7 +148,8 @@ fn when_places_are_few_who_waits_longest_comes_first() {
           job 1: busy: run paris.1
           job 2: patient: run paris.3
           job 3: last: run paris.4
-          job 4: busy: run paris.2"#]].assert_eq(&jobs.collect::<Vec<_>>().join("\n"));
+          job 4: busy: run paris.2"#]]
+    .assert_eq(&jobs.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -197,11 +188,8 @@ fn an_engine_that_drains_ends_what_runs_and_begins_nothing_until_it_starts_again
 #[test]
 fn what_cannot_be_tried_is_tried_again_later_and_later() {
     let mut paris = alone();
-    let patient = || Submission {
-        sites: Some(sites("paris")),
-        timeout_ms: u64::MAX,
-        ..asks_for("inc")
-    };
+    let patient =
+        || Submission { sites: Some(sites("paris")), timeout_ms: u64::MAX, ..asks_for("inc") };
     paris.submits(patient());
     let mut waits = Vec::new();
     for job in 1..=9 {
@@ -251,11 +239,12 @@ fn while_it_waits_to_be_tried_again_it_says_for_what() {
 }
 
 #[test]
-fn a_request_that_came_to_nothing_for_certain_is_not_doubted_and_one_that_may_not_have_is_asked_about() {
+fn a_request_that_came_to_nothing_for_certain_is_not_doubted_and_one_that_may_not_have_is_asked_about()
+ {
     let mut story = String::new();
     for in_doubt in [false, true] {
         let mut paris = alone();
-        paris.submits(http("counter", "post", cheops_core::model::Act::Creates));
+        paris.submits(http("counter", "post", Act::Creates));
         paris.ends(1, not_yet(in_doubt));
         paris.so_far();
         paris.ticks_at(600);
@@ -276,7 +265,8 @@ fn a_request_that_came_to_nothing_for_certain_is_not_doubted_and_one_that_may_no
           answer 1: done
         = list [paris.1], InStep, AwaitsOperator(paris.1)
             paris.1 paris=IN-DOUBT
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
@@ -304,123 +294,14 @@ fn what_is_superseded_while_it_is_tried_in_vain_is_replied_to() {
           note Superseded(counter, paris.1, lyon.1)
           answer 1: paris says SUPERSEDED by lyon.1 of paris.1
           tell lyon: [paris.2 says SUPERSEDED by lyon.1 of paris.1] knows lyon.1 paris.2
-    "#]].assert_eq(&story);
-}
-
-const DECOMPOSED: &str =
-    r#"{"ResolutionMatrix": [], "Types": {"dec": {"Decompose": "split"}}}"#;
-
-#[test]
-fn what_failed_whole_is_run_in_the_steps_that_the_program_names_until_one_fails() {
-    let (mut paris, asks) = with(DECOMPOSED);
-    paris.submits(asks("dec"));
-    paris.ends(1, ko("too much"));
-    paris.ends(2, Outcome::success("dec 1\n\n  dec 2\ndec 3\n"));
-    paris.ends(3, ok());
-    paris.ends(4, ok());
-    paris.ends(5, ko("enough"));
-    paris.told(expect![[r#"
-        > 1: counter dec
-          + paris.1 dec at paris with config
-          + begin run paris.1
-          answer 1: accepted as paris.1 for paris
-          job 1: run paris.1
-        > job 1 ends: exit 1 too much
-          job 2: decompose paris.1 by `split`
-        > job 2 ends: exit 0 dec 1; ;  dec 2; dec 3; 
-          job 3: `dec 1` of paris.1
-        > job 3 ends: exit 0
-          job 4: `dec 2` of paris.1
-        > job 4 ends: exit 0
-          job 5: `dec 3` of paris.1
-        > job 5 ends: exit 1 enough
-          + end run paris.1: Ok
-          + paris.2 says PARTIAL 2/3 of paris.1: enough
-          note Applied(counter, paris.1)
-          note Settled(counter, paris.1, Applied)
-          answer 1: paris says PARTIAL 2/3 of paris.1: enough
-          answer 1: done
-          note Converged(counter)
-    "#]]);
-}
-
-#[test]
-fn steps_that_all_succeed_are_partial_still_and_none_is_a_plain_failure() {
-    let mut story = String::new();
-    let cut_off =
-        Outcome::Exited { code: 0, output: Output { text: "dec 1".into(), truncated: true } };
-    let endless = Outcome::success("dec 1\n".repeat(10_001));
-    for (steps, results) in [
-        (Outcome::success("dec 1"), vec![ok()]),
-        (Outcome::success("dec 1\ndec 2"), vec![ko("not even one")]),
-        (Outcome::success(""), vec![]),
-        (ko("the program failed"), vec![]),
-        (cut_off, vec![]),
-        (endless, vec![]),
-    ] {
-        let (mut paris, asks) = with(DECOMPOSED);
-        paris.submits(asks("dec"));
-        paris.ends(1, ko("too much"));
-        paris.ends(2, steps);
-        for (at, result) in results.into_iter().enumerate() {
-            paris.ends(3 + at as u64, result);
-        }
-        let told = paris.story();
-        story += told.lines().find(|line| line.contains("says")).unwrap_or("nothing");
-        story += "\n";
-    }
-    expect![[r#"
-          + paris.2 says PARTIAL 1/1 of paris.1
-          + paris.2 says KO of paris.1: too much
-          + paris.2 says KO of paris.1: too much
-          + paris.2 says KO of paris.1: too much
-          + paris.2 says KO of paris.1: too much
-          + paris.2 says KO of paris.1: too much
-    "#]].assert_eq(&story);
-}
-
-#[test]
-fn steps_keep_their_place_when_others_wait_for_one() {
-    let mut settings = settings("");
-    settings.jobs_at_once = 1;
-    let mut paris = start(settings);
-    let on = |name: &str| Submission {
-        resource: resource(name),
-        sites: Some(sites("paris")),
-        config: Some(config(DECOMPOSED)),
-        ..asks_for("dec")
-    };
-    paris.submits(on("counter"));
-    paris.submits(on("other"));
-    paris.so_far();
-    paris.ends(1, ko("too much"));
-    paris.told(expect![[r#"
-        > job 1 ends: exit 1 too much
-          job 2: decompose paris.1 by `split`
-    "#]]);
-}
-
-#[test]
-fn a_crash_among_the_steps_leaves_the_whole_in_doubt() {
-    let (mut paris, asks) = with(DECOMPOSED);
-    paris.submits(asks("dec"));
-    paris.ends(1, ko("too much"));
-    paris.ends(2, Outcome::success("dec 1\ndec 2"));
-    paris.ends(3, ok());
-    paris.so_far();
-    paris.restarts();
-    paris.told(expect![[r#"
-        > restart
-          + paris.2 says IN-DOUBT of paris.1
-          note InDoubt(counter, paris.1)
-          note Settled(counter, paris.1, InDoubt)
-    "#]]);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
 fn a_job_of_an_engine_that_is_gone_does_not_end_one_of_this() {
-    let (mut paris, asks) = with(DECOMPOSED);
-    paris.submits(asks("inc"));
+    let mut paris = alone();
+    paris.submits(Submission { sites: Some(sites("paris")), ..asks_for("inc") });
     paris.restarts();
     paris.so_far();
     // Nothing runs here: what was job 1 is in doubt.

@@ -173,7 +173,8 @@ fn a_site_gets_its_resources_back_and_doubts_what_its_application_may_hold() {
           tell nantes: alive at 2 in life 2
         = list [paris.1], InStep, Running
             paris.1
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
@@ -188,7 +189,8 @@ fn numbers_of_the_earlier_life_are_not_used_again_and_its_word_is_not_this_ones(
     let written = story.lines().filter(|line| line.contains("+ paris"));
     expect![[r#"
           + paris-2.1 says OK of paris.1
-          + paris-2.2 inc on paris.1"#]].assert_eq(&written.collect::<Vec<_>>().join("\n"));
+          + paris-2.2 inc on paris.1"#]]
+    .assert_eq(&written.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -281,7 +283,8 @@ fn an_application_that_may_hold_what_was_pruned_is_diverged_until_something_over
         = list [paris-2.3], InStep, Idle, pruned paris.1
             paris.2 paris-2=IN-DOUBT out: Forced by paris-2.3
             paris-2.3 paris-2=OK
-    "#]].assert_eq(&(kept.collect::<Vec<_>>().join("\n") + "\n"));
+    "#]]
+    .assert_eq(&(kept.collect::<Vec<_>>().join("\n") + "\n"));
 }
 
 #[test]
@@ -302,5 +305,56 @@ fn a_site_started_from_a_copy_of_its_disk_says_again_what_it_ran_and_runs_nothin
             paris.1 lyon=OK paris-2=OK
             paris.3 paris-2=KO
         > restart
+    "#]]);
+}
+
+#[test]
+fn of_what_ran_before_the_disk_was_lost_nobody_knows_the_order_and_that_is_said() {
+    let mut paris = reborn(Application::MayHoldState);
+    let mut nantes = other("nantes");
+    let first = nantes.writes(op("inc").declaring("nantes paris", Some(matrix("ordered"))));
+    let second = nantes.writes(op("inc").on("nantes.1"));
+    let told = nantes.tells([first, second]);
+    paris.hears("nantes", told.changed(|it| it.you_may_have_run = vector("nantes.2")));
+    paris.so_far();
+    paris.is_told("counter", "nantes.1", Decision::Skip);
+    paris.is_told("counter", "nantes.2", Decision::Skip);
+    paris.shows("counter").told(expect![[r#"
+        > operator: Skip nantes.1
+          + ran [nantes.1, nantes.2?]
+          + paris-2.2 says OK of nantes.1
+          tell nantes: [paris-2.2 says OK of nantes.1] knows nantes.2 paris-2.2 in life 2
+        > operator: Skip nantes.2
+          + ran [nantes.1, nantes.2]
+          + paris-2.3 says OK of nantes.2
+          note Diverged(counter, Forgotten { ran: nantes.1 })
+          tell nantes: [paris-2.3 says OK of nantes.2] knows nantes.2 paris-2.3 in life 2
+        = list [nantes.1 nantes.2], Diverged { why: Forgotten { ran: nantes.1 } }, Idle
+            nantes.1 paris-2=OK
+            nantes.2 paris-2=OK
+    "#]]);
+}
+
+#[test]
+fn what_is_overwritten_here_needs_no_operator_whatever_ran_before_the_disk_was_lost() {
+    let mut paris = reborn(Application::MayHoldState);
+    let mut nantes = other("nantes");
+    let first = nantes.writes(op("inc").declaring("nantes paris", Some(set_and_inc())));
+    let second = nantes.writes(op("set").on("nantes.1").replacing());
+    let told = nantes.tells([first, second]);
+    paris.hears("nantes", told.changed(|it| it.you_may_have_run = vector("nantes.2")));
+    paris.so_far();
+    paris.ends(1, ok());
+    paris.shows("counter").told(expect![[r#"
+        > job 1 ends: exit 0
+          + end run nantes.2: Ok
+          + paris-2.2 says OK of nantes.2
+          + pruned nantes.1 (at nantes paris, config of nantes.1)
+          + ran [nantes.2]
+          note Applied(counter, nantes.2)
+          tell nantes: [paris-2.2 says OK of nantes.2] knows nantes.2 paris-2.2 in life 2
+          note Pruned(counter, 1)
+        = list [nantes.2], InStep, Idle, pruned nantes.1
+            nantes.2 paris-2=OK
     "#]]);
 }

@@ -37,7 +37,8 @@ fn a_photo_waits_for_its_album_and_nobody_else_does() {
         = photo: list [paris.2], InStep, Running, waits: needs `album`, which is not there yet
           job 3: photo: run paris.2
         = photo: list [paris.2], InStep, Running
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
@@ -53,7 +54,8 @@ fn what_waits_goes_on_waiting_after_a_restart() {
     expect![[r#"
         = photo: list [paris.2], InStep, Running, waits: needs `album`, which is not there yet
           job 2: photo: run paris.2
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
@@ -115,13 +117,18 @@ fn a_deletion_that_is_refused_leaves_what_it_was_to_delete_there_to_be_needed() 
     expect![[r#"
           + album: paris.5 says KO of paris.3
           job 3: photo: run paris.4
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
 fn what_not_every_site_would_hear_of_is_not_waited_for() {
     let mut paris = paris();
-    paris.submits(Submission { resource: resource("here"), sites: Some(sites("paris")), ..asks_for("inc") });
+    paris.submits(Submission {
+        resource: resource("here"),
+        sites: Some(sites("paris")),
+        ..asks_for("inc")
+    });
     paris.submits(Submission { resource: resource("both"), ..asks_for("inc") });
     paris.so_far();
     // Nobody knows the first, the second is not held at lyon, and nothing waits for itself.
@@ -146,7 +153,8 @@ fn what_another_site_says_is_needed_is_waited_for_also_if_it_never_comes() {
     paris.restarts();
     paris.shows("counter");
     // Until it does.
-    let album = other("lyon").on("album").tells_of(op("inc").declaring("lyon paris", None).numbered(2, 0));
+    let album =
+        other("lyon").on("album").tells_of(op("inc").declaring("lyon paris", None).numbered(2, 0));
     paris.hears("lyon", album);
     paris.ends(1, ok());
     expect![[r#"
@@ -156,7 +164,8 @@ fn what_another_site_says_is_needed_is_waited_for_also_if_it_never_comes() {
           job 1: album: run lyon.2
         > job 1 ends: exit 0
           job 2: run lyon.1
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
@@ -179,7 +188,8 @@ fn all_that_is_needed_must_be_there_and_one_that_failed_is_enough() {
         = c: list [paris.3], InStep, Running, waits: needs `b`, which is not there yet
           + b: paris.5 says KO of paris.2
           + c: paris.6 says KO of paris.3: needs `b`, which failed here
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
@@ -196,7 +206,8 @@ fn what_waits_for_its_need_takes_no_place_that_others_could_run_in() {
     expect![[r#"
           job 2: other: run paris.3
           job 3: photo: run paris.2
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
@@ -213,7 +224,8 @@ fn a_circle_is_run_from_its_first_by_id() {
     expect![[r#"
           job 2: a: run paris.2
           job 3: b: run paris.3
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }
 
 #[test]
@@ -231,5 +243,6 @@ fn of_a_need_that_is_in_doubt_nothing_is_known_until_the_operator_says_so() {
         > operator: Rerun paris.1
           job 1: album: run paris.1
           job 2: photo: run paris.2
-    "#]].assert_eq(&jobs(&mut paris));
+    "#]]
+    .assert_eq(&jobs(&mut paris));
 }

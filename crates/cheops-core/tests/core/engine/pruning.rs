@@ -26,7 +26,8 @@ fn replaced() -> (Site, Other) {
 }
 
 #[test]
-fn what_was_replaced_is_forgotten_once_every_site_knows_what_replaced_it_and_it_went_well_somewhere() {
+fn what_was_replaced_is_forgotten_once_every_site_knows_what_replaced_it_and_it_went_well_somewhere()
+ {
     let (mut paris, _) = replaced();
     paris.shows("counter").told(expect![[r#"
         > lyon: [lyon.1 inc replacing on paris.1; lyon.2 says OK of lyon.1] knows lyon.2 paris.1

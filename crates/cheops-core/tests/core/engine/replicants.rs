@@ -34,7 +34,8 @@ fn what_a_service_calls_a_resource_is_known_from_its_answer_until_it_is_deleted(
           publish meta: nothing
         = meta: list [paris.3], InStep, Idle, converged, deleted, pruned paris.1
             paris.3 paris=OK
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -54,7 +55,8 @@ fn a_resource_that_its_user_named_is_called_so_everywhere_and_a_refused_deletion
         = meta: list [paris.1], InStep, Idle, converged
             paris.1 paris=OK
             paris.3 paris=KO out: FailedEverywhere
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -72,13 +74,15 @@ fn what_failed_everywhere_never_came_to_be_and_is_not_known() {
         > 2: meta post
           publish meta: meta nowhere yet
           job 2: meta: run paris.3
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
 fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads() {
     let mut paris = paris();
-    let asked = Submission { sites: Some(sites("lyon paris")), ..http("meta", "post", Act::Creates) };
+    let asked =
+        Submission { sites: Some(sites("lyon paris")), ..http("meta", "post", Act::Creates) };
     paris.submits(asked);
     let mut lyon = other("lyon").on("meta");
     let named = says("paris.1", Status::Ok).ended(answered(201, Some("L")));
@@ -101,7 +105,8 @@ fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads(
           publish meta: meta as paris=P
         > lyon: meta: [lyon-2.1 says OK of paris.1] knows lyon-2.1 paris.1 in life 2
           publish meta: meta as lyon=M paris=P
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -122,7 +127,8 @@ fn ids_outlive_a_restart_also_of_what_is_about_to_be_deleted() {
         > restart
           publish meta: meta as paris=7
           job 1: meta: run paris.3, again
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -155,7 +161,8 @@ fn what_was_under_way_when_the_site_stopped_is_run_again_and_said_to_be() {
         > restart
           publish meta: meta everywhere
           job 1: meta: run paris.1, again
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -174,7 +181,8 @@ fn ids_of_a_service_that_is_lost_lead_nowhere_until_the_thing_is_made_anew() {
           publish meta: meta as paris=1
         > restart
           publish meta: meta as paris=1
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -190,7 +198,8 @@ fn a_creation_that_is_run_again_answers_under_the_new_id() {
         > operator: Rerun paris.1
           job 1: meta: run paris.1
           publish meta: meta as paris=8
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -243,7 +252,8 @@ fn what_an_earlier_life_called_it_counts_once_the_operator_says_that_it_is_there
           publish meta: meta as paris=7
         = meta: list [paris.1], InStep, Idle, converged
             paris.1 paris-2=OK
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]
@@ -265,7 +275,8 @@ fn of_what_two_services_called_it_nobody_can_tell_which_is_there() {
         = meta: list [paris.1], InStep, Idle, converged
             paris.1 paris-3=OK
             paris-3.3 paris-3=KO out: FailedEverywhere
-    "#]].assert_eq(&published(&mut paris));
+    "#]]
+    .assert_eq(&published(&mut paris));
 }
 
 #[test]

@@ -350,10 +350,14 @@ fn readers_find_resources_in_order_and_by_site_and_types_as_often_as_there_are()
     let engine = &paris.engine;
     let after = |id: Option<&str>| {
         let id = id.map(resource);
-        engine.ids_after(id.as_ref()).map(|it| it.to_string()).collect::<String>()
+        engine.ids_after(id.as_ref()).map(ToString::to_string).collect::<String>()
     };
-    assert_eq!((after(None), after(Some("a")), after(Some("bb"))), ("abc".into(), "bc".into(), "c".into()));
-    let at_lyon: Vec<_> = engine.resources_at(&site("lyon")).map(|(id, _)| id.to_string()).collect();
+    assert_eq!(
+        (after(None), after(Some("a")), after(Some("bb"))),
+        ("abc".into(), "bc".into(), "c".into())
+    );
+    let at_lyon: Vec<_> =
+        engine.resources_at(&site("lyon")).map(|(id, _)| id.to_string()).collect();
     assert_eq!(at_lyon, ["a"]);
     assert!(engine.has_type(&resource("a"), "inc") && !engine.has_type(&resource("a"), "set"));
     assert_eq!(engine.types(&resource("unheard")).count(), 0);

@@ -47,7 +47,8 @@ fn what_was_heard_is_confirmed_to_all_a_little_later_and_once() {
           tell lyon: knows lyon.1
           tell nantes: knows lyon.1
         > 120 ms
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
 }
 
 #[test]
@@ -73,7 +74,8 @@ fn who_does_not_confirm_is_asked_again_and_again_until_it_does() {
         > lyon: knows paris.1
           + lyon knows paris.1
         > 4000 ms
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
 }
 
 #[test]
@@ -93,7 +95,8 @@ fn a_message_that_got_lost_is_made_up_for_when_the_other_side_says_what_it_knows
         > lyon: knows paris.1
         > lyon: knows paris.1, and you?
           tell lyon: [paris.2 inc on paris.1] knows paris.2
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
 }
 
 #[test]
@@ -140,7 +143,8 @@ fn what_its_author_cannot_deliver_is_passed_on_soon() {
         > 60 ms
         > nantes: knows nothing
           tell nantes: [lyon.1 inc at lyon nantes paris with config] knows lyon.1
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
 }
 
 #[test]
@@ -225,7 +229,8 @@ fn a_link_that_is_back_is_asked_about_so_many_resources_at_once_and_the_next_as_
           tell lyon: c: knows paris.3, and you?
         > lyon: c: knows paris.3
           + c: lyon knows paris.3
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
 }
 
 #[test]
@@ -249,7 +254,8 @@ fn what_a_site_confirmed_is_remembered_so_that_a_restart_asks_only_where_there_i
     expect![[r#"
           note SiteUp(lyon)
           tell lyon: b: knows paris.4, and you?
-    "#]].assert_eq(&said(&mut paris));
+    "#]]
+    .assert_eq(&said(&mut paris));
     let behind = |name| paris.engine.behind(&resource(name), &site("lyon"));
     assert_eq!((behind("a"), behind("b"), behind("c")), (Some(0), Some(2), None));
 }
