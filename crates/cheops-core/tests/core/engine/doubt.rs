@@ -282,3 +282,98 @@ fn a_doubt_is_replied_once_and_noted_at_every_start() {
           note InDoubt(counter, paris.1)
     "#]]);
 }
+
+#[test]
+fn the_operators_word_overtakes_a_check_that_is_under_way() {
+    let mut story = String::new();
+    for (decision, check) in [(Decision::Skip, ko("not there")), (Decision::Rerun, ok())] {
+        let mut paris = crashed(CHECKED);
+        paris.so_far();
+        paris.is_told("counter", "paris.1", decision);
+        paris.ends(1, check);
+        paris.shows("counter");
+        story += &paris.story();
+    }
+    expect![[r#"
+        > operator: Skip paris.1
+          + ran [paris.1]
+          + paris.2 says OK of paris.1
+          note Settled(counter, paris.1, Applied)
+        > job 1 ends: exit 1 not there
+          + end check paris.1: ItDidNot
+          note Converged(counter)
+        = list [paris.1], InStep, Idle, converged
+            paris.1 paris=OK
+        > operator: Rerun paris.1
+          + ran []
+        > job 1 ends: exit 0
+          + end check paris.1: ItHappened
+          + paris.2 says OK of paris.1
+          + begin run paris.1
+          note Settled(counter, paris.1, Applied)
+          job 2: run paris.1
+        = list [paris.1], InStep, Running
+            paris.1 paris=OK
+    "#]].assert_eq(&story);
+}
+
+#[test]
+fn what_was_cut_short_and_loses_to_another_is_in_doubt_no_more() {
+    let mut paris = paris();
+    paris.submits(Submission { config: Some(matrix("take-one")), ..asks_for("inc") });
+    let later = op("inc").declaring("lyon paris", Some(matrix("take-one"))).at_ms(1_050_000);
+    paris.hears("lyon", other("lyon").tells_of(later));
+    paris.so_far();
+    paris.restarts();
+    paris.ends(1, ok());
+    paris.shows("counter").told(expect![[r#"
+        > restart
+          + paris.2 says SUPERSEDED by lyon.1 of paris.1
+          + begin run lyon.1
+          note Superseded(counter, paris.1, lyon.1)
+          job 1: run lyon.1
+        > job 1 ends: exit 0
+          + end run lyon.1: Ok
+          + paris.3 says OK of lyon.1
+          note Applied(counter, lyon.1)
+          tell lyon: alive at 5 not hearing lyon
+          tell nantes: alive at 5 not hearing lyon
+        = list [lyon.1], InStep, Idle
+            paris.1 paris=SUPERSEDED by lyon.1 out: LastWriter by lyon.1
+            lyon.1 paris=OK
+    "#]]);
+}
+
+#[test]
+fn a_crash_while_one_of_several_ran_leaves_the_others_as_they_were() {
+    let mut paris = alone();
+    let on = |name: &str, text: &str| Submission {
+        resource: resource(name),
+        sites: Some(sites("paris")),
+        config: Some(config(text)),
+        ..asks_for("inc")
+    };
+    paris.submits(on("a", PLAIN));
+    paris.ends(1, ok());
+    paris.submits(on("b", PLAIN));
+    paris.submits(on("c", CHECKED));
+    paris.so_far();
+    paris.restarts();
+    for name in ["a", "b", "c"] {
+        paris.shows(name);
+    }
+    paris.told(expect![[r#"
+        > restart
+          + b: paris.5 says IN-DOUBT of paris.3
+          + c: begin check paris.4
+          note InDoubt(b, paris.3)
+          note Settled(b, paris.3, InDoubt)
+          job 1: c: check paris.4 by `did it`
+        = a: list [paris.1], InStep, Idle, converged
+            paris.1 paris=OK
+        = b: list [paris.3], InStep, AwaitsOperator(paris.3)
+            paris.3 paris=IN-DOUBT
+        = c: list [paris.4], InStep, Running
+            paris.4
+    "#]]);
+}

@@ -55,6 +55,37 @@ fn what_cannot_be_is_left_aside_and_said_with_the_reason() {
 }
 
 #[test]
+fn a_resource_of_which_nothing_can_be_taken_is_not_kept_and_the_clock_goes_on() {
+    let mut paris = paris();
+    paris.hears("lyon", other("lyon").tells_of(declared("inc").at_ms(u64::MAX)));
+    assert_eq!(paris.engine.resources().len(), 0);
+    paris.so_far();
+    paris.submits(asks_for("inc"));
+    let made = paris.engine.operation(&resource("counter"), &operation("paris.1")).unwrap();
+    assert_eq!(made.claimed.wall_ms, 1_000_003);
+}
+
+#[test]
+fn a_declaration_that_names_this_site_and_not_the_one_that_tells_it_is_not_listened_to() {
+    let mut paris = paris();
+    let stray = other("lyon").writes(declared("inc"));
+    paris.hears("nantes", other("nantes").tells([stray.clone()]).knowing("lyon.1"));
+    paris.shows("counter");
+    // Nor is one that does not name this site.
+    let elsewhere = other("nantes").writes(op("inc").declaring("lyon nantes", None));
+    paris.hears("nantes", other("nantes").tells([elsewhere]).knowing("nantes.1"));
+    paris.shows("counter").told(expect![[r#"
+        > nantes: [lyon.1 inc at lyon paris] knows lyon.1
+          + nantes is in life 1
+          note SiteUp(nantes)
+          tell nantes: alive at 2
+        = counter: not known
+        > nantes: [nantes.1 inc at lyon nantes] knows nantes.1
+        = counter: not known
+    "#]]);
+}
+
+#[test]
 fn partial_replies_with_more_done_than_there_was_are_left_aside() {
     for (done, of) in [(2, 1), (1, 10_001)] {
         let said = says("lyon.1", Status::Partial { done, of });

@@ -259,6 +259,9 @@ fn large_files_are_let_go_once_every_site_has_made_use_of_them_and_all_know_it()
     paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
     lyon.learns("paris.2");
     paris.hears("lyon", lyon.tells([]));
+    // That is said once.
+    paris.hears("lyon", lyon.tells([]));
+    paris.restarts();
     paris.hears("lyon", lyon.tells([]));
     paris.told(expect![[r#"
         > lyon: [lyon.1 says OK of paris.1] knows lyon.1 paris.1
@@ -276,6 +279,12 @@ fn large_files_are_let_go_once_every_site_has_made_use_of_them_and_all_know_it()
           + lyon knows lyon.1 paris.2
           note Converged(counter)
         > lyon: knows lyon.1 paris.2
+        > restart
+          publish counter everywhere
+        > lyon: knows lyon.1 paris.2
+          note SiteUp(lyon)
+          tell lyon: alive at 8
+          tell nantes: alive at 8
     "#]]);
 }
 
