@@ -500,13 +500,10 @@ impl Resource {
 
     /// The operator settles what is in doubt.
     pub(super) fn decide(&mut self, id: &OperationId, decision: Decision, turn: &mut Turn<'_>) {
-        // What is under way is in no doubt: how it ends will be known. To take it for undone would
-        // be to run it twice. A check changes nothing, and may be overtaken by who knows better.
-        let is_it = |current: &Current| match &current.step {
-            Step::Run(item) | Step::Undo(item) => item.id == *id,
-            _ => false,
-        };
-        if self.runs.current.as_ref().is_some_and(is_it) || !self.runs.log.decide(id, decision) {
+        // What is under way, or being checked, is about to be known: to take it for undone now would
+        // be to run it twice.
+        let under_way = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
+        if under_way == Some(id) || !self.runs.log.decide(id, decision) {
             return;
         }
         self.runs.progress = Progress::Unknown;

@@ -284,7 +284,7 @@ fn a_doubt_is_replied_once_and_noted_at_every_start() {
 }
 
 #[test]
-fn the_operators_word_overtakes_a_check_that_is_under_way() {
+fn a_decision_on_what_is_being_checked_is_left_to_the_check() {
     let mut story = String::new();
     for (decision, check) in [(Decision::Skip, ko("not there")), (Decision::Rerun, ok())] {
         let mut paris = crashed(CHECKED);
@@ -296,25 +296,22 @@ fn the_operators_word_overtakes_a_check_that_is_under_way() {
     }
     expect![[r#"
         > operator: Skip paris.1
-          + ran [paris.1]
-          + paris.2 says OK of paris.1
-          note Settled(counter, paris.1, Applied)
         > job 1 ends: exit 1 not there
           + end check paris.1: ItDidNot
-          note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
-            paris.1 paris=OK
+          + begin run paris.1
+          job 2: run paris.1
+        = list [paris.1], InStep, Running
+            paris.1
         > operator: Rerun paris.1
-          + ran []
         > job 1 ends: exit 0
           + end check paris.1: ItHappened
           + paris.2 says OK of paris.1
-          + begin run paris.1
           note Settled(counter, paris.1, Applied)
-          job 2: run paris.1
-        = list [paris.1], InStep, Running
+          note Converged(counter)
+        = list [paris.1], InStep, Idle, converged
             paris.1 paris=OK
-    "#]].assert_eq(&story);
+    "#]]
+    .assert_eq(&story);
 }
 
 #[test]
