@@ -2,6 +2,7 @@
 
 use super::context::{Context, Turn};
 use super::durable::{Reaction, Record};
+use super::links::Links;
 use super::peer::Peer;
 use super::ports::Now;
 use super::resource::Resource;
@@ -38,6 +39,9 @@ impl Engine {
         let mut out = Reaction::default();
         let (resources, mut turn) = engine.turn(now, &mut out);
         lies::recall(resources, &shown, &mut turn);
+        for resource in resources.values_mut() {
+            resource.recall_lives(&turn.context.links);
+        }
         for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
@@ -58,6 +62,20 @@ impl Engine {
 }
 
 impl Resource {
+    /// Who came back without its memory, and has not said anything of this resource since, is in the
+    /// life that was last heard of it: what its earlier lives said must not count again.
+    fn recall_lives(&mut self, links: &Links) {
+        let sites: Vec<_> = self.peers.keys().cloned().collect();
+        for site in sites {
+            if let Some(peer) = self.peers.get_mut(&site)
+                && peer.incarnation.is_none()
+                && !peer.earlier_life.is_empty()
+            {
+                peer.incarnation = links.get(&site).and_then(|link| link.incarnation);
+            }
+        }
+    }
+
     fn replay(&mut self, record: Record, turn: &mut Turn<'_>) {
         match record {
             Record::Entry(_, entry) => {

@@ -334,7 +334,9 @@ impl Resource {
         let plan = self.within_bounds(plan);
         self.report_health(plan.health, turn);
         if !matches!(plan.next, Next::Do(_)) {
+            // There is nothing to try again any more, nor to wait for.
             self.runs.needed = None;
+            self.runs.retry = None;
         }
         if let Next::AwaitOperator(operation) = plan.next {
             self.report_in_doubt(operation, turn);
@@ -498,7 +500,10 @@ impl Resource {
 
     /// The operator settles what is in doubt.
     pub(super) fn decide(&mut self, id: &OperationId, decision: Decision, turn: &mut Turn<'_>) {
-        if !self.runs.log.decide(id, decision) {
+        // What is under way, or being checked, is about to be known: to take it for undone now would
+        // be to run it twice.
+        let under_way = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
+        if under_way == Some(id) || !self.runs.log.decide(id, decision) {
             return;
         }
         self.runs.progress = Progress::Unknown;

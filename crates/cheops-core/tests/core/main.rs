@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
-mod disk;
 mod engine;
-mod needs;
 mod plan;
-mod replicants;
 mod resolve;

@@ -1,0 +1,20 @@
+//! One engine, event by event: what it makes durable, what it does, and what it refuses.
+
+mod fixture;
+
+mod accepting;
+mod doubt;
+mod entries;
+mod jobs;
+mod lies;
+mod links;
+mod lost_disks;
+mod malformed;
+mod needs;
+mod pruning;
+mod recovery;
+mod repairs;
+mod replicants;
+mod standing;
+mod steps;
+mod sync;
