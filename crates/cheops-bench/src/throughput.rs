@@ -183,8 +183,9 @@ fn section(throughput: &Throughput) -> Result<Section, Failure> {
         bare.row(vec![String::new(), tasks.to_string(), number(*per_second)]);
         fastest = fastest.max(*per_second);
     }
+    let is_beside_shells = !throughput.bare_shells_per_second.is_empty();
     Ok(Section {
-        tables: vec![table, bare],
+        tables: std::iter::once(table).chain(is_beside_shells.then_some(bare)).collect(),
         notes: vec![
             "Clients, service and agents share this machine; a third of the clients asks each \
              site."
