@@ -213,7 +213,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = tokio::select! {
-        ended = measure(cli) => ended,
+        ended = measure(&cli) => ended,
         // The sites and servers end with what is dropped here.
         why = interrupted() => Err(why),
     };
@@ -242,8 +242,8 @@ async fn interrupted() -> Failure {
     }
 }
 
-async fn measure(cli: Cli) -> Result<(), Failure> {
-    let subject = Subject::of(&cli).await?;
+async fn measure(cli: &Cli) -> Result<(), Failure> {
+    let subject = Subject::of(cli).await?;
     let before = MachineTime::now()?;
     let mut report = Report::new(if cli.json { Format::Programs } else { Format::People });
     if let Subject::Two(both) = &subject {
