@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use cheops_api::{ResourceFilter, ResourceState, Wait};
 use serde::Serialize;
 
+use crate::comparison::{Figure, Measure};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
 use crate::load::{Client, Until, load};
@@ -13,6 +14,8 @@ use crate::stage::{SITES, Site, Stage};
 use crate::stats::rate;
 use crate::{Bench, Report};
 
+const TITLE: &str =
+    "Catching up: 1,000 operations over 100 resources, made while site3 was stopped";
 const OPERATIONS: u64 = 1000;
 const RESOURCES: usize = 100;
 const CLIENTS: usize = 8;
@@ -87,14 +90,22 @@ fn section(caught_up: &CatchUp) -> Result<Section, Failure> {
     ]);
     let rate = number(caught_up.handed_in_per_second);
     Ok(Section {
-        name: "catchup",
-        title: "Catching up: 1,000 operations over 100 resources, made while site3 was stopped",
         tables: vec![table],
         notes: vec![format!(
             "While it was away, {CLIENTS} clients handed in {rate} operations a second at site1, \
              waiting for site1."
         )],
-        targets: Vec::new(),
         data: serde_json::to_value(caught_up).map_err(cannot("write JSON"))?,
+        figures: figures(caught_up),
+        ..Section::new("catchup", TITLE)
     })
+}
+
+fn figures(caught_up: &CatchUp) -> Vec<Figure> {
+    let CatchUp { handed_in_per_second, heard_seconds, converged_seconds } = caught_up;
+    vec![
+        Figure::new("made while it was away, ops/s", Measure::Rate, *handed_in_per_second),
+        Figure::new("all sites hear each other, s", Measure::Time, *heard_seconds),
+        Figure::new("all resources converged, s", Measure::Time, *converged_seconds),
+    ]
 }

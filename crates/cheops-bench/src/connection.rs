@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cheops_api::{Action, HttpAction, ShellAction, Submit, Wait, paths};
+use clap::ValueEnum;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -25,7 +26,7 @@ const LONGEST: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Work {
     /// A request that the service answers by 204.
     Http,

@@ -6,6 +6,7 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::bare::{self, Echo, Requests};
+use crate::comparison::{Figure, Measure};
 use crate::connection::{Connection, Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
 use crate::report::{Section, Table, Target, Verdict, number};
@@ -13,6 +14,8 @@ use crate::stage::Stage;
 use crate::stats::Spread;
 use crate::{Bench, Report};
 
+const TITLE: &str =
+    "Latency of one replicated operation, waiting for all three sites, one at a time";
 /// How many operations are measured.
 const COUNT: usize = 500;
 /// Work and bare cost take turns in blocks of so many, so that both meet the same noise.
@@ -45,7 +48,7 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, F
     }
     let round_trip = Spread::of(trips.split_off(COUNT));
     let mut works = Vec::new();
-    for work in Work::ALL {
+    for work in bench.works() {
         report.remark(format_args!("latency: {}", work.word()));
         works.push(of_work(bench, &stage, work, round_trip.p50_ms).await?);
     }
@@ -124,11 +127,26 @@ fn section(latency: &Latency) -> Result<Section, Failure> {
         verdict: Verdict::of(of.overhead_ms < WANTED_MS),
     };
     Ok(Section {
-        name: "latency",
-        title: "Latency of one replicated operation, waiting for all three sites, one at a time",
         tables: vec![table],
         notes,
         targets: latency.works.iter().map(target).collect(),
         data: serde_json::to_value(latency).map_err(cannot("write JSON"))?,
+        figures: figures(latency),
+        ..Section::new("latency", TITLE)
     })
+}
+
+fn figures(latency: &Latency) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for OfWork { work, operation, bare_in_turn, .. } in &latency.works {
+        let times =
+            [("p50", operation.p50_ms), ("p95", operation.p95_ms), ("p99", operation.p99_ms)];
+        let figure = |(what, ms)| Figure::new(format!("{work}: {what} ms"), Measure::Time, ms);
+        figures.extend(times.map(figure));
+        let bare = format!("{work}: bare, three in turn, p50 ms");
+        figures.push(Figure::of_machine(bare, Measure::Time, bare_in_turn.p50_ms));
+    }
+    let round_trip = latency.round_trip.p50_ms;
+    figures.push(Figure::of_machine("round trip on loopback, p50 ms", Measure::Time, round_trip));
+    figures
 }

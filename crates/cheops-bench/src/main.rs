@@ -5,7 +5,9 @@
 //! are noisy.
 
 mod bare;
+mod beside;
 mod catchup;
+mod comparison;
 mod connection;
 mod failure;
 mod latency;
@@ -13,6 +15,7 @@ mod load;
 mod memory;
 mod paced;
 mod process;
+mod program;
 mod proxy;
 mod report;
 mod servers;
@@ -25,16 +28,20 @@ mod wrk;
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::beside::Both;
+use crate::connection::Work;
 use crate::failure::{Failure, cannot};
 use crate::process::MachineTime;
-use crate::report::{Format, Report};
+use crate::program::Program;
+use crate::report::{Format, Report, Section};
 use crate::servers::Tools;
 use crate::service::Service;
 use crate::stage::Stage;
@@ -54,9 +61,28 @@ struct Cli {
     /// Measure this alone; may be given several times
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Vec<What>,
+    /// Throughput with so many clients alone; may be given several times [default: 1, 8 and 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    clients: Vec<u16>,
+    /// Latency and throughput of this work alone
+    #[arg(long, value_enum)]
+    work: Option<Work>,
     /// The agents' program; if nothing is said, `cheops` beside this one
     #[arg(long, value_name = "PATH")]
     cheops: Option<PathBuf>,
+    /// Measure this program too, in turns with the other, and print what differs
+    ///
+    /// The one of --cheops is the new one, this the old one. A line has the median of the turns of
+    /// each, the median of new/old of the turns, and the lowest and the highest of these. It says
+    /// faster or slower (of memory, disk and processor time: more or less) if new/old is on the same
+    /// side of 1 in every turn and its median more than 5 % off from 1; else, same within noise.
+    /// That takes three turns at least.
+    #[arg(long, value_name = "PATH")]
+    beside: Option<PathBuf>,
+    /// How many turns each of the two programs has
+    #[arg(long, value_name = "N", default_value = "3", requires = "beside")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=99))]
+    turns: u32,
     /// Where the sites keep their data; if nothing is said, beside this program, since a
     /// temporary folder may be in memory
     #[arg(long, value_name = "DIRECTORY")]
@@ -76,15 +102,65 @@ enum What {
     Proxy,
 }
 
-/// What all measurements need.
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Throughput => "throughput",
+            Self::Store => "store",
+            Self::Memory => "memory",
+            Self::Catchup => "catchup",
+            Self::Proxy => "proxy",
+        }
+    }
+
+    async fn measure(self, bench: &Bench, report: &Report) -> Result<Section, Failure> {
+        match self {
+            Self::Latency => latency::measure(bench, report).await,
+            Self::Throughput => throughput::measure(bench, report).await,
+            Self::Store => store::measure(bench, report),
+            Self::Memory => memory::measure(bench, report).await,
+            Self::Catchup => catchup::measure(bench, report).await,
+            Self::Proxy => proxy::measure(bench, report, &Tools::find()?).await,
+        }
+    }
+}
+
+/// What all measurements of a program need.
 struct Bench {
-    program: PathBuf,
+    program: Program,
     place: PathBuf,
     time: Duration,
+    /// How many there are at once, in throughput.
+    clients: Vec<usize>,
+    /// None is all.
+    work: Option<Work>,
     service: Service,
+    /// Requests per second of the proxy's half load, once it is known. Programs that are compared
+    /// share it.
+    half_load: Arc<OnceLock<f64>>,
 }
 
 impl Bench {
+    async fn of(program: PathBuf, place: &Path, cli: &Cli) -> Result<Self, Failure> {
+        let clients = cli.clients.iter().map(|&clients| clients.into()).collect();
+        Ok(Self {
+            program: Program::ask(program, place).await?,
+            place: place.to_owned(),
+            time: cli.seconds,
+            clients: if cli.clients.is_empty() { throughput::CLIENTS.to_vec() } else { clients },
+            work: cli.work,
+            service: Service::start().await?,
+            half_load: Arc::default(),
+        })
+    }
+
+    /// What operations do.
+    fn works(&self) -> impl DoubleEndedIterator<Item = Work> {
+        let only = self.work;
+        Work::ALL.into_iter().filter(move |work| only.is_none_or(|only| only == *work))
+    }
+
     /// Three new sites.
     async fn stage(&self) -> Result<Stage, Failure> {
         self.stage_before(self.service.address).await
@@ -93,6 +169,33 @@ impl Bench {
     /// Three new sites in front of that service.
     async fn stage_before(&self, service: SocketAddr) -> Result<Stage, Failure> {
         Stage::start(&self.program, &self.place, service).await
+    }
+}
+
+/// What is measured: a program, beside the machine alone or beside another program as well.
+enum Subject {
+    One(Bench),
+    Two(Both),
+}
+
+impl Subject {
+    async fn of(cli: &Cli) -> Result<Self, Failure> {
+        let own = std::env::current_exe().map_err(cannot("find its own program"))?;
+        let folder = own.parent().map(PathBuf::from).unwrap_or_default();
+        let program = cli.cheops.clone().unwrap_or_else(|| folder.join("cheops"));
+        let place = cli.dir.clone().unwrap_or(folder);
+        let new = Bench::of(program, &place, cli).await?;
+        let Some(other) = cli.beside.clone() else { return Ok(Self::One(new)) };
+        let old = Bench::of(other, &place, cli).await?;
+        let old = Bench { half_load: Arc::clone(&new.half_load), ..old };
+        Ok(Self::Two(Both { new, old, turns: cli.turns }))
+    }
+
+    async fn measure(&self, what: What, report: &mut Report) -> Result<Section, Failure> {
+        match self {
+            Self::One(bench) => what.measure(bench, report).await,
+            Self::Two(both) => both.measure(what, report).await,
+        }
     }
 }
 
@@ -110,7 +213,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = tokio::select! {
-        ended = measure(cli) => ended,
+        ended = measure(&cli) => ended,
         // The sites and servers end with what is dropped here.
         why = interrupted() => Err(why),
     };
@@ -139,35 +242,28 @@ async fn interrupted() -> Failure {
     }
 }
 
-async fn measure(cli: Cli) -> Result<(), Failure> {
-    let own = std::env::current_exe().map_err(cannot("find its own program"))?;
-    let beside = own.parent().map(PathBuf::from).unwrap_or_default();
-    let bench = Bench {
-        program: cli.cheops.unwrap_or_else(|| beside.join("cheops")),
-        place: cli.dir.unwrap_or(beside),
-        time: cli.seconds,
-        service: Service::start().await?,
-    };
+async fn measure(cli: &Cli) -> Result<(), Failure> {
+    let subject = Subject::of(cli).await?;
     let before = MachineTime::now()?;
     let mut report = Report::new(if cli.json { Format::Programs } else { Format::People });
-    for what in What::value_variants() {
-        if !cli.only.is_empty() && !cli.only.contains(what) {
+    if let Subject::Two(both) = &subject {
+        report.about(&both.words(), "beside", both.data()).map_err(cannot("print"))?;
+    }
+    for &what in What::value_variants() {
+        if !cli.only.is_empty() && !cli.only.contains(&what) {
             continue;
         }
-        let section = match what {
-            What::Latency => latency::measure(&bench, &report).await?,
-            What::Throughput => throughput::measure(&bench, &report).await?,
-            What::Store => store::measure(&bench, &report)?,
-            What::Memory => memory::measure(&bench, &report).await?,
-            What::Catchup => catchup::measure(&bench, &report).await?,
-            What::Proxy => match Tools::find() {
-                Ok(tools) => proxy::measure(&bench, &report, &tools).await?,
-                Err(missing) if cli.only.is_empty() => proxy::skipped(&missing),
-                Err(missing) => return Err(missing),
-            },
+        let section = match (what, Tools::find()) {
+            (What::Proxy, Err(missing)) if cli.only.is_empty() => proxy::skipped(&missing),
+            (What::Proxy, Err(missing)) => return Err(missing),
+            _ => subject.measure(what, &mut report).await?,
         };
         report.section(section).map_err(cannot("print"))?;
     }
     let stolen = MachineTime::now()?.stolen_since(before);
-    report.end(stolen, &NOTES).map_err(cannot("print"))
+    let notes = match subject {
+        Subject::One(_) => NOTES.as_slice(),
+        Subject::Two(_) => &[],
+    };
+    report.end(stolen, notes).map_err(cannot("print"))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cheops_api::Wait;
 use serde::Serialize;
 
+use crate::comparison::{Figure, Measure};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
 use crate::load::{Client, Until, load};
@@ -13,6 +14,7 @@ use crate::report::{Section, Table, Target, Verdict, megabytes, number};
 use crate::stage::{SITES, Stage};
 use crate::{Bench, Report};
 
+const TITLE: &str = "Memory and disk per site; 10,000 operations over 100 resources, 32 clients";
 const OPERATIONS: u64 = 10_000;
 const RESOURCES: usize = 100;
 const CLIENTS: usize = 32;
@@ -33,6 +35,34 @@ struct Run {
     /// Requests that reached the service, and how many should have.
     requests: u64,
     requests_wanted: u64,
+}
+
+impl Run {
+    /// Of the largest of the three agents each.
+    fn figures(&self) -> Vec<Figure> {
+        let history = self.history;
+        let most = |taken: &[Taken], of: fn(&Taken) -> u64| {
+            taken.iter().map(of).max().unwrap_or_default() as f64 / 1e6
+        };
+        let figure = |when: &str, what: &str, megabytes: f64| {
+            let name = format!("history {history}, {when}: {what} MB");
+            Figure::new(name, Measure::Amount, megabytes)
+        };
+        let (resident, disk) = (|taken: &Taken| taken.resident, |taken: &Taken| taken.disk);
+        vec![
+            figure("idle", "RSS", most(&self.idle, resident)),
+            figure("idle", "disk", most(&self.idle, disk)),
+            figure("after", "RSS", most(&self.after, resident)),
+            figure("after", "disk", most(&self.after, disk)),
+        ]
+    }
+
+    fn wrong(&self) -> Option<String> {
+        let Self { history, requests, requests_wanted, .. } = self;
+        (requests != requests_wanted).then(|| {
+            format!("history {history}: {requests} requests, {requests_wanted} should have been")
+        })
+    }
 }
 
 /// What one agent takes, in bytes.
@@ -117,11 +147,12 @@ fn section(memory: &Memory) -> Result<Section, Failure> {
         verdict: Verdict::of(idle < WANTED_BYTES),
     };
     Ok(Section {
-        name: "memory",
-        title: "Memory and disk per site; 10,000 operations over 100 resources, 32 clients",
         tables: vec![table],
         notes,
         targets: vec![target],
         data: serde_json::to_value(memory).map_err(cannot("write JSON"))?,
+        figures: memory.runs.iter().flat_map(Run::figures).collect(),
+        wrong: memory.runs.iter().filter_map(Run::wrong).collect(),
+        ..Section::new("memory", TITLE)
     })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::comparison::{Figure, Measure, Of};
 use crate::failure::{Failure, cannot};
 use crate::paced::{Paced, Question};
 use crate::process::{cpu_seconds, resident};
@@ -66,6 +67,13 @@ impl Way {
     ];
     /// Those that are compared at half load.
     const PACED: [Self; 3] = [Self::Direct, Self::Haproxy, Self::NoScope];
+
+    fn of(self) -> Of {
+        match self {
+            Self::Direct | Self::Nginx | Self::Haproxy => Of::Machine,
+            Self::NoScope | Self::LocalScope | Self::RemoteScope => Of::Program,
+        }
+    }
 
     fn words(self) -> &'static str {
         match self {
@@ -211,12 +219,9 @@ impl HalfLoad {
 /// In place of the measurement, where the tools are missing.
 pub(crate) fn skipped(because: &Failure) -> Section {
     Section {
-        name: NAME,
-        title: TITLE,
-        tables: Vec::new(),
         notes: vec![format!("skipped: {because}")],
-        targets: Vec::new(),
         data: json!({ "skipped": because.to_string() }),
+        ..Section::new(NAME, TITLE)
     }
 }
 
@@ -241,6 +246,9 @@ pub(crate) async fn measure(
     }
     let full = runs.iter().find(|run| run.way == Way::NoScope && run.connections == SOME);
     let per_second = full.map_or(0.0, |run| run.per_second) / 2.0;
+    // Half of what the first one reached, for whoever is compared with it: at a rate of its own,
+    // the faster one would be asked for more.
+    let per_second = *bench.half_load.get_or_init(|| per_second);
     report.remark(format_args!("proxy: half load, {per_second:.0} requests/s"));
     let half_load = half_load(&scene, per_second, bench.time).await?;
     scene.end().await?;
@@ -352,8 +360,6 @@ fn section(proxy: &Proxy) -> Result<Section, Failure> {
         half.row(std::iter::once(words).chain(figures.map(number)).collect());
     }
     Ok(Section {
-        name: NAME,
-        title: TITLE,
         tables: vec![table, half],
         notes: vec![
             "All figures are medians over blocks in which the ways take turns. Requests per CPU s: of \
@@ -373,7 +379,34 @@ fn section(proxy: &Proxy) -> Result<Section, Failure> {
         ],
         targets: targets(proxy),
         data: serde_json::to_value(proxy).map_err(cannot("write JSON"))?,
+        figures: figures(proxy),
+        ..Section::new(NAME, TITLE)
     })
+}
+
+fn figures(proxy: &Proxy) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for run in &proxy.runs {
+        let name = format!("{}, {} connections", run.way.words(), run.connections);
+        let figure = |what: &str, measure, value| Figure {
+            of: run.way.of(),
+            ..Figure::new(format!("{name}: {what}"), measure, value)
+        };
+        figures.push(figure("requests/s", Measure::Rate, run.per_second));
+        figures.push(figure("p99 ms", Measure::Time, run.p99_ms));
+        let of_cpu = run.per_cpu_second;
+        figures.extend(of_cpu.map(|of_cpu| figure("requests per CPU s", Measure::Rate, of_cpu)));
+    }
+    for paced in &proxy.half_load.ways {
+        let name = format!("{}, half load: p99 ms", paced.way.words());
+        let p99 = paced.middle(|spread| spread.p99_ms);
+        figures.push(Figure { of: paced.way.of(), ..Figure::new(name, Measure::Time, p99) });
+    }
+    for (when, bytes) in [("new", proxy.resident_when_new), ("at work", proxy.resident)] {
+        let name = format!("agent after {MANY} connections, {when}: RSS MB");
+        figures.push(Figure::new(name, Measure::Amount, bytes as f64 / 1e6));
+    }
+    figures
 }
 
 fn targets(proxy: &Proxy) -> Vec<Target> {

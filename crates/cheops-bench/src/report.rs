@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::comparison::Figure;
+
 /// Space between two columns.
 const GAP: &str = "  ";
 
@@ -88,6 +90,26 @@ pub(crate) struct Section {
     pub(crate) targets: Vec<Target>,
     /// The same for programs.
     pub(crate) data: Value,
+    /// What may be compared with the same of another program.
+    pub(crate) figures: Vec<Figure>,
+    /// What should not be, however fast it was: a comparison says it too.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Section {
+    /// One that says nothing yet.
+    pub(crate) fn new(name: &'static str, title: &'static str) -> Self {
+        Self {
+            name,
+            title,
+            tables: Vec::new(),
+            notes: Vec::new(),
+            targets: Vec::new(),
+            data: Value::Null,
+            figures: Vec::new(),
+            wrong: Vec::new(),
+        }
+    }
 }
 
 /// The way to the terminal.
@@ -95,17 +117,33 @@ pub(crate) struct Report {
     format: Format,
     data: Map<String, Value>,
     targets: Vec<Target>,
+    /// What all remarks are about.
+    during: String,
 }
 
 impl Report {
     pub(crate) fn new(format: Format) -> Self {
-        Self { format, data: Map::new(), targets: Vec::new() }
+        Self { format, data: Map::new(), targets: Vec::new(), during: String::new() }
     }
 
     /// Says what is being done, to whoever watches.
     pub(crate) fn remark(&self, text: impl Display) {
         // Nobody to hear it is no reason to stop.
-        let _unheard = writeln!(io::stderr(), "... {text}");
+        let _unheard = writeln!(io::stderr(), "... {}{text}", self.during);
+    }
+
+    /// Remarks begin with that from now on.
+    pub(crate) fn during(&mut self, what: String) {
+        self.during = what;
+    }
+
+    /// Says of all that follows what it is: to people in words, to programs under that name.
+    pub(crate) fn about(&mut self, words: &str, name: &str, data: Value) -> io::Result<()> {
+        self.data.insert(name.to_owned(), data);
+        match self.format {
+            Format::People => writeln!(io::stdout(), "{words}"),
+            Format::Programs => Ok(()),
+        }
     }
 
     pub(crate) fn section(&mut self, section: Section) -> io::Result<()> {
@@ -136,13 +174,15 @@ impl Report {
             self.data.insert("stolen".to_owned(), stolen.into());
             return writeln!(out, "{:#}", Value::Object(self.data));
         }
-        writeln!(out, "\nTargets\n")?;
-        let mut table = Table::new(&["", "wanted", "measured", ""]);
-        for Target { of, wanted, measured, verdict } in self.targets {
-            table.row(vec![of.to_owned(), wanted, measured, verdict.word().to_owned()]);
-        }
-        for line in table.lines() {
-            writeln!(out, "{line}")?;
+        if !self.targets.is_empty() {
+            writeln!(out, "\nTargets\n")?;
+            let mut table = Table::new(&["", "wanted", "measured", ""]);
+            for Target { of, wanted, measured, verdict } in self.targets {
+                table.row(vec![of.to_owned(), wanted, measured, verdict.word().to_owned()]);
+            }
+            for line in table.lines() {
+                writeln!(out, "{line}")?;
+            }
         }
         writeln!(out)?;
         if stolen > 0.0 {

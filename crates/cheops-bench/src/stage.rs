@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use cheops_agent::mesh;
 use cheops_api::{Client, SiteState};
 use cheops_core::model::SiteId;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::failure::{Failure, cannot};
+use crate::program::Program;
 
 /// How many sites there are.
 pub(crate) const SITES: usize = 3;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The sites. They end with this.
 pub(crate) struct Stage {
     pub(crate) sites: Vec<Site>,
-    program: PathBuf,
+    program: Program,
     _dir: tempfile::TempDir,
 }
 
@@ -85,14 +85,14 @@ impl Site {
 impl Stage {
     /// Starts the sites, in a new folder in that one, and waits until each hears all others.
     pub(crate) async fn start(
-        program: &Path,
+        program: &Program,
         place: &Path,
         service: SocketAddr,
     ) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(place);
         let dir = dir.map_err(cannot("make a folder"))?;
         let authority = dir.path().join("mesh");
-        mesh::create(&authority).map_err(cannot("make a mesh"))?;
+        program.make_mesh(&authority).await?;
         let names: Vec<SiteId> =
             (1..=SITES).filter_map(|n| SiteId::new(&format!("site{n}")).ok()).collect();
         let addresses = addresses().map_err(cannot("find free ports"))?;
@@ -100,15 +100,14 @@ impl Stage {
         for (at, name) in names.iter().enumerate() {
             let folder = dir.path().join(name.as_str());
             fs::create_dir_all(&folder).map_err(cannot("make a folder"))?;
-            let text = config(at, &names, &addresses, service);
+            let text = config(at, program, &names, &addresses, service);
             fs::write(folder.join("agent.toml"), text).map_err(cannot("write a config"))?;
-            let identity = folder.join("identity.pem");
-            mesh::issue(&authority, name, &identity).map_err(cannot("issue an identity"))?;
+            program.issue(&authority, name, &folder.join("identity.pem")).await?;
             let data = folder.join("data");
             let (name, api, proxy) = (name.clone(), addresses.apis[at], addresses.proxies[at]);
             sites.push(Site { name, api, proxy, data, folder, agent: None });
         }
-        let mut stage = Self { sites, program: program.to_owned(), _dir: dir };
+        let mut stage = Self { sites, program: program.clone(), _dir: dir };
         for at in 0..SITES {
             stage.start_agent(at)?;
         }
@@ -117,8 +116,8 @@ impl Stage {
     }
 
     pub(crate) fn start_agent(&mut self, at: usize) -> Result<(), Failure> {
-        let started = self.sites[at].start(&self.program);
-        started.map_err(cannot(&format!("start `{}`", self.program.display())))
+        let started = self.sites[at].start(&self.program.path);
+        started.map_err(cannot(&format!("start `{}`", self.program.path.display())))
     }
 
     /// Waits until every site hears all others.
@@ -163,14 +162,24 @@ impl Stage {
     }
 }
 
-fn config(at: usize, names: &[SiteId], addresses: &Addresses, service: SocketAddr) -> String {
+fn config(
+    at: usize,
+    program: &Program,
+    names: &[SiteId],
+    addresses: &Addresses,
+    service: SocketAddr,
+) -> String {
     let Addresses { apis, proxies, links } = addresses;
     let mut text = format!(
         "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
-         [api]\nlisten = \"{}\"\nauth = \"none\"\n\n\
+         [api]\nlisten = \"{}\"\n{}\n\
          [mesh]\nlisten = \"{}\"\nidentity = \"identity.pem\"\n\n\
          [[services]]\nname = \"{SERVICE}\"\nlisten = \"{}\"\nupstream = \"http://{service}\"\n",
-        names[at], apis[at], links[at], proxies[at]
+        names[at],
+        apis[at],
+        program.auth.line(),
+        links[at],
+        proxies[at]
     );
     for (other, name) in names.iter().enumerate().filter(|(other, _)| *other != at) {
         let address = links[other];

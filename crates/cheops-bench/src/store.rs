@@ -18,6 +18,7 @@ use crate::report::{Section, Table, number};
 use crate::stats::rate;
 use crate::{Bench, Report};
 
+pub(crate) const TITLE: &str = "Durable appends of the store beside raw fsync";
 const BATCHES: [u64; 3] = [1, 16, 256];
 
 #[derive(Serialize)]
@@ -118,11 +119,9 @@ fn section(store: &Store) -> Result<Section, Failure> {
         ]);
     }
     Ok(Section {
-        name: "store",
-        title: "Durable appends of the store beside raw fsync",
         tables: vec![table],
         notes: vec!["The last column: so many bare syncs take as long as one batch.".to_owned()],
-        targets: Vec::new(),
         data: serde_json::to_value(store).map_err(cannot("write JSON"))?,
+        ..Section::new("store", TITLE)
     })
 }
