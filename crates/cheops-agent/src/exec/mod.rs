@@ -116,7 +116,12 @@ impl Executor {
         };
         // After the keeper was started, which has to stay outside.
         fence = fence.and_then(Fence::enter);
-        let services = Services::new(settings.services, settings.requests, settings.output_limit);
+        let services = Services::new(
+            settings.site.as_str(),
+            settings.services,
+            settings.requests,
+            settings.output_limit,
+        );
         let shell = Shell {
             environment: settings::inherited(),
             dir: settings.shell_dir,

@@ -67,6 +67,8 @@ const LONGEST_READ: u64 = 1024 * 1024;
 /// The services of the site.
 pub(super) struct Services {
     upstreams: BTreeMap<String, Uri>,
+    /// By which requests that come back to a proxy of this site are known again.
+    vias: BTreeMap<String, proxy::Pseudonym>,
     requests: Requests,
     client: legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, FileBody>,
     output_limit: usize,
@@ -91,13 +93,16 @@ pub(super) struct Asked<'o> {
 
 impl Services {
     pub(super) fn new(
+        site: &str,
         upstreams: BTreeMap<String, Uri>,
         requests: Requests,
         output_limit: usize,
     ) -> Result<Self, ClientError> {
         let secure = upstreams.values().any(|uri| uri.scheme_str() == Some("https"));
         let roots = if secure { Roots::Native } else { Roots::None };
-        Ok(Self { upstreams, requests, client: web::client(roots)?, output_limit })
+        let via = |name: &String| (name.clone(), proxy::Pseudonym::new(site, name));
+        let vias = upstreams.keys().map(via).collect();
+        Ok(Self { upstreams, vias, requests, client: web::client(roots)?, output_limit })
     }
 
     /// Sends the request and takes the answer in.
@@ -193,6 +198,10 @@ impl Services {
             .and_then(|_| replicas.rename_path(asked.service, asked.path, Towards::Service));
         let uri = address(upstream, renamed.as_deref().unwrap_or(asked.path))?;
         let mut headers = passed_on(asked.headers)?;
+        // Once, though it may have been here before, when it became an operation.
+        if let Some(via) = self.vias.get(asked.service).filter(|via| !via.is_in(&headers)) {
+            via.sign(&mut headers);
+        }
         if asked.replica.is_some() && (asked.again || !asked.is_ours) {
             // They speak of what the user saw, and that was this request's first run.
             CONDITIONS.iter().for_each(|name| drop(headers.remove(name)));

@@ -95,13 +95,13 @@ pub(super) fn upgrade_to(headers: &mut HeaderMap, protocol: HeaderValue) {
 
 /// How this proxy is named in `Via`.
 #[derive(Debug, Clone)]
-pub(super) struct Pseudonym {
+pub(crate) struct Pseudonym {
     via: HeaderValue,
     token: String,
 }
 
 impl Pseudonym {
-    pub(super) fn new(site: &str, service: &str) -> Self {
+    pub(crate) fn new(site: &str, service: &str) -> Self {
         let token = format!("cheops-{site}-{service}");
         // Names of sites and services hold nothing that a header could not.
         let via = HeaderValue::try_from(format!("1.1 {token}"));
@@ -109,14 +109,19 @@ impl Pseudonym {
     }
 
     /// Whether the message was here before.
-    pub(super) fn is_in(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
         let via = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
         via.flat_map(|value| value.split(','))
             .any(|hop| hop.split_whitespace().nth(1) == Some(self.token.as_str()))
     }
 
-    pub(super) fn sign(&self, headers: &mut HeaderMap) {
+    pub(crate) fn sign(&self, headers: &mut HeaderMap) {
         headers.append(VIA, self.via.clone());
+    }
+
+    /// What it says of itself in `Via`.
+    pub(crate) fn text(&self) -> &str {
+        self.via.to_str().unwrap_or_default()
     }
 }
 

@@ -75,7 +75,7 @@ use crate::replicas::Replicas;
 use crate::seals::Seals;
 
 pub(crate) use self::cross::parts_of;
-pub(crate) use self::headers::{ERROR, strip};
+pub(crate) use self::headers::{ERROR, Pseudonym, strip};
 pub(crate) use self::listen::Listening;
 pub(crate) use self::refusal::BROKEN_OFF;
 pub(crate) use self::reserve::Reserve;

@@ -104,7 +104,8 @@ async fn a_service_hears_the_request_as_it_was_made() {
     let site = site(&format!("http://{}/api/", server.address));
     let headers = [("X-Own", "1"), ("Connection", "x-hop"), ("X-Hop", "2"), ("Upgrade", "h2c")];
     let outcome = site.exec.run(&request("DELETE", "/v1/echo?a=b%20c", &headers, None)).await;
-    let expected = "DELETE /api/v1/echo?a=b%20c x-cheops-operation=there-1.7 x-own=1";
+    let expected = "DELETE /api/v1/echo?a=b%20c via=1.1 cheops-here-app \
+                    x-cheops-operation=there-1.7 x-own=1";
     assert_eq!(outcome, answered(200, expected));
 }
 

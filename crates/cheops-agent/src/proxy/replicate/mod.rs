@@ -28,7 +28,7 @@ use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
 use cheops_core::model::{Asker, Header, OperationType, Payload, Reply, ResourceId, SiteId};
 use futures_util::TryFutureExt;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VIA};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Either;
@@ -177,11 +177,14 @@ impl Proxies {
         // What the service packs cannot be looked into.
         head.headers.remove(ACCEPT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
+        let mut headers = written(&head.headers)?;
+        // At whichever site it runs: who leads it back to this proxy from there is told so.
+        headers.push(Header { name: VIA.to_string(), value: service.pseudonym.text().to_owned() });
         let payload = Payload::Http {
             service: service.name().to_owned(),
             method: head.method.to_string(),
             path: known,
-            headers: written(&head.headers)?,
+            headers,
             body,
             replica: Some(Box::new(change.replica.clone())),
         };
