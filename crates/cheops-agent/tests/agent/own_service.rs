@@ -1,7 +1,8 @@
-//! The way to the site's own service, and where it ends if it leads back.
+//! The way to the site's own service: by how many connections, and where it ends if it leads back.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stage::{PATIENCE, until};
@@ -18,6 +19,7 @@ const MOST_OPERATIONS: usize = 8;
 struct Balancer {
     address: SocketAddr,
     leads_to: Arc<OnceLock<SocketAddr>>,
+    connections: Arc<AtomicUsize>,
     operations: Operations,
 }
 
@@ -30,11 +32,14 @@ impl Balancer {
         let started = Self {
             address: listener.local_addr().unwrap(),
             leads_to: Arc::default(),
+            connections: Arc::default(),
             operations: Arc::default(),
         };
-        let (leads_to, operations) = (started.leads_to.clone(), started.operations.clone());
+        let (leads_to, connections) = (started.leads_to.clone(), started.connections.clone());
+        let operations = started.operations.clone();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                connections.fetch_add(1, Ordering::SeqCst);
                 let Some(to) = leads_to.get() else { continue };
                 tokio::spawn(pass_on(client, *to, operations.clone()));
             }
@@ -121,4 +126,22 @@ async fn upstreams_that_lead_to_each_others_proxies_end_a_replicated_request_too
     }
     let all: BTreeSet<String> = balancers.iter().flat_map(Balancer::operations).collect();
     assert!(all.len() <= 2, "no operation makes others for ever: {all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replicated_request_takes_one_connection() {
+    let balancers = balancers().await;
+    let application = behind(&balancers).await;
+    for site in [0, 1] {
+        balancers[site].lead_to(listen(service(&application.things[site])).await);
+    }
+    let id = application.create(0, "web").await;
+
+    let shown = async || application.stage.client(0).resource(&id).await.unwrap();
+    until("both have made it", async || {
+        shown().await.replicant.is_some_and(|it| it.local_ids.len() == 2)
+    })
+    .await;
+    let connections = [0, 1].map(|site: usize| balancers[site].connections.load(Ordering::SeqCst));
+    assert_eq!(connections, [1, 1]);
 }
