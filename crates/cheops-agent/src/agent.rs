@@ -23,9 +23,7 @@ use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenErr
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::Stored;
 use crate::driver::{self, Actuators, Driver, Signer};
-use crate::exec::{
-    ClientError, ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers,
-};
+use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
@@ -33,6 +31,7 @@ use crate::peers::{Border, Incoming, PeerRouter, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::seals::Seals;
+use crate::services::{ClientError, Services};
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -84,7 +83,10 @@ pub enum StartError {
         /// What came of it.
         source: io::Error,
     },
-    /// Services cannot be reached.
+    /// Services cannot be asked.
+    #[error("services cannot be asked")]
+    Services(#[from] ClientError),
+    /// There are no proxies.
     #[error("requests to services cannot be passed on")]
     Proxy(#[from] ProxyError),
     /// Nobody can be told what happens.
@@ -141,13 +143,16 @@ impl StartError {
                  proxy is, `upstream` where the service is"
                     .into(),
             ),
-            Self::Proxy(ProxyError::Client(ClientError::Roots(_)))
-            | Self::Exec(ExecError::Client(ClientError::Roots(_))) => Some(
+            Self::Services(ClientError::Roots(_)) => Some(
                 "services with an `https` upstream are trusted by the system's certificates; on \
                  Debian the package `ca-certificates` brings them"
                     .into(),
             ),
-            Self::Exec(_) | Self::Hooks(_) | Self::Proxy(_) | Self::System { .. } => None,
+            Self::Services(_)
+            | Self::Exec(_)
+            | Self::Hooks(_)
+            | Self::Proxy(_)
+            | Self::System { .. } => None,
         }
     }
 }
@@ -227,7 +232,9 @@ impl Agent {
         let peers = peers(&config, &me, identity.as_ref(), border)?;
         let replicas = replicas(&config);
         let memory = Remembered::new(&config.proxy, &config.data_dir);
-        let executor = executor(&config, &opened, requests(&config, &replicas, &memory))?;
+        let services = services(&config)?;
+        let requests = requests(&config, &replicas, &memory);
+        let executor = executor(&config, &opened, services.clone(), requests)?;
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
         let incoming = Incoming::new(blobs.clone(), config.data_dir.clone(), ROOM_BESIDE_FILES);
@@ -269,6 +276,7 @@ impl Agent {
             replicas,
             memory,
             seals,
+            services,
             reserve: Reserve::new(config.data_dir.clone(), ROOM_BESIDE_FILES),
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)?;
@@ -558,6 +566,7 @@ fn replicas(config: &AgentConfig) -> Replicas {
 fn executor(
     config: &AgentConfig,
     opened: &Opened,
+    services: Services,
     requests: Requests,
 ) -> Result<Executor, StartError> {
     let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
@@ -566,7 +575,13 @@ fn executor(
         tracing::warn!(ended, "commands of an earlier life of this agent were ended");
     }
     let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
-    Ok(Executor::new(ExecSettings { requests, ..exec_settings(config, run) }, stored)?)
+    Ok(Executor::new(ExecSettings { services, requests, ..exec_settings(config, run) }, stored)?)
+}
+
+/// Where the services of this site are, for whoever asks them.
+fn services(config: &AgentConfig) -> Result<Services, ClientError> {
+    let upstream = |service: &ServiceConfig| (service.name.to_string(), service.upstream.clone());
+    Services::new(config.site.as_str(), config.services.iter().map(upstream))
 }
 
 /// What requests that are operations need to know of the services and of those that pass.
@@ -593,13 +608,11 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
 }
 
 fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
-    let service = |service: &ServiceConfig| (service.name.to_string(), service.upstream.clone());
     let scratch = config.data_dir.join("run");
     ExecSettings {
         time_limit: config.shell.time_limit,
         shows_at_once: config.shell.jobs_at_once,
         output_limit: config.shell.output_limit,
-        services: config.services.iter().map(service).collect(),
         alone: config.alone,
         shell_dir: config.shell.directory.clone(),
         ..ExecSettings::new(config.site.clone(), run, scratch)

@@ -7,7 +7,7 @@
 //!  user ──HTTP──▶ http ──┐
 //!  peer ──QUIC──▶ peers ─┼─▶ driver: engine + log ─▶ exec · peers · answers · hooks
 //!  job ends ─────────────┘
-//!  app  ──HTTP──▶ proxy ──▶ the service, here or at another site
+//!  app  ──HTTP──▶ proxy ──▶ services, here or at another site ◀── exec
 //! ```
 
 mod actuators;
@@ -23,6 +23,7 @@ mod peers;
 mod proxy;
 mod replicas;
 mod seals;
+mod services;
 pub mod telemetry;
 
 pub mod config;
@@ -33,3 +34,4 @@ pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use peers::PeersError;
 pub use proxy::ProxyError;
+pub use services::{ClientError, Services};

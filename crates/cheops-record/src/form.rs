@@ -8,10 +8,11 @@ use cheops_core::config::{
 };
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
-    Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
-    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
-    Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces,
-    Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Body, Chain, Declaration, Entry, EntryHash,
+    EntryHeader, EntryId, Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId,
+    LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
+    Proof, Replaces, Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status,
+    Vector, broken_off_header,
 };
 
 use crate::code::{Form, FormError, Reader, Writer, choices, kinds, names, parts};
@@ -56,19 +57,88 @@ kinds!(Status, "a status", {
     5 => Partial { done: done, of: of },
 });
 
-kinds!(Outcome, "an outcome", {
-    1 => Exited { code: code, output: output },
-    2 => Answered {
-        status: status,
-        headers: headers,
-        output: output,
-        done: done,
-        local_id: local_id,
-    },
-    3 => TimedOut { limit_ms: limit_ms },
-    4 => NotYet { reason: reason, in_doubt: in_doubt },
-    5 => NotStarted { reason: reason },
-});
+/// Kinds like others, but for [`Outcome::BrokenOff`], which is written as the answer that it was
+/// before it was an outcome of its own: who has not heard of it reads what was always there, and no
+/// signature changes.
+impl Form for Outcome {
+    const LEAST: usize = 5;
+    fn put(&self, out: &mut Vec<u8>) {
+        let kind: u64 = match self {
+            Self::Exited { .. } => 1,
+            Self::Answered { .. } | Self::BrokenOff { .. } => 2,
+            Self::TimedOut { .. } => 3,
+            Self::NotYet { .. } => 4,
+            Self::NotStarted { .. } => 5,
+        };
+        out.number(kind);
+        out.section(|out| match self {
+            Self::Exited { code, output } => {
+                code.put(out);
+                output.put(out);
+            }
+            Self::Answered { status, headers, output, done, local_id } => {
+                status.put(out);
+                headers.put(out);
+                output.put(out);
+                done.put(out);
+                local_id.put(out);
+            }
+            Self::BrokenOff { reason } => {
+                BROKEN_OFF_STATUS.put(out);
+                vec![broken_off_header()].put(out);
+                // Its text is whole, it is not what was asked for, and it names nothing.
+                reason.put(out);
+                false.put(out);
+                false.put(out);
+                None::<LocalId>.put(out);
+            }
+            Self::TimedOut { limit_ms } => limit_ms.put(out),
+            Self::NotYet { reason, in_doubt } => {
+                reason.put(out);
+                in_doubt.put(out);
+            }
+            Self::NotStarted { reason } => reason.put(out),
+        });
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        const WHAT: &str = "an outcome";
+        let kind = from.number()?;
+        let mut inner = from.section()?;
+        let from = &mut inner;
+        let made = match kind {
+            1 => Self::Exited { code: Form::take(from)?, output: Form::take(from)? },
+            2 => answered(
+                Form::take(from)?,
+                Form::take(from)?,
+                Form::take(from)?,
+                Form::take(from)?,
+                Form::take(from)?,
+            ),
+            3 => Self::TimedOut { limit_ms: Form::take(from)? },
+            4 => Self::NotYet { reason: Form::take(from)?, in_doubt: Form::take(from)? },
+            5 => Self::NotStarted { reason: Form::take(from)? },
+            kind => return Err(FormError::UnknownKind { what: WHAT, kind }),
+        };
+        from.knows_all(WHAT)?;
+        Ok(made)
+    }
+}
+
+/// What is written as an answer: one, or that none came. Only what is written anew just as it was
+/// read is taken for the latter.
+pub(crate) fn answered(
+    status: u16,
+    headers: Vec<Header>,
+    output: Output,
+    done: bool,
+    local_id: Option<LocalId>,
+) -> Outcome {
+    let says_so = status == BROKEN_OFF_STATUS && headers == [broken_off_header()];
+    if says_so && !output.truncated && !done && local_id.is_none() {
+        return Outcome::BrokenOff { reason: output.text };
+    }
+    Outcome::Answered { status, headers, output, done, local_id }
+}
 
 kinds!(Rule, "a rule", {
     1 => TakeOne {},

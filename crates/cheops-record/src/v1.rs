@@ -22,6 +22,7 @@ use cheops_core::plan::{
 };
 
 use crate::code::{FormError, Reader};
+use crate::form::answered;
 
 /// The version of these bodies.
 pub const VERSION: u8 = 1;
@@ -173,6 +174,25 @@ old_parts! {
     Saved { id, runs }
 }
 
+impl Old for Outcome {
+    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+        Ok(match from.number()? {
+            0 => Self::Exited { code: Old::take(from)?, output: Old::take(from)? },
+            1 => answered(
+                Old::take(from)?,
+                Old::take(from)?,
+                Old::take(from)?,
+                Old::take(from)?,
+                Old::take(from)?,
+            ),
+            2 => Self::TimedOut { limit_ms: Old::take(from)? },
+            3 => Self::NotYet { reason: Old::take(from)?, in_doubt: Old::take(from)? },
+            4 => Self::NotStarted { reason: Old::take(from)? },
+            kind => return Err(FormError::UnknownKind { what: "an outcome", kind }),
+        })
+    }
+}
+
 old_kinds! {
     Act, "an act" { 0 => Creates {}, 1 => CreatesAs {}, 2 => Changes {}, 3 => Deletes {} }
     Replaces, "a replacement" { 0 => Nothing {}, 1 => Past {}, 2 => PastByForce {} }
@@ -186,13 +206,6 @@ old_kinds! {
         2 => Superseded { by },
         3 => InDoubt {},
         4 => Partial { done, of },
-    }
-    Outcome, "an outcome" {
-        0 => Exited { code, output },
-        1 => Answered { status, headers, output, done, local_id },
-        2 => TimedOut { limit_ms },
-        3 => NotYet { reason, in_doubt },
-        4 => NotStarted { reason },
     }
     Rule, "a rule" {
         0 => TakeOne {},

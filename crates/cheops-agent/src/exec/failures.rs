@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{Operation, OperationId, Outcome};
+use cheops_core::model::{BROKEN_OFF_STATUS, Operation, OperationId, Outcome};
 
 /// An operation is decomposed right after it failed: no more than run at once are needed.
 const KEPT: usize = 256;
@@ -33,6 +33,7 @@ impl Failures {
         let code = match outcome {
             Outcome::Exited { code, .. } => code.to_string(),
             Outcome::Answered { status, .. } => status.to_string(),
+            Outcome::BrokenOff { .. } => BROKEN_OFF_STATUS.to_string(),
             Outcome::TimedOut { .. } => "timed-out".to_owned(),
             Outcome::NotYet { .. } | Outcome::NotStarted { .. } => "not-started".to_owned(),
         };

@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | `ask` | what a job asks for, in one command |
 //! | `shell`, `streams` | one command: started, fed, listened to, ended |
-//! | `request`, `web` | one HTTP request to a local service |
+//! | `request` | one HTTP request to a service of the site, to which `services` leads |
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
 //! | `unbegun` | why something was not even begun, and whether to try again |
@@ -35,7 +35,6 @@ mod shell;
 mod streams;
 mod token;
 mod unbegun;
-pub(crate) mod web;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -46,16 +45,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{ID_PLACEHOLDER, Outcome, Payload, ResourceId, id_can_stand_in};
+use cheops_core::model::{
+    ID_PLACEHOLDER, Outcome, Payload, RequestKind, ResourceId, id_can_stand_in,
+};
 use tokio::sync::Semaphore;
 
 pub use self::content::{Content, Saving};
 pub use self::processes::end_leftovers;
-pub(crate) use self::request::{is_broken_off, limit_with};
+pub(crate) use self::request::limit_with;
 pub use self::settings::{Crowded, ExecError, ExecSettings};
 pub(crate) use self::settings::{Requests, Rules};
 pub use self::token::RunToken;
-pub use self::web::ClientError;
 
 use self::ask::Ask;
 use self::failures::Failures;
@@ -63,7 +63,7 @@ use self::fence::Fence;
 use self::files::Placed;
 use self::fill::{Insert, fill};
 use self::keeper::Keeper;
-use self::request::{Asked, Services};
+use self::request::{Asked, Requester};
 use self::running::{Running, UnderWay};
 use self::shell::{Ending, Script, Shell};
 use self::streams::Input;
@@ -81,7 +81,7 @@ pub struct Executor {
 
 struct Inner {
     shell: Shell,
-    services: Services,
+    requester: Requester,
     content: Arc<dyn Content>,
     running: Arc<Running>,
     failures: Failures,
@@ -116,7 +116,11 @@ impl Executor {
         };
         // After the keeper was started, which has to stay outside.
         fence = fence.and_then(Fence::enter);
-        let services = Services::new(settings.services, settings.requests, settings.output_limit);
+        let requester = Requester {
+            services: settings.services,
+            requests: settings.requests,
+            output_limit: settings.output_limit,
+        };
         let shell = Shell {
             environment: settings::inherited(),
             dir: settings.shell_dir,
@@ -126,7 +130,7 @@ impl Executor {
         };
         let inner = Inner {
             shell,
-            services: services.map_err(ExecError::Client)?,
+            requester,
             content: Arc::new(content),
             running: Arc::new(Running::new()),
             failures: Failures::default(),
@@ -233,7 +237,7 @@ impl Executor {
             let asked = Asked {
                 operation: &operation.id,
                 again: job.again,
-                repeats: !matches!(operation.kind.as_str(), "post"),
+                kind: RequestKind::of(&operation.kind),
                 is_ours: operation.id.0.author.site.as_str() == inner.site,
                 service,
                 method,
@@ -242,7 +246,7 @@ impl Executor {
                 body: body.as_ref(),
                 replica: replica.as_deref(),
             };
-            let answer = inner.services.ask(asked, &inner.content, inner.time_limit);
+            let answer = inner.requester.ask(asked, &inner.content, inner.time_limit);
             return tokio::select! {
                 outcome = answer => Some(outcome),
                 () = under_way.stopped() => None,
@@ -336,12 +340,17 @@ impl Inner {
 fn outcome(ending: Ending, limit: Duration) -> Option<Outcome> {
     Some(match ending {
         Ending::Exited { code, output } => Outcome::Exited { code, output },
-        Ending::TimedOut => Outcome::TimedOut { limit_ms: web::millis(limit) },
+        Ending::TimedOut => Outcome::TimedOut { limit_ms: millis(limit) },
         Ending::Unbegun(unbegun) => unbegun.into(),
         Ending::Unseen(reason) => Outcome::NotYet { reason, in_doubt: true },
         Ending::Broken(reason) => Outcome::failure(reason),
         Ending::Stopped => return None,
     })
+}
+
+/// A duration as replies hold it.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Of what nobody tries again: all but whole operations.

@@ -1,28 +1,26 @@
 //! One HTTP request to a service of the site's own application instance.
 
-use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cheops_core::model::{Act, FileRef, Header, LocalId, OperationId, Outcome, Output, Replica};
+use cheops_core::model::{
+    Act, FileRef, Header, LocalId, OperationId, Outcome, Output, Replica, RequestKind,
+};
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::{self, connect::HttpConnector};
-use tokio::sync::mpsc;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
+use http_body_util::BodyExt;
 
 use super::capture::Capture;
 use super::content::{Content, pieces};
+use super::millis;
 use super::settings::Requests;
 use super::unbegun::{Unbegun, passes};
-use super::web::{self, ClientError, Roots};
 use crate::causes::causes;
-use crate::proxy;
 use crate::replicas::{Naming, Towards, is_json};
+use crate::services::body::{BodyError, Sent};
+use crate::services::headers::strip;
+use crate::services::{Endpoint, Fate, Repeating, Services, Unanswered};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-cheops-operation");
 
@@ -64,12 +62,11 @@ const MAY_BE_GONE: u64 = 64 * 1024;
 /// The longest body that is looked into for ids.
 const LONGEST_READ: u64 = 1024 * 1024;
 
-/// The services of the site.
-pub(super) struct Services {
-    upstreams: BTreeMap<String, Uri>,
-    requests: Requests,
-    client: legacy::Client<hyper_rustls::HttpsConnector<HttpConnector>, FileBody>,
-    output_limit: usize,
+/// Sends requests that are operations to the services of the site.
+pub(super) struct Requester {
+    pub(super) services: Services,
+    pub(super) requests: Requests,
+    pub(super) output_limit: usize,
 }
 
 /// A request as an operation holds it.
@@ -77,8 +74,8 @@ pub(super) struct Asked<'o> {
     pub(super) operation: &'o OperationId,
     /// Whether it was begun before, and may have been carried out.
     pub(super) again: bool,
-    /// Whether operations of its type may be run twice.
-    pub(super) repeats: bool,
+    /// By which it is known whether it may be sent again; none if it is of a type of somebody's own.
+    pub(super) kind: Option<RequestKind>,
     /// Whether it was handed in at this site.
     pub(super) is_ours: bool,
     pub(super) service: &'o str,
@@ -89,17 +86,16 @@ pub(super) struct Asked<'o> {
     pub(super) replica: Option<&'o Replica>,
 }
 
-impl Services {
-    pub(super) fn new(
-        upstreams: BTreeMap<String, Uri>,
-        requests: Requests,
-        output_limit: usize,
-    ) -> Result<Self, ClientError> {
-        let secure = upstreams.values().any(|uri| uri.scheme_str() == Some("https"));
-        let roots = if secure { Roots::Native } else { Roots::None };
-        Ok(Self { upstreams, requests, client: web::client(roots)?, output_limit })
+impl Asked<'_> {
+    /// Whether it waits to be sent again, after that came of it. Only requests that came from a
+    /// proxy do: what anybody else hands in is tried once.
+    fn is_sent_again_after(&self, fate: Fate) -> bool {
+        let repeats = |replica: &Replica| Repeating::of(replica.act.can_be_repeated(self.kind));
+        self.replica.is_some_and(|replica| fate.allows_another(repeats(replica)))
     }
+}
 
+impl Requester {
     /// Sends the request and takes the answer in.
     pub(super) async fn ask(
         &self,
@@ -107,7 +103,7 @@ impl Services {
         content: &Arc<dyn Content>,
         limit: Duration,
     ) -> Outcome {
-        let (mut request, upstream) = match self.request(&asked, content).await {
+        let (mut request, endpoint) = match self.request(&asked, content).await {
             Ok(request) => request,
             Err(Unbegun::ForNow(reason)) => return not_yet(&asked, reason, false),
             Err(unbegun) => return unbegun.into(),
@@ -116,18 +112,18 @@ impl Services {
         let limit = asked.replica.map_or(limit, |_| self.requests.answer_limit);
         let limit = limit_with(asked.body, limit);
         let deadline = tokio::time::Instant::now() + limit;
-        let answer = tokio::time::timeout_at(deadline, self.client.request(request)).await;
+        let answer = tokio::time::timeout_at(deadline, endpoint.ask(request)).await;
         let answer = match answer {
-            Err(_) if is_repeatable(&asked) => {
+            Err(_) if asked.is_sent_again_after(Fate::Unknown) => {
                 let reason = format!("service `{}` did not answer in time", asked.service);
                 return not_yet(&asked, reason, true);
             }
-            Err(_) => return Outcome::TimedOut { limit_ms: web::millis(limit) },
-            Ok(Err(error)) => return broken(&asked, upstream, &error),
+            Err(_) => return Outcome::TimedOut { limit_ms: millis(limit) },
+            Ok(Err(error)) => return unanswered(&asked, endpoint, &error),
             Ok(Ok(answer)) => answer,
         };
         let (head, mut body) = answer.into_parts();
-        if is_repeatable(&asked) && matches!(head.status.as_u16(), 502..=504) {
+        if asked.is_sent_again_after(Fate::Answered(head.status)) {
             let reason = format!("service `{}` answered {}", asked.service, head.status);
             return not_yet(&asked, reason, true);
         }
@@ -182,17 +178,19 @@ impl Services {
         &self,
         asked: &Asked<'_>,
         content: &Arc<dyn Content>,
-    ) -> Result<(Request<FileBody>, &Uri), Unbegun> {
-        let upstream =
-            self.upstreams.get(asked.service).ok_or_else(|| self.unknown(asked.service))?;
+    ) -> Result<(Request<Sent>, &Endpoint), Unbegun> {
+        let endpoint = self.services.find(asked.service);
+        let endpoint = endpoint.ok_or_else(|| self.unknown(asked.service))?;
         let method = Method::from_bytes(asked.method.as_bytes())
             .map_err(|_| format!("`{}` is no HTTP method", asked.method))?;
         let replicas = &self.requests.replicas;
         let renamed = asked
             .replica
             .and_then(|_| replicas.rename_path(asked.service, asked.path, Towards::Service));
-        let uri = address(upstream, renamed.as_deref().unwrap_or(asked.path))?;
+        let path = renamed.as_deref().unwrap_or(asked.path);
+        let uri = endpoint.join(path).map_err(|error| format!("`{path}` is no path: {error}"))?;
         let mut headers = passed_on(asked.headers)?;
+        endpoint.sign(&mut headers);
         if asked.replica.is_some() && (asked.again || !asked.is_ours) {
             // They speak of what the user saw, and that was this request's first run.
             CONDITIONS.iter().for_each(|name| drop(headers.remove(name)));
@@ -214,10 +212,13 @@ impl Services {
                 }
             }
         }
-        let body = asked.body.map_or(FileBody::Empty, |file| {
-            let (content, blob) = (Arc::clone(content), file.blob);
-            FileBody::File { pieces: pieces(move || content.open(&blob)), left: file.size }
-        });
+        let body = asked.body.map_or_else(
+            || Sent::whole(Bytes::new()),
+            |file| {
+                let (content, blob) = (Arc::clone(content), file.blob);
+                Sent::pieces(pieces(move || content.open(&blob)), file.size)
+            },
+        );
         let speaks_of_ids = asked.replica.is_some()
             && asked.body.is_some_and(|file| file.size <= LONGEST_READ)
             && is_json(&headers)
@@ -227,12 +228,12 @@ impl Services {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        Ok((request, upstream))
+        Ok((request, endpoint))
     }
 
     /// A body with the ids by which the service of this site knows its resources.
-    async fn renamed(&self, asked: &Asked<'_>, body: FileBody) -> Result<FileBody, Unbegun> {
-        let unread = |error: std::io::Error| Unbegun::because("its body cannot be read", &error);
+    async fn renamed(&self, asked: &Asked<'_>, body: Sent) -> Result<Sent, Unbegun> {
+        let unread = |error: BodyError| Unbegun::because("its body cannot be read", &*error);
         let bytes = body.collect().await.map_err(unread)?.to_bytes();
         let naming = self.requests.rules.get(asked.service).map(|rules| &rules.naming);
         let renamed = self.requests.replicas.rename_body(
@@ -242,11 +243,11 @@ impl Services {
             &bytes,
             Towards::Service,
         );
-        Ok(FileBody::Whole(Full::new(renamed.map_or(bytes, Bytes::from))))
+        Ok(Sent::whole(renamed.map_or(bytes, Bytes::from)))
     }
 
     fn unknown(&self, service: &str) -> String {
-        let known: Vec<_> = self.upstreams.keys().map(|name| format!("`{name}`")).collect();
+        let known: Vec<_> = self.services.names().map(|name| format!("`{name}`")).collect();
         match known.as_slice() {
             [] => format!("this site has no service `{service}`: none is configured"),
             _ => format!("this site has no service `{service}`; it has {}", known.join(", ")),
@@ -260,10 +261,11 @@ pub(crate) fn limit_with(body: Option<&FileRef>, limit: Duration) -> Duration {
 }
 
 /// A request that got no answer. Only where no connection came about is it certain that it was
-/// not carried out; else it is said to be unknown, under the status by which gateways say so.
-fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
-    let (why, service) = (causes(error), asked.service);
-    if error.is_connect() {
+/// not carried out.
+fn unanswered(asked: &Asked<'_>, endpoint: &Endpoint, error: &Unanswered) -> Outcome {
+    let (why, service, upstream) = (causes(error), asked.service, endpoint.upstream());
+    let fate = Fate::from(error);
+    if fate == Fate::NeverArrived {
         let reason = format!("service `{service}` cannot be reached at `{upstream}`: {why}");
         // A replica that misses a change stays behind for good: it waits for its service instead.
         return match asked.replica {
@@ -272,38 +274,20 @@ fn broken(asked: &Asked<'_>, upstream: &Uri, error: &legacy::Error) -> Outcome {
             None => Outcome::NotStarted { reason },
         };
     }
-    if is_repeatable(asked) {
+    if asked.is_sent_again_after(fate) {
         let reason = format!("service `{service}` broke off before it answered: {why}");
         return not_yet(asked, reason, true);
     }
-    let text = format!(
+    let reason = format!(
         "service `{service}` at `{upstream}` broke off before it answered: {why}; the request may \
          or may not have been carried out"
     );
-    // By this it is told from what a service answered.
-    let (name, value) = (proxy::ERROR.to_string(), proxy::BROKEN_OFF.to_owned());
-    Outcome::Answered {
-        status: http::StatusCode::BAD_GATEWAY.as_u16(),
-        headers: vec![Header { name, value }],
-        output: Output::whole(text),
-        done: false,
-        local_id: None,
-    }
-}
-
-/// Whether an outcome with these headers is none of a service.
-pub(crate) fn is_broken_off(headers: &[Header]) -> bool {
-    headers.iter().any(|line| line.name == proxy::ERROR.as_str())
+    Outcome::BrokenOff { reason }
 }
 
 fn not_yet(asked: &Asked<'_>, reason: String, in_doubt: bool) -> Outcome {
     tracing::warn!(operation = %asked.operation, reason, "a request has to wait");
     Outcome::NotYet { reason, in_doubt }
-}
-
-/// Whether a request can be made again where nobody knows whether it was carried out.
-fn is_repeatable(asked: &Asked<'_>) -> bool {
-    asked.replica.is_some_and(|replica| replica.act.can_be_repeated(asked.method, asked.repeats))
 }
 
 /// What is said where a service made something and did not say what it calls it.
@@ -324,17 +308,6 @@ fn kept(headers: &HeaderMap) -> Vec<Header> {
     KEPT.iter().flat_map(line).collect()
 }
 
-/// The service's own address, then the path.
-fn address(upstream: &Uri, path: &str) -> Result<Uri, String> {
-    let prefix = upstream.path().trim_end_matches('/');
-    let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut parts = upstream.clone().into_parts();
-    let joined = format!("{prefix}{slash}{path}");
-    let wrong = |error: &dyn std::fmt::Display| format!("`{path}` is no path: {error}");
-    parts.path_and_query = Some(joined.parse().map_err(|error| wrong(&error))?);
-    Uri::from_parts(parts).map_err(|error| wrong(&error))
-}
-
 fn passed_on(given: &[Header]) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::with_capacity(given.len() + 1);
     for Header { name, value } in given {
@@ -342,80 +315,14 @@ fn passed_on(given: &[Header]) -> Result<HeaderMap, String> {
         let key = HeaderName::try_from(name).map_err(|_| wrong())?;
         headers.append(key, HeaderValue::try_from(value).map_err(|_| wrong())?);
     }
-    proxy::strip(&mut headers);
+    strip(&mut headers);
     OF_THE_BODY.iter().for_each(|name| drop(headers.remove(name)));
     Ok(headers)
-}
-
-/// A body that comes from the store, a piece at a time.
-pub(super) enum FileBody {
-    Empty,
-    Whole(Full<Bytes>),
-    File { pieces: mpsc::Receiver<std::io::Result<Bytes>>, left: u64 },
-}
-
-impl Body for FileBody {
-    type Data = Bytes;
-    type Error = std::io::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        let (pieces, left) = match self.get_mut() {
-            Self::Empty => return Poll::Ready(None),
-            Self::Whole(body) => {
-                return Pin::new(body).poll_frame(context).map_err(|error| match error {});
-            }
-            Self::File { pieces, left } => (pieces, left),
-        };
-        pieces.poll_recv(context).map(|piece| {
-            let piece = piece?;
-            if let Ok(piece) = &piece {
-                *left = left.saturating_sub(piece.len() as u64);
-            }
-            Some(piece.map(Frame::data))
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Empty | Self::File { left: 0, .. } => true,
-            Self::File { .. } => false,
-            Self::Whole(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Empty => SizeHint::with_exact(0),
-            Self::Whole(body) => body.size_hint(),
-            Self::File { left, .. } => SizeHint::with_exact(*left),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_goes_after_the_services_own() {
-        let cases = [
-            ("http://h:1", "/a?b=c", Ok("http://h:1/a?b=c")),
-            ("http://h:1/", "a", Ok("http://h:1/a")),
-            ("http://h:1/p/", "/a", Ok("http://h:1/p/a")),
-            ("http://h:1/p", "/", Ok("http://h:1/p/")),
-            ("http://h:1", "/a b", Err("`/a b` is no path")),
-        ];
-        for (upstream, path, expected) in cases {
-            let found = address(&upstream.parse().unwrap(), path);
-            match expected {
-                Ok(expected) => assert_eq!(found.unwrap().to_string(), expected),
-                Err(expected) => assert!(found.unwrap_err().starts_with(expected)),
-            }
-        }
-    }
 
     #[test]
     fn headers_of_one_connection_are_not_passed_on() {

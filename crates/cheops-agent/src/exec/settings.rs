@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cheops_core::model::{SaysAlready, SiteId};
-use http::{HeaderMap, Uri};
+use http::HeaderMap;
 
 use super::files;
 use super::token::RunToken;
-use super::web::ClientError;
 use crate::replicas::{Naming, Replicas};
+use crate::services::Services;
 
 /// How commands and requests are run at this site.
 #[derive(Debug, Clone)]
@@ -34,8 +34,8 @@ pub struct ExecSettings {
     pub snapshot_limit: u64,
     /// How long a command has to end by itself once it was asked to.
     pub grace: Duration,
-    /// The local services, by name, and where they listen.
-    pub services: BTreeMap<String, Uri>,
+    /// The services of the site.
+    pub services: Services,
     /// What else is known of the services.
     pub(crate) requests: Requests,
     /// Whether this process is nothing but this one agent. Then it goes into a control group of its
@@ -88,7 +88,7 @@ impl ExecSettings {
             output_limit: 64 * 1024,
             snapshot_limit: 4 * 1024 * 1024 * 1024,
             grace: Duration::from_secs(2),
-            services: BTreeMap::new(),
+            services: Services::default(),
             requests: Requests { rules: BTreeMap::new(), replicas, mark, answer_limit },
             alone: false,
             shell_dir: None,
@@ -118,9 +118,6 @@ pub enum ExecError {
     /// Nobody would end the commands of an agent that is killed.
     #[error("the process that ends commands when the agent is killed cannot be started")]
     Keeper(#[source] io::Error),
-    /// Services cannot be reached.
-    #[error("services cannot be asked")]
-    Client(#[source] ClientError),
 }
 
 /// Why a reading command was not run: all the room for such is taken.

@@ -9,15 +9,16 @@ use cheops_core::config::HookAction;
 use cheops_core::model::ResourceId;
 use http::{HeaderName, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::Semaphore;
 
 use super::message::{body, delivery, signature};
 use super::{Action, Fact, HookSettings};
 use crate::causes::causes;
-use crate::exec::web::{self, Roots};
-use crate::exec::{ClientError, Executor};
+use crate::exec::Executor;
+use crate::services::ClientError;
+use crate::services::connector::{Connector, IDLE, IDLE_CONNECTIONS, Roots, connector};
 
 const EVENT: HeaderName = HeaderName::from_static("x-cheops-event");
 const DELIVERY: HeaderName = HeaderName::from_static("x-cheops-delivery");
@@ -27,7 +28,7 @@ const AGENT: &str = concat!("cheops/", env!("CARGO_PKG_VERSION"));
 /// What is read of an answer, so that the connection can be kept.
 const ANSWER_BYTES: usize = 16 * 1024;
 
-type WebClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type WebClient = Client<Connector, Full<Bytes>>;
 
 /// The ways to tell.
 pub(super) struct Outlets {
@@ -41,7 +42,7 @@ pub(super) struct Outlets {
 
 impl Outlets {
     pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, ClientError> {
-        let plain = web::client(Roots::None)?;
+        let plain = web_client(Roots::None)?;
         let room_for_commands = Semaphore::new(at_once.max(1));
         Ok(Self { executor, plain, secure: OnceLock::new(), room_for_commands })
     }
@@ -149,9 +150,19 @@ impl Outlets {
     }
 
     fn secure(&self) -> Result<&WebClient, String> {
-        let client = self.secure.get_or_init(|| web::client(Roots::Native));
+        let client = self.secure.get_or_init(|| web_client(Roots::Native));
         client.as_ref().map_err(|error| causes(error))
     }
+}
+
+/// A client with a pool of its own. It follows no redirects.
+fn web_client(roots: Roots) -> Result<WebClient, ClientError> {
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .build(connector(roots)?);
+    Ok(client)
 }
 
 fn request(

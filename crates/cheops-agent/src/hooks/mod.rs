@@ -32,7 +32,8 @@ use self::deliver::Outlets;
 pub(crate) use self::follow::Follower;
 use self::not_allowed::NotAllowed;
 use crate::config::{Allowed, Secret, SiteHook};
-use crate::exec::{ClientError, Executor};
+use crate::exec::Executor;
+use crate::services::ClientError;
 
 /// One thing that happened.
 #[derive(Debug, Clone)]

@@ -57,10 +57,7 @@ pub(super) fn reply(reply: &Reply) -> wire::Reply {
         done: parts.map(|(done, _)| done),
         of: parts.map(|(_, of)| of),
         exit_code: outcome.and_then(exit_code),
-        http_status: match outcome {
-            Some(Outcome::Answered { status, .. }) => Some(*status),
-            _ => None,
-        },
+        http_status: outcome.and_then(Outcome::http_status),
         limit_ms: match outcome {
             Some(Outcome::TimedOut { limit_ms }) => Some(*limit_ms),
             _ => None,

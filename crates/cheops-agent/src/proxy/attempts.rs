@@ -1,10 +1,9 @@
-//! Where to try a request, in which order, and when to try the next one.
+//! Where to try a request, and in which order.
 
 use std::collections::BTreeSet;
 
 use cheops_core::model::SiteId;
 use cheops_scope::Target;
-use http::{Method, StatusCode};
 
 /// What a target asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,37 +75,6 @@ fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {
     parts.iter().map(site).collect()
 }
 
-/// What came of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// A service answered.
-    Answered(StatusCode),
-    /// No service has seen any of it.
-    NeverArrived,
-    /// It may have arrived, and no answer came.
-    Unknown,
-}
-
-impl Fate {
-    /// Whether the next site may be asked. What a service may have taken in is not sent again, if
-    /// doing it twice is not the same as doing it once.
-    pub(super) fn allows_another(self, method: &Method) -> bool {
-        match self {
-            Self::NeverArrived => true,
-            Self::Unknown => method.is_idempotent(),
-            Self::Answered(status) => {
-                let gives_up = matches!(
-                    status,
-                    StatusCode::BAD_GATEWAY
-                        | StatusCode::SERVICE_UNAVAILABLE
-                        | StatusCode::GATEWAY_TIMEOUT
-                );
-                gives_up && method.is_idempotent()
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,25 +129,5 @@ mod tests {
         assert_eq!(names("b % a % c"), Some("b a c".to_owned()));
         assert_eq!(names("a % (b ; c)"), None);
         assert_eq!(names("a % b & c"), None);
-    }
-
-    #[test]
-    fn nothing_is_done_twice_that_once_would_not_do() {
-        let unavailable = Fate::Answered(StatusCode::SERVICE_UNAVAILABLE);
-        let cases = [
-            (Fate::NeverArrived, Method::POST, true),
-            (Fate::NeverArrived, Method::GET, true),
-            (Fate::Unknown, Method::POST, false),
-            (Fate::Unknown, Method::PATCH, false),
-            (Fate::Unknown, Method::DELETE, true),
-            (unavailable, Method::GET, true),
-            (unavailable, Method::PUT, true),
-            (unavailable, Method::POST, false),
-            (Fate::Answered(StatusCode::INTERNAL_SERVER_ERROR), Method::GET, false),
-            (Fate::Answered(StatusCode::NOT_FOUND), Method::GET, false),
-        ];
-        for (fate, method, expected) in cases {
-            assert_eq!(fate.allows_another(&method), expected, "{fate:?} {method}");
-        }
     }
 }

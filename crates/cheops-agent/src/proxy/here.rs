@@ -1,4 +1,4 @@
-//! The service of this site: a kept connection, the request as it came, the answer as it comes.
+//! The service of this site, as its proxy sees it: the request as it came, the answer as it comes.
 
 use std::sync::{Arc, Once};
 
@@ -6,39 +6,30 @@ use cheops_core::model::SiteId;
 use cheops_scope::ServiceName;
 use http::header::{CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING};
 use http::request::Parts;
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use hyper::upgrade::OnUpgrade;
 
 use super::admission::Admission;
-use super::attempts::Fate;
-use super::body::Sent;
-use super::headers::{self, ERROR, Pseudonym, SITE};
-use super::patience::Patience;
-use super::pool::{Answered, Pool, Unanswered};
+use super::headers::{ERROR, SITE};
 use super::refusal::Refused;
 use super::{Asked, Failed, upgrade};
 use crate::causes::causes;
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
-use crate::exec::ClientError;
-use crate::exec::web::{self, Connector, Roots};
 use crate::replicas::Naming;
+use crate::services::Fate;
+use crate::services::body::Sent;
+use crate::services::headers;
+use crate::services::patience::Patience;
+use crate::services::{Answered, Endpoint, Held, Unanswered};
 
-/// For all services of the site.
-pub(super) fn connector(services: &[ServiceConfig]) -> Result<Connector, ClientError> {
-    let secure = services.iter().any(|service| service.upstream.scheme_str() == Some("https"));
-    web::connector(if secure { Roots::Native } else { Roots::None })
-}
-
-/// How long a look at whether a service is there may take.
-const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long a service may take to let somebody in.
+const LETTING_IN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// One service.
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) config_name: ServiceName,
-    pub(super) pseudonym: Pseudonym,
     pub(super) naming: Naming,
     pub(super) client_chosen_id: Option<Pointer>,
     pub(super) collections: Vec<PathPattern>,
@@ -51,12 +42,10 @@ pub(super) struct Service {
     pub(super) trusts: bool,
     site: SiteId,
     site_header: HeaderValue,
-    scheme: Scheme,
-    authority: Option<Authority>,
-    /// For clients that name no host.
-    host: HeaderValue,
-    prefix: String,
-    pub(super) pool: Pool,
+    /// By connections of its own.
+    pub(super) endpoint: Endpoint,
+    /// By those on which operations are sent.
+    for_operations: Endpoint,
     /// For the heads of requests, and for answers.
     pub(super) heads: Patience,
     pub(super) patience: Patience,
@@ -76,12 +65,9 @@ impl Service {
         });
     }
 
-    pub(super) fn new(site: &SiteId, config: &ServiceConfig, connector: Connector) -> Self {
+    pub(super) fn new(site: &SiteId, config: &ServiceConfig, endpoint: Endpoint) -> Self {
         let site_header = HeaderValue::try_from(site.as_str());
-        let upstream = &config.upstream;
-        let host = HeaderValue::try_from(upstream.authority().map_or("", host_of));
         Self {
-            pseudonym: Pseudonym::new(site.as_str(), config.name.as_str()),
             config_name: config.name.clone(),
             naming: Naming::new(&config.id),
             client_chosen_id: config.replication.client_chosen_id.clone(),
@@ -93,11 +79,8 @@ impl Service {
             trusts: config.trust_correlation,
             site: site.clone(),
             site_header: site_header.unwrap_or(HeaderValue::from_static("?")),
-            scheme: upstream.scheme().cloned().unwrap_or(Scheme::HTTP),
-            authority: upstream.authority().cloned(),
-            host: host.unwrap_or(HeaderValue::from_static("")),
-            prefix: upstream.path().trim_end_matches('/').to_owned(),
-            pool: Pool::new(connector, upstream.clone()),
+            for_operations: endpoint.clone(),
+            endpoint,
             heads: Patience::default(),
             patience: Patience::default(),
         }
@@ -106,27 +89,19 @@ impl Service {
     /// The same service, with connections and timers of its own.
     pub(super) fn apart(&self) -> Self {
         let (heads, patience) = (Patience::default(), Patience::default());
-        Self { pool: self.pool.apart(), heads, patience, ..self.clone() }
+        Self { endpoint: self.endpoint.apart(), heads, patience, ..self.clone() }
     }
 
     pub(super) fn name(&self) -> &str {
         self.config_name.as_str()
     }
 
-    /// Whether the service takes connections at present.
-    pub(super) async fn is_there(&self) -> Result<(), Failed> {
-        let Some(authority) = &self.authority else { return Ok(()) };
-        let default = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let port = authority.port_u16().unwrap_or(default);
-        let connecting = tokio::net::TcpStream::connect((host, port));
-        let why = match tokio::time::timeout(LOOKING, connecting).await {
-            Ok(Ok(_connection)) => return Ok(()),
-            Ok(Err(error)) => error.to_string(),
-            Err(_late) => "it does not answer".to_owned(),
-        };
-        let refused = Refused::unreachable_service(self.name(), &self.site, &why);
-        Err(Failed { fate: Fate::NeverArrived, refused })
+    /// The connection on which the next operation is sent to the service, once it is let go: so
+    /// that it is known whether the service can be reached before an operation is taken in.
+    pub(super) async fn reached(&self) -> Result<Held, Failed> {
+        let late = || Unanswered::NoConnection("it does not answer".into());
+        let holding = tokio::time::timeout(LETTING_IN, self.for_operations.hold()).await;
+        holding.unwrap_or_else(|_late| Err(late())).map_err(|error| self.failed(&error))
     }
 
     /// What answers of this site are marked with.
@@ -153,11 +128,10 @@ impl Service {
 
     /// Leads a request from this proxy to the service.
     pub(super) fn lead_to(&self, head: &mut Parts) -> Result<(), Failed> {
-        self.address(&mut head.uri)?;
-        head.version = Version::HTTP_11;
-        head.headers.entry(HOST).or_insert_with(|| self.host.clone());
-        self.pseudonym.sign(&mut head.headers);
-        Ok(())
+        self.endpoint.lead_to(head).map_err(|error| Failed {
+            fate: Fate::NeverArrived,
+            refused: Refused::bad_target(&error.to_string()),
+        })
     }
 
     /// The answer as the service gave it, but for what belongs to its connection.
@@ -185,44 +159,22 @@ impl Service {
 
     /// Says who answers.
     pub(super) fn mark(&self, answer: &mut HeaderMap) {
-        self.pseudonym.sign(answer);
+        self.endpoint.via().sign(answer);
         // Only this proxy says what kept a request from its service.
         answer.remove(ERROR);
         answer.insert(SITE, self.site_header.clone());
     }
 
-    /// Makes what was asked for the path at the service.
-    fn address(&self, asked: &mut Uri) -> Result<(), Failed> {
-        if self.prefix.is_empty() && asked.authority().is_none() {
-            return Ok(());
-        }
-        let path = asked.path_and_query().map_or("/", PathAndQuery::as_str);
-        let path = PathAndQuery::try_from(format!("{}{path}", self.prefix));
-        *asked = path.map(Uri::from).map_err(|error| Failed {
-            fate: Fate::NeverArrived,
-            refused: Refused::bad_target(&error.to_string()),
-        })?;
-        Ok(())
-    }
-
     pub(super) fn failed(&self, error: &Unanswered) -> Failed {
-        let why = causes(error);
-        match error {
-            Unanswered::NoConnection(_) => Failed {
-                fate: Fate::NeverArrived,
-                refused: Refused::unreachable_service(self.name(), &self.site, &why),
-            },
-            Unanswered::BrokenOff(_) => Failed {
-                fate: Fate::Unknown,
-                refused: Refused::broken_off(self.name(), &self.site, &why),
-            },
-        }
+        let (why, fate) = (causes(error), Fate::from(error));
+        let refused = match error {
+            Unanswered::NoConnection(_) => {
+                Refused::unreachable_service(self.name(), &self.site, &why)
+            }
+            Unanswered::BrokenOff(_) => Refused::broken_off(self.name(), &self.site, &why),
+        };
+        Failed { fate, refused }
     }
-}
-
-/// An authority without what a client would say of itself.
-fn host_of(authority: &Authority) -> &str {
-    authority.as_str().rsplit('@').next().unwrap_or_default()
 }
 
 /// Bodies of unknown length are rare with these methods, and left out if nobody says so.

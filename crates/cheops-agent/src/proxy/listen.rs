@@ -20,7 +20,7 @@ use super::framing::{Guarded, Verdict};
 use super::headers::Client;
 use super::here::Service;
 use super::threads::Threads;
-use super::together::Together;
+use crate::services::together::Together;
 
 /// Who sends the head of a request more slowly than that holds a place for nothing.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);

@@ -11,18 +11,16 @@
 //! | `framing` | where their messages begin and end |
 //! | `admission` | whom a service's proxy serves, and what nobody but agents may say |
 //! | `route`, `scope`, `memory`, `ids`, `key` | under which scope a request runs |
-//! | `atlas`, `distances`, `run`, `attempts` | where that is, and when to try elsewhere |
-//! | `here`, `pool` | the service of this site, and connections to it |
+//! | `atlas`, `distances`, `attempts`, `run` | where that is, and trying elsewhere |
+//! | `here` | the service of this site, to which `services` leads |
 //! | `cross` | requests that run at several sites, and come to one answer |
-//! | `headers`, `body`, `upgrade` | what passes through, and how |
-//! | `patience`, `together` | limits of time and small writes, made cheap |
+//! | `headers`, `upgrade` | what passes through, and how |
 //! | `replicate`, `reserve` | requests for several sites, what they changed there, and room for them |
 //! | `refusal` | answers of this proxy itself |
 
 mod admission;
 mod atlas;
 mod attempts;
-mod body;
 mod cross;
 mod distances;
 mod framing;
@@ -32,8 +30,6 @@ mod ids;
 mod key;
 mod listen;
 mod memory;
-mod patience;
-mod pool;
 mod refusal;
 mod replicate;
 mod reserve;
@@ -41,7 +37,6 @@ mod route;
 mod run;
 mod scope;
 mod threads;
-mod together;
 mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +53,6 @@ use http::{HeaderValue, Response};
 use hyper::upgrade::OnUpgrade;
 
 use self::atlas::Atlas;
-use self::attempts::Fate;
 use self::cross::WholeIds;
 use self::headers::SITE;
 use self::here::Service;
@@ -69,15 +63,14 @@ use self::replicate::Strangers;
 use self::scope::{Marks, Others, Replaced};
 use crate::config::{ProxyConfig, ServiceConfig};
 use crate::driver::Driver;
-use crate::exec::ClientError;
 use crate::peers::Peers;
 use crate::replicas::Replicas;
 use crate::seals::Seals;
+use crate::services::Fate;
+use crate::services::Services;
 
 pub(crate) use self::cross::parts_of;
-pub(crate) use self::headers::{ERROR, strip};
 pub(crate) use self::listen::Listening;
-pub(crate) use self::refusal::BROKEN_OFF;
 pub(crate) use self::reserve::Reserve;
 pub(crate) use self::threads::Threads;
 
@@ -108,6 +101,8 @@ pub(crate) struct Means {
     pub(crate) replicas: Replicas,
     pub(crate) memory: Remembered,
     pub(crate) seals: Seals,
+    /// Where the services are.
+    pub(crate) services: Services,
     /// What bodies that are kept leave free.
     pub(crate) reserve: Reserve,
 }
@@ -179,9 +174,6 @@ pub enum ProxyError {
     /// No scope could mean this site.
     #[error("`{0}` cannot be named in a scope")]
     Unnameable(SiteId),
-    /// Services cannot be asked.
-    #[error("services cannot be asked")]
-    Client(#[from] ClientError),
 }
 
 /// Why an attempt came to nothing.
@@ -198,18 +190,20 @@ impl Proxies {
         config: &ProxyConfig,
         means: Means,
     ) -> Result<Self, ProxyError> {
-        let Means { peers, driver, blobs, replicas, memory, seals, reserve } = means;
+        let Means { peers, driver, blobs, replicas, memory, seals, services: endpoints, reserve } =
+            means;
         let names = services.iter().map(|service| service.name.clone()).collect();
         let atlas = Atlas::new(me, names, peers.clone())
             .ok_or_else(|| ProxyError::Unnameable(me.clone()))?;
-        let connector = here::connector(services)?;
+        // Both are made of the same config: one without the other is not.
         let service = |service: &ServiceConfig| {
             let name = service.name.to_string();
-            (name, Arc::new(Service::new(me, service, connector.clone())))
+            let endpoint = endpoints.find(&name)?.clone();
+            Some((name, Arc::new(Service::new(me, service, endpoint))))
         };
         Ok(Self(Arc::new(Inner {
             me: me.clone(),
-            services: services.iter().map(service).collect(),
+            services: services.iter().filter_map(service).collect(),
             peers,
             driver,
             blobs,

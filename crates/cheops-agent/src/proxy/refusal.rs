@@ -23,7 +23,7 @@ pub(super) const UNREACHABLE: &str = "unreachable";
 /// The code of an answer of a site whose service is for its own users.
 pub(super) const NOT_OFFERED: &str = "not-offered";
 /// The code of a request that may or may not have been carried out.
-pub(crate) const BROKEN_OFF: &str = "broken-off";
+pub(super) const BROKEN_OFF: &str = "broken-off";
 
 /// The code of an answer to what is no request to a service.
 const BAD_REQUEST: &str = "bad-request";

@@ -17,7 +17,6 @@ use hyper::upgrade::OnUpgrade;
 
 use super::atlas::Resolved;
 use super::attempts::{self, Aim};
-use super::body::{Arriving, Returned, Sent};
 use super::headers::{self, Client};
 use super::here::{self, Sender, Service};
 use super::memory::{Holder, Recalled};
@@ -26,6 +25,8 @@ use super::scope::{Others, Replaced};
 use super::{Asked, Proxies, Remembered, admission, cross, scope};
 use crate::peers::{PassedOn, SiteServices};
 use crate::replicas::Names;
+use crate::services::body::{Arriving, Returned, Sent};
+use crate::services::headers::strip;
 
 impl Proxies {
     /// Answers a client.
@@ -69,7 +70,7 @@ impl Proxies {
         here::normalise(&mut head, Sender::Client)?;
         admission::take_off_ours(&mut head.headers);
         service.admission.check(service.name(), &head.headers)?;
-        if service.pseudonym.is_in(&head.headers) {
+        if service.endpoint.via().is_in(&head.headers) {
             return Err(Refused::in_a_circle(service.name()));
         }
         let resolved = match self.scope_of(service, &head.headers, client)? {
@@ -81,7 +82,7 @@ impl Proxies {
                 Some(resolved)
             }
         };
-        let upgrade = headers::strip(&mut head.headers);
+        let upgrade = strip(&mut head.headers);
         let upgrade = upgrade.filter(|protocol| protocol != headers::NOT_GONE_OVER_TO);
         let upgrade = upgrade.map(|protocol| (protocol, on_upgrade));
         client.say_in(&mut head.headers);
@@ -216,11 +217,11 @@ impl Proxies {
         if let Err(refused) = here::normalise(&mut head, Sender::Agent) {
             return self.refuse(refused);
         }
-        if service.pseudonym.is_in(&head.headers) {
+        if service.endpoint.via().is_in(&head.headers) {
             return self.refuse(Refused::in_a_circle(service.name()));
         }
         admission::take_off_ours(&mut head.headers);
-        headers::strip(&mut head.headers);
+        strip(&mut head.headers);
         let replaced = self.0.memory.mark_for(&by, &mut head.headers, Others::of(service.trusts));
         let given_back = |mut response: Response<Body>| {
             replaced.into_iter().for_each(|one| one.give_back(response.headers_mut()));

@@ -9,14 +9,14 @@ use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::Either;
 
-use super::attempts::Fate;
-use super::body::{Arriving, BodyError, Moves, Returned, Sent, Supply};
 use super::headers::ERROR;
 use super::here::Service;
 use super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
 use super::replicate::passing;
 use super::{Asked, Failed, Proxies};
 use crate::peers::{ToService, TunnelError};
+use crate::services::Fate;
+use crate::services::body::{Arriving, BodyError, Moves, Returned, Sent, Supply};
 
 impl Proxies {
     pub(super) fn is_reached(&self, site: &SiteId) -> bool {
@@ -46,7 +46,7 @@ impl Proxies {
             let attempt = self.attempt(service, site, asked, Sent::once(body)).await;
             return attempt.map_err(|failed| failed.refused);
         }
-        let method = asked.head.method.clone();
+        let repeating = (&asked.head.method).into();
         let supply = tokio::time::timeout(self.0.answer_limit, Supply::of(body)).await;
         let supply = supply.map_err(|_late| Refused::broken_request("it did not come in time"))?;
         let supply = supply.map_err(|error| Refused::broken_request(&error.to_string()))?;
@@ -59,7 +59,7 @@ impl Proxies {
             let attempt = self.attempt(service, site, again(&asked), body).await;
             let fate = attempt.as_ref().map_or_else(|failed| failed.fate, fate_of);
             let attempt = attempt.map_err(|failed| failed.refused);
-            if !fate.allows_another(&method) {
+            if !fate.allows_another(repeating) {
                 return attempt;
             }
             // That nobody has seen it is not said once somebody may have.
@@ -82,7 +82,7 @@ impl Proxies {
             return self.here(service, asked, body).await;
         }
         let Asked { mut head, upgrade, among } = asked;
-        service.pseudonym.sign(&mut head.headers);
+        service.endpoint.via().sign(&mut head.headers);
         // What is said after a request with a body could not be told from the body there. Whoever
         // is asked to go over to another protocol may stay with this one.
         if let Some(upgrade) = upgrade.filter(|_| body.is_end_stream()) {
@@ -148,7 +148,7 @@ impl Proxies {
     ) -> Result<Response<Returned>, Failed> {
         let moves = body.moves();
         let (request, client_side) = service.request(asked, body)?;
-        let asking = pin!(service.pool.ask(request));
+        let asking = pin!(service.endpoint.ask(request));
         match moves.answered_within(self.0.answer_limit, &service.patience, asking).await {
             Some(answered) => {
                 let answered = service.answer(answered, client_side);

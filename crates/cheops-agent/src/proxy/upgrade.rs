@@ -16,13 +16,13 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
-use super::body::{BodyError, Returned, Sent};
-use super::headers;
 use super::here::Service;
 use super::replicate::passing;
 use super::run::not_passed_on;
 use super::{Failed, Proxies};
 use crate::peers::ToService;
+use crate::services::body::{BodyError, Returned, Sent};
+use crate::services::headers;
 
 const CHUNK: usize = 16 * 1024;
 /// How much may be under way in one direction.
@@ -104,7 +104,7 @@ impl Service {
         }
         headers::upgrade_to(&mut head.headers, protocol);
         let request = Request::from_parts(head, Sent::whole(Bytes::new()));
-        let sent = self.pool.ask(request).await;
+        let sent = self.endpoint.ask(request).await;
         let mut response = sent.map_err(|error| self.failed(&error))?;
         let service = hyper::upgrade::on(&mut response);
         headers::strip(response.headers_mut());

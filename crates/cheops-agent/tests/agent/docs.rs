@@ -36,3 +36,19 @@ fn every_metric_is_described_and_every_described_metric_is_one() {
 
     assert_eq!(counted, described);
 }
+
+/// As `ARCHITECTURE.md` has it: whoever asks a service is not known to what leads there.
+#[test]
+fn the_way_to_services_knows_nobody_who_goes_it() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let uses = |room: &str, other: &str| {
+        let mut text = String::new();
+        sources(&source.join(room), &mut text);
+        text.contains(&format!("crate::{other}"))
+    };
+    for other in ["proxy", "exec", "peers", "driver", "hooks", "http", "agent"] {
+        assert!(!uses("services", other), "`services` uses `{other}`");
+    }
+    assert!(!uses("exec", "proxy"), "`exec` uses `proxy`");
+    assert!(uses("proxy", "services") && uses("exec", "services"));
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::exec_support::{Site, request};
 use bytes::Bytes;
+use cheops_agent::Services;
 use cheops_core::model::{Outcome, Output};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -73,10 +74,17 @@ async fn server() -> Server {
     Server { address, connections }
 }
 
+fn services(upstreams: &[(&str, &str)]) -> Services {
+    let service = |(name, upstream): &(&str, &str)| {
+        let upstream: http::Uri = upstream.parse().unwrap();
+        ((*name).to_owned(), upstream)
+    };
+    Services::new("here", upstreams.iter().map(service)).unwrap()
+}
+
 fn site(upstream: &str) -> Site {
     Site::with(|settings| {
-        settings.services.insert("app".to_owned(), upstream.parse().unwrap());
-        settings.services.insert("other".to_owned(), "http://127.0.0.1:9".parse().unwrap());
+        settings.services = services(&[("app", upstream), ("other", "http://127.0.0.1:9")]);
         settings.time_limit = Duration::from_secs(30);
     })
 }
@@ -104,7 +112,8 @@ async fn a_service_hears_the_request_as_it_was_made() {
     let site = site(&format!("http://{}/api/", server.address));
     let headers = [("X-Own", "1"), ("Connection", "x-hop"), ("X-Hop", "2"), ("Upgrade", "h2c")];
     let outcome = site.exec.run(&request("DELETE", "/v1/echo?a=b%20c", &headers, None)).await;
-    let expected = "DELETE /api/v1/echo?a=b%20c x-cheops-operation=there-1.7 x-own=1";
+    let expected = "DELETE /api/v1/echo?a=b%20c via=1.1 cheops-here-app \
+                    x-cheops-operation=there-1.7 x-own=1";
     assert_eq!(outcome, answered(200, expected));
 }
 
@@ -139,7 +148,7 @@ async fn a_service_that_does_not_answer_runs_into_the_time_limit() {
     let server = server().await;
     let site = Site::with(|settings| {
         let upstream = format!("http://{}", server.address);
-        settings.services.insert("app".to_owned(), upstream.parse().unwrap());
+        settings.services = services(&[("app", &upstream)]);
         settings.time_limit = Duration::from_millis(300);
     });
     let outcome = site.exec.run(&request("GET", "/slow", &[], None)).await;
@@ -199,8 +208,8 @@ async fn a_service_that_breaks_off_may_have_done_it() {
     let site = site(&format!("http://{}", rude(b"").await));
     let outcome = site.exec.run(&request("POST", "/", &[], None)).await;
     assert!(
-        matches!(&outcome, Outcome::Answered { status: 502, output, .. }
-        if output.text.contains("may or may not have been carried out")),
+        matches!(&outcome, Outcome::BrokenOff { reason }
+        if reason.contains("may or may not have been carried out")),
         "{outcome:?}"
     );
 }

@@ -14,6 +14,7 @@ mod exec_survivors;
 mod files;
 mod hooks;
 mod links;
+mod own_service;
 mod proxy;
 mod proxy_around;
 mod proxy_bodies;

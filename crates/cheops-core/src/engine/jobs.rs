@@ -159,6 +159,7 @@ fn steps_of(outcome: &Outcome) -> VecDeque<String> {
 fn no_verdict(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Exited { .. } | Outcome::Answered { .. } => None,
+        Outcome::BrokenOff { reason } => Some(reason.clone()),
         Outcome::TimedOut { limit_ms } => Some(format!("did not end within {limit_ms} ms")),
         Outcome::NotYet { reason, .. } | Outcome::NotStarted { reason } => {
             Some(format!("could not be begun: {reason}"))

@@ -8,6 +8,7 @@ mod operation;
 mod placeholder;
 mod replicant;
 mod reply;
+mod request_kind;
 mod seal;
 mod vector;
 
@@ -27,7 +28,8 @@ pub use operation::{
 };
 pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
 pub use replicant::{Act, LocalName, Replica, Replicant, SaysAlready};
-pub use reply::{Outcome, Output, Reply, Status};
+pub use reply::{BROKEN_OFF_STATUS, Outcome, Output, Reply, Status, broken_off_header};
+pub use request_kind::RequestKind;
 pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
     resource_hash,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Author, EntryId, LocalId, MetaId, SiteId};
+use super::{Author, EntryId, LocalId, MetaId, RequestKind, SiteId};
 
 /// How a request speaks of the resource that it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,12 +32,13 @@ pub enum Act {
 }
 
 impl Act {
-    /// Whether a request can be made again where nobody knows whether it was carried out. `repeats`
-    /// says whether operations of its type may be run twice.
-    pub fn can_be_repeated(self, method: &str, repeats: bool) -> bool {
+    /// Whether a request of that kind can be made again where nobody knows whether it was carried
+    /// out. Of what is of no kind that is known here, nobody can tell: so it is not.
+    pub fn can_be_repeated(self, kind: Option<RequestKind>) -> bool {
         match self {
             Self::CreatesAs | Self::Deletes => true,
-            Self::Changes => repeats && matches!(method, "PUT" | "PATCH" | "DELETE"),
+            Self::Changes => kind.is_some_and(RequestKind::may_be_sent_again),
+            // Each time would make another.
             Self::Creates => false,
         }
     }

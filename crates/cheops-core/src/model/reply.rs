@@ -104,6 +104,12 @@ pub enum Outcome {
         /// Why.
         reason: String,
     },
+    /// The service was asked, and the connection ended before it answered: it may or may not have
+    /// carried the request out.
+    BrokenOff {
+        /// What is told of it.
+        reason: String,
+    },
 }
 
 impl Outcome {
@@ -136,7 +142,10 @@ impl Outcome {
         match self {
             Self::Exited { code, .. } => *code == 0,
             Self::Answered { done, .. } => *done,
-            Self::TimedOut { .. } | Self::NotYet { .. } | Self::NotStarted { .. } => false,
+            Self::BrokenOff { .. }
+            | Self::TimedOut { .. }
+            | Self::NotYet { .. }
+            | Self::NotStarted { .. } => false,
         }
     }
 
@@ -156,7 +165,10 @@ impl Outcome {
     pub fn is_truncated(&self) -> bool {
         match self {
             Self::Exited { output, .. } | Self::Answered { output, .. } => output.truncated,
-            Self::TimedOut { .. } | Self::NotYet { .. } | Self::NotStarted { .. } => false,
+            Self::BrokenOff { .. }
+            | Self::TimedOut { .. }
+            | Self::NotYet { .. }
+            | Self::NotStarted { .. } => false,
         }
     }
 
@@ -165,9 +177,31 @@ impl Outcome {
         match self {
             Self::Exited { output, .. } | Self::Answered { output, .. } => &output.text,
             Self::TimedOut { .. } => "",
-            Self::NotYet { reason, .. } | Self::NotStarted { reason } => reason,
+            Self::BrokenOff { reason }
+            | Self::NotYet { reason, .. }
+            | Self::NotStarted { reason } => reason,
         }
     }
+
+    /// The HTTP status under which it is known: the service's own, or the one by which gateways say
+    /// that there was no answer.
+    pub fn http_status(&self) -> Option<u16> {
+        match self {
+            Self::Answered { status, .. } => Some(*status),
+            Self::BrokenOff { .. } => Some(BROKEN_OFF_STATUS),
+            _ => None,
+        }
+    }
+}
+
+/// The status under which [`Outcome::BrokenOff`] is shown, written and signed.
+pub const BROKEN_OFF_STATUS: u16 = 502;
+
+/// The one header with which [`Outcome::BrokenOff`] is written and signed. It was an answer with
+/// this header before it was an outcome of its own, and logs and signatures are to stay as they are.
+/// It is kept of no answer of a service.
+pub fn broken_off_header() -> Header {
+    Header { name: "x-cheops-error".to_owned(), value: "broken-off".to_owned() }
 }
 
 /// What a run printed, up to a limit.

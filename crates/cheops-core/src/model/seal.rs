@@ -453,6 +453,12 @@ impl Digest {
                     digest.text(id.as_str());
                 })
             }
+            // As the answer that it was before it was an outcome of its own.
+            Outcome::BrokenOff { reason } => {
+                self.tag(1).number(u64::from(super::BROKEN_OFF_STATUS));
+                self.headers(&[super::broken_off_header()]).text(reason).flag(false);
+                self.flag(false).optional(None::<&super::LocalId>, |_, _| {})
+            }
             Outcome::TimedOut { limit_ms } => self.tag(2).number(*limit_ms),
             Outcome::NotYet { reason, in_doubt } => self.tag(3).text(reason).flag(*in_doubt),
             Outcome::NotStarted { reason } => self.tag(4).text(reason),

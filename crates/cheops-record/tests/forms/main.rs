@@ -1,6 +1,7 @@
 //! Written forms: what their bytes are, for ever; what is made of the bytes of others.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+mod broken_off;
 mod golden;
 mod hostile;
 mod later;

@@ -122,7 +122,7 @@ pub(crate) fn entry(body: Body, extra: Vec<Extension>, proof: Option<Proof>) -> 
     Arc::new(entry)
 }
 
-fn reply(status: Status, outcome: Option<Outcome>) -> Arc<Entry> {
+pub(crate) fn reply(status: Status, outcome: Option<Outcome>) -> Arc<Entry> {
     let (id, operation) = (id("lyon", 301), operation_id(9));
     let reply = Reply { id, stamp: stamp(10), operation, status, outcome };
     let voucher = Proof { by: SignedBy::Voucher(site("nantes")), ..proof() };

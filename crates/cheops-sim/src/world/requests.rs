@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cheops_core::engine::{JobId, Task};
 use cheops_core::model::{
-    Act, LocalId, Operation, OperationId, Outcome, Output, Payload, Replicant, ResourceId,
-    SaysAlready,
+    Act, LocalId, Operation, OperationId, Outcome, Output, Payload, Replicant, RequestKind,
+    ResourceId, SaysAlready,
 };
 use cheops_core::plan::Decision;
 
@@ -122,7 +122,7 @@ impl World {
                 self.sometimes.saw("service: carried out, answer lost");
                 self.carry_out_request(site, operation);
             }
-            if act.can_be_repeated(method, operation.kind.as_str() != "post") {
+            if act.can_be_repeated(RequestKind::of(&operation.kind)) {
                 let reason = "it did not answer".to_owned();
                 return Outcome::NotYet { reason, in_doubt: true };
             }

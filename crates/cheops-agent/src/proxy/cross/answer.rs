@@ -8,8 +8,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::{Either, Full};
 use serde_json::Value;
 
-use super::super::attempts::Fate;
-use super::super::body::Returned;
 use super::super::headers::{INCOMPLETE, SITE};
 use super::super::here::Service;
 use super::super::refusal::Refused;
@@ -17,6 +15,8 @@ use super::ask::{Answer, Content, Heard, OF_ONE_BODY, Outcome};
 use super::create::is_gone;
 use super::join::{Joiner, Missing, Piece};
 use super::{Over, refused};
+use crate::services::Fate;
+use crate::services::body::Returned;
 
 /// One answer of those that came.
 pub(super) fn put_together(

@@ -13,8 +13,6 @@ use http::{HeaderName, HeaderValue, StatusCode, response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
-use super::super::attempts::Fate;
-use super::super::body::{Arriving, Returned, Sent};
 use super::super::headers::ERROR;
 use super::super::here::Service;
 use super::super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
@@ -22,6 +20,8 @@ use super::super::run::again;
 use super::super::{Asked, Failed, Proxies};
 use super::join::Missing;
 use super::refused;
+use crate::services::Fate;
+use crate::services::body::{Arriving, Returned, Sent};
 
 /// The longest body of a request or an answer.
 const LONGEST: usize = 4 * 1024 * 1024;

@@ -8,7 +8,6 @@ use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::super::attempts::Fate;
 use super::super::here::Service;
 use super::super::refusal::Refused;
 use super::super::run::again;
@@ -18,6 +17,7 @@ use super::id::{Part, Place, Whole};
 use super::join::Missing;
 use super::refused;
 use crate::replicas::encoded;
+use crate::services::Fate;
 
 /// What a `POST` came to.
 pub(super) enum Made {

@@ -30,11 +30,11 @@ use self::ask::{Heard, Question};
 use self::create::Made;
 pub(super) use self::id::WholeIds;
 use self::id::{Said, Whole};
-use super::body::{Arriving, Returned};
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
 use crate::replicas::Renaming;
+use crate::services::body::{Arriving, Returned};
 
 /// The parts of a resource over several sites, as its id says; `None` if it is no such id. Whether
 /// it is true is looked at when it is used.

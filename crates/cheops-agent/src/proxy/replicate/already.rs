@@ -9,12 +9,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Either;
 
-use super::super::body::{Returned, Sent};
 use super::super::here::Service;
 use super::super::{Asked, Proxies};
 use super::change::Change;
 use super::reply::RESOURCE;
 use crate::replicas::encoded;
+use crate::services::body::{Returned, Sent};
 
 /// Whether what was asked for is so, whatever the service said.
 pub(super) fn is_so(reply: &Reply) -> bool {

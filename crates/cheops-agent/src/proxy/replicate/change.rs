@@ -1,6 +1,6 @@
 //! What a request that changes something becomes: an operation of some type, on some resource.
 
-use cheops_core::model::{Act, IdError, MetaId, Replica, ResourceId};
+use cheops_core::model::{Act, IdError, MetaId, Replica, RequestKind, ResourceId};
 use http::Method;
 
 use super::super::refusal::Refused;
@@ -10,8 +10,8 @@ use crate::replicas::Below;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) resource: ResourceId,
-    /// The type of the operation, in the words of the `http` profile.
-    pub(super) kind: &'static str,
+    /// By which the type of the operation is known.
+    pub(super) kind: RequestKind,
     pub(super) replica: Replica,
 }
 
@@ -31,11 +31,11 @@ pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Chan
     let collection = bare(path);
     match name {
         // An id that nobody else draws needs no more to be told from others.
-        NewName::Services(id) => change(id, collection, id, "post", Act::Creates),
-        NewName::Agent(id) => change(id, collection, id, "create", Act::CreatesAs),
+        NewName::Services(id) => change(id, collection, id, RequestKind::Post, Act::Creates),
+        NewName::Agent(id) => change(id, collection, id, RequestKind::Create, Act::CreatesAs),
         NewName::Client(id) => {
             let resource = placed(service, collection, id);
-            change(&resource, collection, id, "create", Act::CreatesAs)
+            change(&resource, collection, id, RequestKind::Create, Act::CreatesAs)
         }
     }
 }
@@ -45,17 +45,19 @@ pub(super) fn of_unknown(service: &str, path: &str) -> Result<Change, Refused> {
     let path = bare(path);
     let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    change(&placed(service, collection, &name), collection, &name, "put", Act::CreatesAs)
+    change(&placed(service, collection, &name), collection, &name, RequestKind::Put, Act::CreatesAs)
 }
 
 /// What a request does to a resource that is known.
-pub(super) fn kind_of(method: &Method, below: Below) -> (&'static str, Act) {
+pub(super) fn kind_of(method: &Method, below: Below) -> (RequestKind, Act) {
     match (method, below) {
-        (&Method::PUT, Below::Itself) => ("put", Act::Changes),
-        (&Method::PATCH, Below::Itself) => ("patch", Act::Changes),
-        (&Method::DELETE, Below::Itself) => ("delete", Act::Deletes),
-        (&Method::PUT | &Method::PATCH | &Method::DELETE, Below::Part) => ("part", Act::Changes),
-        _ => ("post", Act::Changes),
+        (&Method::PUT, Below::Itself) => (RequestKind::Put, Act::Changes),
+        (&Method::PATCH, Below::Itself) => (RequestKind::Patch, Act::Changes),
+        (&Method::DELETE, Below::Itself) => (RequestKind::Delete, Act::Deletes),
+        (&Method::PUT | &Method::PATCH | &Method::DELETE, Below::Part) => {
+            (RequestKind::Part, Act::Changes)
+        }
+        _ => (RequestKind::Post, Act::Changes),
     }
 }
 
@@ -82,7 +84,7 @@ fn change(
     resource: &str,
     collection: &str,
     meta_id: &str,
-    kind: &'static str,
+    kind: RequestKind,
     act: Act,
 ) -> Result<Change, Refused> {
     let wrong = |error: IdError| Refused::bad_target(&error.to_string());
@@ -111,12 +113,12 @@ mod tests {
     fn what_is_made_is_known_by_the_id_that_nobody_else_has() {
         let by_services = NewName::Services(UUID.to_owned());
         let change = creation("image", "/v1/images/?x=1", &by_services).unwrap();
-        assert_eq!((change.kind, change.replica.act), ("post", Act::Creates));
+        assert_eq!((change.kind, change.replica.act), (RequestKind::Post, Act::Creates));
         assert_eq!(change.resource.as_str(), UUID);
         assert_eq!(change.replica.collection, "/v1/images");
         let by_agent = NewName::Agent(UUID.to_owned());
         let change = creation("image", "/v1/images", &by_agent).unwrap();
-        assert_eq!((change.kind, change.replica.act), ("create", Act::CreatesAs));
+        assert_eq!((change.kind, change.replica.act), (RequestKind::Create, Act::CreatesAs));
         assert_eq!(change.resource.as_str(), UUID);
     }
 
@@ -127,7 +129,7 @@ mod tests {
             creation("image", "/v1/images", &name).unwrap()
         };
         let web = by_client("web");
-        assert_eq!((web.kind, web.replica.act), ("create", Act::CreatesAs));
+        assert_eq!((web.kind, web.replica.act), (RequestKind::Create, Act::CreatesAs));
         assert_eq!(web.resource.as_str(), "image/v1/images/web");
         let named = by_client(UUID);
         assert_eq!(named.resource.as_str(), format!("image/v1/images/{UUID}"));
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_path_that_nobody_knows_names_the_resource() {
         let put = of_unknown("kv", "/keys/a%20b?ttl=1").unwrap();
-        assert_eq!((put.kind, put.replica.act), ("put", Act::CreatesAs));
+        assert_eq!((put.kind, put.replica.act), (RequestKind::Put, Act::CreatesAs));
         assert_eq!(put.resource.as_str(), "kv/keys/a b");
         let root = of_unknown("kv", "/x").unwrap();
         assert_eq!((root.resource.as_str(), root.replica.collection.as_str()), ("kv/x", ""));
@@ -171,13 +173,13 @@ mod tests {
     #[test]
     fn what_is_below_a_resource_is_a_part_of_it() {
         let cases = [
-            (Method::PUT, Below::Itself, "put"),
-            (Method::PATCH, Below::Itself, "patch"),
-            (Method::DELETE, Below::Itself, "delete"),
-            (Method::POST, Below::Itself, "post"),
-            (Method::PUT, Below::Part, "part"),
-            (Method::DELETE, Below::Part, "part"),
-            (Method::POST, Below::Part, "post"),
+            (Method::PUT, Below::Itself, RequestKind::Put),
+            (Method::PATCH, Below::Itself, RequestKind::Patch),
+            (Method::DELETE, Below::Itself, RequestKind::Delete),
+            (Method::POST, Below::Itself, RequestKind::Post),
+            (Method::PUT, Below::Part, RequestKind::Part),
+            (Method::DELETE, Below::Part, RequestKind::Part),
+            (Method::POST, Below::Part, RequestKind::Post),
         ];
         for (method, below, expected) in cases {
             let (kind, _) = kind_of(&method, below);

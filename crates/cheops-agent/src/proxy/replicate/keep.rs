@@ -8,8 +8,8 @@ use cheops_store::{BlobError, BlobWriter, Blobs, Pin};
 use http_body::Body;
 use http_body_util::BodyExt;
 
-use super::super::body::{BodyError, Sent};
 use super::super::reserve::{NoRoom, Reserve};
+use crate::services::body::{BodyError, Sent};
 
 /// How fast a body has to come: one that trickles holds room on the disk for nothing.
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +100,9 @@ mod tests {
     use cheops_store::{Claim, Options};
     use futures_util::{StreamExt, stream};
 
-    use super::super::super::body::Arriving;
     use super::*;
     use crate::driver::room_left;
+    use crate::services::body::Arriving;
 
     const MIB: u64 = 1024 * 1024;
 

@@ -26,9 +26,11 @@ use axum::body::Body;
 use bytes::Bytes;
 use cheops_core::config;
 use cheops_core::engine::{Answer, Submission, Ticket, Wait};
-use cheops_core::model::{Asker, Header, OperationType, Payload, Reply, ResourceId, SiteId};
+use cheops_core::model::{
+    Asker, Header, OperationType, Payload, Reply, RequestKind, ResourceId, SiteId,
+};
 use futures_util::TryFutureExt;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VIA};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Either;
@@ -37,7 +39,6 @@ use serde_json::Value;
 use self::change::{Change, NewName};
 use self::keep::NotKept;
 pub(super) use self::unheard::Strangers;
-use super::body::{Arriving, Moves, Returned, Sent, whole_if_short};
 use super::here::Service;
 use super::refusal::Refused;
 use super::{Asked, Proxies};
@@ -45,6 +46,7 @@ use crate::config::Pointer;
 use crate::driver::{NotDurable, Said};
 use crate::exec::limit_with;
 use crate::replicas::{Below, Mentioned, Named, Names, Towards, id_text, is_json};
+use crate::services::body::{Arriving, Moves, Returned, Sent, whole_if_short};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -156,7 +158,7 @@ impl Proxies {
     ) -> Result<Response<Returned>, Refused> {
         // What was taken in is carried out some day; a user who could have no answer now had better
         // hear so before.
-        service.is_there().await.map_err(|failed| failed.refused)?;
+        let reached = service.reached().await.map_err(|failed| failed.refused)?;
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let path = path.as_str();
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
@@ -177,15 +179,21 @@ impl Proxies {
         // What the service packs cannot be looked into.
         head.headers.remove(ACCEPT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
+        let mut headers = written(&head.headers)?;
+        // At whichever site it runs: who leads it back to this proxy from there is told so.
+        headers.push(Header {
+            name: VIA.to_string(),
+            value: service.endpoint.via().text().to_owned(),
+        });
         let payload = Payload::Http {
             service: service.name().to_owned(),
             method: head.method.to_string(),
             path: known,
-            headers: written(&head.headers)?,
+            headers,
             body,
             replica: Some(Box::new(change.replica.clone())),
         };
-        let kind = OperationType::new(change.kind);
+        let kind = OperationType::new(change.kind.word());
         let kind = kind.map_err(|error| Refused::bad_target(&error.to_string()))?;
         let is_new = sites.is_some();
         let profile = config::profile("http").filter(|_| is_new);
@@ -207,6 +215,8 @@ impl Proxies {
             }),
         };
         let stopping = |_| Refused::not_durable("the agent is stopping");
+        // From here on it is there for the operation.
+        drop(reached);
         let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;
         let mut taken_in = TakenIn::NotYet;
         loop {
@@ -281,7 +291,7 @@ impl Proxies {
         reply: &Reply,
     ) -> Result<Response<Returned>, Refused> {
         let (mut head, text) = reply::answer(service.name(), resource, &self.0.me, reply)?;
-        service.pseudonym.sign(&mut head.headers);
+        service.endpoint.via().sign(&mut head.headers);
         head.headers.insert(super::headers::SITE, service.site_header());
         let (replicas, text, way) = (&self.0.replicas, Bytes::from(text), Towards::User);
         replicas.rename_headers(service.name(), &mut head.headers, way);
@@ -323,21 +333,21 @@ fn unanswered(
 
 /// A patch in steps (RFC 6902) may say more than what to set: then it cannot be repeated.
 async fn steps(
-    kind: &'static str,
+    kind: RequestKind,
     headers: &HeaderMap,
     body: Sent,
-) -> Result<(&'static str, Sent), Refused> {
+) -> Result<(RequestKind, Sent), Refused> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    if kind != "patch" || !content_type.is_some_and(|kind| kind.contains("json-patch")) {
+    if kind != RequestKind::Patch || !content_type.is_some_and(|kind| kind.contains("json-patch")) {
         return Ok((kind, body));
     }
     let read = whole_if_short(body, LONGEST_READ).await;
     Ok(match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
         Ok(bytes) => {
-            let kind = if change::only_sets(&bytes) { kind } else { "post" };
+            let kind = if change::only_sets(&bytes) { kind } else { RequestKind::Post };
             (kind, Sent::whole(bytes))
         }
-        Err(long) => ("post", Sent::once(Arriving::FromPeer(long))),
+        Err(long) => (RequestKind::Post, Sent::once(Arriving::FromPeer(long))),
     })
 }
 

@@ -13,9 +13,11 @@ use http_body::Body as _;
 use http_body_util::Either;
 use tokio::sync::Semaphore;
 
-use super::super::body::{Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short};
 use super::super::here::Service;
 use crate::replicas::{LONG, Named, Replicas, Towards, is_json};
+use crate::services::body::{
+    Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short,
+};
 
 /// The longest request that is looked into.
 const LONGEST_REQUEST: usize = 1024 * 1024;

@@ -5,7 +5,6 @@ use http::response::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
 use super::super::refusal::{BROKEN_OFF, Refused};
-use crate::exec::is_broken_off;
 
 /// Which resource a request became an operation on.
 pub(super) const RESOURCE: HeaderName = HeaderName::from_static("x-cheops-resource");
@@ -26,9 +25,7 @@ pub(super) fn answer(
         Some(Outcome::Answered { status, output, done: false, .. }) if *status < 400 => {
             return Err(Refused::failed_here(resource, &output.text));
         }
-        Some(Outcome::Answered { headers, output, .. }) if is_broken_off(headers) => {
-            return Err(broken_off(resource, &output.text));
-        }
+        Some(Outcome::BrokenOff { reason }) => return Err(broken_off(resource, reason)),
         Some(Outcome::Answered { status, headers, output, .. }) => (status, headers, output),
         Some(Outcome::TimedOut { limit_ms }) => {
             return Err(Refused::too_late(service, me, limit_ms / 1000));

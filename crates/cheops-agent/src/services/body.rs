@@ -1,5 +1,6 @@
 //! Bodies on their way through: as they arrive, or so that they can be sent again.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,6 +13,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyDataStream, BodyExt, Full};
 use hyper::body::Incoming;
+use tokio::sync::mpsc;
 
 use super::patience::Patience;
 use super::pool::Answered;
@@ -19,10 +21,10 @@ use super::pool::Answered;
 /// What can be kept in memory to be sent a second time.
 const KEPT: u64 = 64 * 1024;
 
-pub(super) type BodyError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A body that comes in: from a client or from another site.
-pub(super) enum Arriving {
+pub(crate) enum Arriving {
     Here(Incoming),
     FromPeer(Boxed),
 }
@@ -57,7 +59,7 @@ impl Body for Arriving {
 }
 
 /// A body that goes out.
-pub(super) struct Sent {
+pub(crate) struct Sent {
     from: From,
     moves: Moves,
 }
@@ -65,22 +67,29 @@ pub(super) struct Sent {
 enum From {
     Once(Arriving),
     Whole(Full<Bytes>),
+    /// A file, with so many bytes that are still to come.
+    Pieces(mpsc::Receiver<io::Result<Bytes>>, u64),
     /// It can be had back as long as nobody has read from it.
     Lent(Lent),
 }
 
 impl Sent {
-    pub(super) fn once(body: Arriving) -> Self {
+    pub(crate) fn once(body: Arriving) -> Self {
         Self { from: From::Once(body), moves: Moves::default() }
     }
 
     /// One that is there already.
-    pub(super) fn whole(bytes: Bytes) -> Self {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
         Self { from: From::Whole(Full::new(bytes)), moves: Moves::default() }
     }
 
+    /// One of that many bytes, which comes from the disk a piece at a time.
+    pub(crate) fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>, size: u64) -> Self {
+        Self { from: From::Pieces(pieces, size), moves: Moves::default() }
+    }
+
     /// When it last moved, for whoever waits for the answer to it.
-    pub(super) fn moves(&self) -> Moves {
+    pub(crate) fn moves(&self) -> Moves {
         self.moves.clone()
     }
 }
@@ -97,6 +106,13 @@ impl Body for Sent {
         let polled = match &mut this.from {
             From::Once(body) => Pin::new(body).poll_frame(context),
             From::Whole(body) => Pin::new(body).poll_frame(context).map_err(|error| match error {}),
+            From::Pieces(pieces, left) => pieces.poll_recv(context).map(|piece| {
+                let piece = piece?;
+                if let Ok(piece) = &piece {
+                    *left = left.saturating_sub(piece.len() as u64);
+                }
+                Some(piece.map(Frame::data).map_err(Into::into))
+            }),
             From::Lent(lent) => lent.poll_frame(context),
         };
         match &polled {
@@ -111,6 +127,7 @@ impl Body for Sent {
         match &self.from {
             From::Once(body) => body.is_end_stream(),
             From::Whole(body) => body.is_end_stream(),
+            From::Pieces(_, left) => *left == 0,
             // Only a body that is longer than can be kept is lent.
             From::Lent(_) => false,
         }
@@ -120,6 +137,7 @@ impl Body for Sent {
         match &self.from {
             From::Once(body) => body.size_hint(),
             From::Whole(body) => body.size_hint(),
+            From::Pieces(_, left) => SizeHint::with_exact(*left),
             From::Lent(lent) => lent.hint,
         }
     }
@@ -127,7 +145,7 @@ impl Body for Sent {
 
 /// When a body last moved on: a service cannot answer before it has what it waits for.
 #[derive(Clone)]
-pub(super) struct Moves {
+pub(crate) struct Moves {
     began: Instant,
     moved: Arc<Moved>,
 }
@@ -157,7 +175,7 @@ impl Moves {
     }
 
     /// Why the body did not come to its end, if it broke off.
-    pub(super) fn broken(&self) -> Option<&str> {
+    pub(crate) fn broken(&self) -> Option<&str> {
         self.moved.broken.get().map(String::as_str)
     }
 
@@ -166,7 +184,7 @@ impl Moves {
     }
 
     /// Waits for an answer, at most so long after the body moved on for the last time.
-    pub(super) async fn answered_within<T>(
+    pub(crate) async fn answered_within<T>(
         &self,
         limit: Duration,
         patience: &Patience,
@@ -191,13 +209,13 @@ impl Moves {
 }
 
 /// Shared between whoever sends it and whoever may want it back.
-pub(super) struct Lent {
+pub(crate) struct Lent {
     body: Arc<Mutex<Owned>>,
     hint: SizeHint,
     turn: u64,
 }
 
-pub(super) struct Owned {
+pub(crate) struct Owned {
     body: Arriving,
     touched: bool,
     /// Who has it now: whoever had it before gets no more of it.
@@ -219,14 +237,14 @@ impl Lent {
 }
 
 /// A body for one attempt after the other.
-pub(super) enum Supply {
+pub(crate) enum Supply {
     Whole(Bytes),
     Streamed { body: Arc<Mutex<Owned>>, hint: SizeHint },
 }
 
 impl Supply {
     /// Reads it if it is short; else it can be sent again only if nobody began to read it.
-    pub(super) async fn of(body: Arriving) -> Result<Self, BodyError> {
+    pub(crate) async fn of(body: Arriving) -> Result<Self, BodyError> {
         let hint = body.size_hint();
         if hint.upper().is_some_and(|upper| upper <= KEPT) {
             return Ok(Self::Whole(body.collect().await?.to_bytes()));
@@ -236,7 +254,7 @@ impl Supply {
     }
 
     /// The body once more; `None` if it is gone.
-    pub(super) fn next(&self) -> Option<Sent> {
+    pub(crate) fn next(&self) -> Option<Sent> {
         match self {
             Self::Whole(bytes) => Some(Sent::whole(bytes.clone())),
             Self::Streamed { body, hint } => {
@@ -252,7 +270,7 @@ impl Supply {
 }
 
 /// A body of up to so many bytes, whole; a longer one goes on as it came.
-pub(super) async fn whole_if_short<B>(
+pub(crate) async fn whole_if_short<B>(
     body: B,
     most: usize,
 ) -> Result<Result<Bytes, Boxed>, BodyError>
@@ -264,7 +282,7 @@ where
 }
 
 /// The same, if it does not say how long it is, only while `time` lasts.
-pub(super) async fn whole_if_in_time<B>(
+pub(crate) async fn whole_if_in_time<B>(
     mut body: B,
     most: usize,
     time: impl Future<Output = ()>,
@@ -296,7 +314,7 @@ where
 }
 
 /// A body that goes back to the client.
-pub(super) type Returned = http_body_util::Either<Answered, Boxed>;
+pub(crate) type Returned = http_body_util::Either<Answered, Boxed>;
 
 #[cfg(test)]
 mod tests {
@@ -304,7 +322,7 @@ mod tests {
 
     /// Longer than can be kept, and of a length that nobody knows.
     fn long() -> Arriving {
-        let pieces = ["one", "two"].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)));
+        let pieces = ["one", "two"].map(|piece| Ok::<_, io::Error>(Bytes::from(piece)));
         Arriving::FromPeer(Boxed::from_stream(futures_util::stream::iter(pieces)))
     }
 
@@ -331,9 +349,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_may_never_end_is_not_waited_for_longer_than_said() {
-        let pieces = || {
-            stream::iter(["one", "two"].map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece))))
-        };
+        let pieces =
+            || stream::iter(["one", "two"].map(|piece| Ok::<_, io::Error>(Bytes::from(piece))));
         let endless = pieces().chain(stream::pending());
         let (most, no_time) = (100, std::future::ready(()));
         let read = whole_if_in_time(Boxed::from_stream(endless), most, no_time).await;

@@ -11,7 +11,7 @@ const SMALL: usize = 1024;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Together<S>(pub(super) S);
+pub(crate) struct Together<S>(pub(crate) S);
 
 impl<S: Read + Unpin> Read for Together<S> {
     fn poll_read(

@@ -16,11 +16,11 @@ const KEPT: usize = 1024;
 
 /// The timers that nobody uses. They are for limits of one length, and for one runtime.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Patience(Arc<Mutex<Vec<Pin<Box<Sleep>>>>>);
+pub(crate) struct Patience(Arc<Mutex<Vec<Pin<Box<Sleep>>>>>);
 
 /// Ends at its time, or somewhat later.
 #[derive(Debug)]
-pub(super) struct Until {
+pub(crate) struct Until {
     end: Instant,
     timer: Option<Pin<Box<Sleep>>>,
     kept: Patience,
@@ -28,7 +28,7 @@ pub(super) struct Until {
 
 impl Patience {
     /// Ends at that time.
-    pub(super) fn until(&self, end: Instant) -> Until {
+    pub(crate) fn until(&self, end: Instant) -> Until {
         Until { end, timer: None, kept: self.clone() }
     }
 
@@ -40,7 +40,7 @@ impl Patience {
 
 impl Until {
     /// Ends at another time than was said before.
-    pub(super) fn change(&mut self, end: Instant) {
+    pub(crate) fn change(&mut self, end: Instant) {
         self.end = end;
     }
 }

@@ -1,13 +1,11 @@
-//! The HTTP client that requests to services and web hooks share: kept connections, no proxy from
-//! the environment, no redirects followed.
+//! How connections to servers are made, to services and for web hooks: no proxy from the
+//! environment, and who is trusted.
 
 use std::io;
 use std::time::Duration;
 
-use http_body::Body;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::HttpConnector;
 
 /// Servers commonly close an idle connection after two seconds or more. Using one that is just
 /// being closed would leave it open whether a request arrived, so ours are closed earlier.
@@ -39,20 +37,6 @@ pub enum ClientError {
 /// What connects to servers.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
-/// A client with a pool of its own.
-pub(crate) fn client<B>(roots: Roots) -> Result<Client<Connector, B>, ClientError>
-where
-    B: Body + Send,
-    B::Data: Send,
-{
-    let client = Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .build(connector(roots)?);
-    Ok(client)
-}
-
 /// What connects to servers whose certificates are trusted by these.
 pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
     let mut connector = HttpConnector::new();
@@ -75,9 +59,4 @@ pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
         }
     };
     Ok(builder.https_or_http().enable_http1().wrap_connector(connector))
-}
-
-/// A duration as replies hold it.
-pub(crate) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -17,12 +17,12 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use tower::ServiceExt;
 
 use super::body::{BodyError, Sent};
+use super::connector::{Connector, IDLE, IDLE_CONNECTIONS};
 use super::together::Together;
-use crate::exec::web::{Connector, IDLE, IDLE_CONNECTIONS};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unanswered {
+pub(crate) enum Unanswered {
     /// The request never left.
     #[error("no connection")]
     NoConnection(#[source] BodyError),
@@ -70,7 +70,7 @@ impl Pool {
         &self,
         mut request: Request<Sent>,
     ) -> Result<Response<Answered>, Unanswered> {
-        while let Some(mut connection) = self.kept.take() {
+        while let Some(Idle { mut connection, .. }) = self.kept.take() {
             match connection.try_send_request(request).await {
                 Ok(response) => return Ok(self.lend(connection, response)),
                 // The service closed it before any of the request was written.
@@ -83,6 +83,21 @@ impl Pool {
         let mut connection = Box::pin(self.connect()).await?;
         let response = connection.send_request(request).await.map_err(Unanswered::BrokenOff)?;
         Ok(self.lend(connection, response))
+    }
+
+    /// A connection that is there already, or a new one. The next request takes it, so it costs
+    /// nothing to have it before there is one.
+    pub(super) async fn hold(&self) -> Result<Held, Unanswered> {
+        let idle = match self.kept.take() {
+            Some(idle) => idle,
+            None => {
+                let mut connection = Box::pin(self.connect()).await?;
+                // One that is closed at once is not kept.
+                let _open = connection.ready().await;
+                Idle { connection, since: Instant::now() }
+            }
+        };
+        Ok(Held(Some((idle, self.kept.clone()))))
     }
 
     async fn connect(&self) -> Result<SendRequest<Sent>, Unanswered> {
@@ -116,17 +131,17 @@ impl Kept {
     }
 
     /// One that can be used at once.
-    fn take(&self) -> Option<SendRequest<Sent>> {
+    fn take(&self) -> Option<Idle> {
         let idle = &mut self.state().idle;
         // Not those that the service closed, or that are still busy with what nobody waits for.
         let at = idle.iter().rposition(|one| one.connection.is_ready())?;
-        (idle[at].since.elapsed() < IDLE).then(|| idle.remove(at).connection)
+        (idle[at].since.elapsed() < IDLE).then(|| idle.remove(at))
     }
 
-    fn give_back(&self, connection: SendRequest<Sent>) {
+    fn give_back(&self, one: Idle) {
         let idle = &mut self.state().idle;
-        if !connection.is_closed() && idle.len() < IDLE_CONNECTIONS {
-            idle.push(Idle { connection, since: Instant::now() });
+        if !one.connection.is_closed() && idle.len() < IDLE_CONNECTIONS {
+            idle.push(one);
         }
     }
 }
@@ -142,7 +157,7 @@ async fn sweep(kept: Weak<Kept>) {
 }
 
 /// The body of an answer, with the connection on which it comes.
-pub(super) struct Answered {
+pub(crate) struct Answered {
     body: Incoming,
     lent: Option<(SendRequest<Sent>, Arc<Kept>)>,
 }
@@ -150,7 +165,19 @@ pub(super) struct Answered {
 impl Drop for Answered {
     fn drop(&mut self) {
         if let Some((connection, kept)) = self.lent.take() {
-            kept.give_back(connection);
+            kept.give_back(Idle { connection, since: Instant::now() });
+        }
+    }
+}
+
+/// A connection that nobody uses yet. Let go, it is there for the next request.
+pub(crate) struct Held(Option<(Idle, Arc<Kept>)>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // One that was held for long may just be being closed.
+        if let Some((idle, kept)) = self.0.take().filter(|(idle, _)| idle.since.elapsed() < IDLE) {
+            kept.give_back(idle);
         }
     }
 }
@@ -184,8 +211,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
+    use super::super::connector::{Roots, connector};
     use super::*;
-    use crate::exec::web::{Roots, connector};
 
     /// A service that says on which of its connections it is asked.
     async fn service() -> SocketAddr {
@@ -229,6 +256,19 @@ mod tests {
         assert_eq!(read(pool.ask(request()).await.unwrap()).await, "2", "the first is in use");
         assert_eq!(read(unread).await, "1");
         assert_eq!(read(pool.apart().ask(request()).await.unwrap()).await, "3");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_held_is_the_next_requests() {
+        let pool = pool(service().await);
+        let held = pool.hold().await.unwrap();
+        assert_eq!(read(pool.ask(request()).await.unwrap()).await, "2", "the first is held");
+        drop(held);
+        let (one, two) = tokio::join!(pool.ask(request()), pool.ask(request()));
+        let heard = [read(one.unwrap()).await, read(two.unwrap()).await];
+        assert!(heard.contains(&"1".into()) && heard.contains(&"2".into()), "{heard:?}");
+        drop(pool.hold().await.unwrap());
+        assert_ne!(read(pool.ask(request()).await.unwrap()).await, "3", "none was opened for it");
     }
 
     #[tokio::test]
