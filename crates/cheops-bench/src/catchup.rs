@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use cheops_api::{ResourceFilter, ResourceState, Wait};
 use serde::Serialize;
 
-use crate::comparison::{Figure, Measure};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
+use crate::figure::{Figure, Measure};
 use crate::load::{Client, Until, load};
 use crate::report::{Section, Table, number};
 use crate::stage::{SITES, Site, Stage};

@@ -6,9 +6,9 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::bare::{self, Echo, Requests};
-use crate::comparison::{Figure, Measure};
 use crate::connection::{Connection, Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
+use crate::figure::{Figure, Measure};
 use crate::report::{Section, Table, Target, Verdict, number};
 use crate::stage::Stage;
 use crate::stats::Spread;

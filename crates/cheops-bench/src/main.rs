@@ -10,6 +10,7 @@ mod catchup;
 mod comparison;
 mod connection;
 mod failure;
+mod figure;
 mod latency;
 mod load;
 mod memory;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use cheops_api::Wait;
 use serde::Serialize;
 
-use crate::comparison::{Figure, Measure};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
+use crate::figure::{Figure, Measure};
 use crate::load::{Client, Until, load};
 use crate::process::{disk, resident};
 use crate::report::{Section, Table, Target, Verdict, megabytes, number};

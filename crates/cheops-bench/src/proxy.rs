@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::comparison::{Figure, Measure, Of};
 use crate::failure::{Failure, cannot};
+use crate::figure::{Figure, Measure, Of};
 use crate::paced::{Paced, Question};
 use crate::process::{cpu_seconds, resident};
 use crate::report::{Section, Table, Target, Verdict, megabytes, number};

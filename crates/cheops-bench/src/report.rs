@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::comparison::Figure;
+use crate::figure::Figure;
 
 /// Space between two columns.
 const GAP: &str = "  ";

@@ -4,9 +4,9 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::bare;
-use crate::comparison::{Figure, Measure};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{Failure, cannot};
+use crate::figure::{Figure, Measure};
 use crate::load::{Client, Load, Until, load};
 use crate::process::cpu_seconds;
 use crate::report::{Section, Table, Target, Verdict, number};
