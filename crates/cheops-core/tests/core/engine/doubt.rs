@@ -54,7 +54,7 @@ fn after_a_crash_the_config_says_whether_to_run_again_to_check_or_to_ask() {
           + begin run paris.1
           job 1: run paris.1
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_check_settles_the_doubt_either_way() {
           + begin run paris.1
           job 2: run paris.1
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_check_that_tells_nothing_is_made_again_and_nothing_is_run_for_it() {
         > 600 ms
           + begin check paris.1
           job 2: check paris.1 by `did it`
-    "#]].assert_eq(&story);
+    "#]].assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn the_operators_word_settles_the_doubt_either_way() {
         = list [paris.1], InStep, Running
             paris.1 paris=IN-DOUBT
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_decision_on_what_is_under_way_changes_nothing_and_nothing_is_run_twice_for_
           note Converged(counter)
         > operator: Skip paris.1
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_decision_on_what_is_being_checked_is_left_to_the_check() {
         = list [paris.1], InStep, Idle, converged
             paris.1 paris=OK
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_lie_is_found_by_each_way_in_which_two_entries_contradict_each_other() {
         nothing wrong: no lie
         the same again: no lie
     "#]]
-    .assert_eq(&rows);
+    .assert_eq(&flush_left(&rows));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn what_others_did_on_top_of_a_lie_counts_without_it() {
         > nantes: [nantes.3 says OK of lyon.2] knows lyon.2 nantes.3
           + nantes.3 says OK of lyon.2
     "#]]
-    .assert_eq(&(kept.collect::<Vec<_>>().join("\n") + "\n"));
+    .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_lie_that_reaches_further_back_leaves_less_and_a_later_one_changes_nothing()
         = list [], Diverged { why: LeftOut { ran: lyon.1 } }, Idle
         > nantes: evidence against lyon
     "#]]
-    .assert_eq(&(kept.collect::<Vec<_>>().join("\n") + "\n"));
+    .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_resource_that_only_a_liar_declared_is_anybodys_to_make_anew() {
           answer 2: accepted as paris.2 for paris
           job 2: run paris.2
     "#]]
-    .assert_eq(&(kept.collect::<Vec<_>>().join("\n") + "\n"));
+    .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn another_sites_reply_is_told_before_it_is_durable_here_but_not_before_ours_tha
           answer 0: paris says OK of paris.1
           answer 0: lyon says OK of paris.1
           answer 0: done"#]]
-    .assert_eq(&answers.collect::<Vec<_>>().join("\n"));
+    .assert_eq(&flush_left(&answers.collect::<Vec<_>>().join("\n")));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_a_reply_says_is_not_kept_a_second_time_as_news() {
     expect![[r#"
         Settled(counter, paris-1.1, Applied)
         Converged(counter)"#]]
-    .assert_eq(&feed.0.join("\n"));
+    .assert_eq(&flush_left(&feed.0.join("\n")));
     assert_eq!(feed.1, 2, "that it ended, and the reply");
 }
 

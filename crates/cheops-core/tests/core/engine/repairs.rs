@@ -67,7 +67,7 @@ fn a_snapshot_is_taken_first_and_brought_back_when_something_must_come_earlier()
             lyon.1 paris=OK
             paris.1 paris=OK
     "#]]
-    .assert_eq(&(lines.collect::<Vec<_>>().join("\n") + "\n"));
+    .assert_eq(&flush_left(&(lines.collect::<Vec<_>>().join("\n") + "\n")));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn what_ran_too_early_is_undone_and_run_again_in_its_place() {
             lyon.1 lyon=OK paris=OK
             paris.1 paris=OK
     "#]]
-    .assert_eq(&(lines.collect::<Vec<_>>().join("\n") + "\n"));
+    .assert_eq(&flush_left(&(lines.collect::<Vec<_>>().join("\n") + "\n")));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn an_undo_that_fails_leaves_the_site_diverged_and_one_that_was_cut_short_is_in_
             lyon.1 lyon=OK
             paris.1 paris=IN-DOUBT
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]

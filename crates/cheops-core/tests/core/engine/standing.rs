@@ -62,7 +62,7 @@ fn an_operation_is_settled_where_it_was_handed_in_once_all_sites_have_replied() 
         KO here, ["PARTIAL"] there: PartialError(counter, paris.1); Settled(counter, paris.1, PartialError)
         OK here, ["IN-DOUBT", "KO"] there: Settled(counter, paris.1, InDoubt); PartialError(counter, paris.1)
         OK here, ["KO", "OK"] there: PartialError(counter, paris.1); Settled(counter, paris.1, PartialError)
-    "#]].assert_eq(&table);
+    "#]].assert_eq(&flush_left(&table));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
         = list [lyon.1], InStep, Running
             paris.1 paris=SUPERSEDED by lyon.1 out: LastWriter by lyon.1
             lyon.1
-    "#]].assert_eq(&story);
+    "#]].assert_eq(&flush_left(&story));
 }
 
 #[test]

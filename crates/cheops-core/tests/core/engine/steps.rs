@@ -86,7 +86,7 @@ fn steps_that_all_succeed_are_partial_still_and_none_is_a_plain_failure() {
           + paris.2 says KO of paris.1: too much
           + paris.2 says KO of paris.1: too much
     "#]]
-    .assert_eq(&story);
+    .assert_eq(&flush_left(&story));
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn what_was_heard_is_confirmed_to_all_a_little_later_and_once() {
           tell nantes: knows lyon.1
         > 120 ms
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn who_does_not_confirm_is_asked_again_and_again_until_it_does() {
           + lyon knows paris.1
         > 4000 ms
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_message_that_got_lost_is_made_up_for_when_the_other_side_says_what_it_knows
         > lyon: knows paris.1, and you?
           tell lyon: [paris.2 inc on paris.1] knows paris.2
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn what_its_author_can_deliver_is_left_to_it_for_a_while_and_then_passed_on() {
         > 1200 ms
         > nantes: knows nothing
           tell nantes: [lyon.1 inc at lyon nantes paris with config; paris.1 says OK of lyon.1] knows lyon.1 paris.1
-    "#]].assert_eq(&said(&mut paris));
+    "#]].assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_its_author_cannot_deliver_is_passed_on_soon() {
         > nantes: knows nothing
           tell nantes: [lyon.1 inc at lyon nantes paris with config] knows lyon.1
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn who_lacks_much_is_sent_it_part_by_part_as_it_confirms() {
           tell nantes: [lyon.5 inc on lyon.4] knows lyon.5
         > nantes: knows lyon.5
           + nantes knows lyon.5
-    "#]].assert_eq(&said(&mut paris));
+    "#]].assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_link_that_is_back_is_asked_about_so_many_resources_at_once_and_the_next_as_
         > lyon: c: knows paris.3
           + c: lyon knows paris.3
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn what_a_site_confirmed_is_remembered_so_that_a_restart_asks_only_where_there_i
           note SiteUp(lyon)
           tell lyon: b: knows paris.4, and you?
     "#]]
-    .assert_eq(&said(&mut paris));
+    .assert_eq(&flush_left(&said(&mut paris)));
     let behind = |name| paris.engine.behind(&resource(name), &site("lyon"));
     assert_eq!((behind("a"), behind("b"), behind("c")), (Some(0), Some(2), None));
 }
