@@ -48,7 +48,7 @@ fn a_copy_holds_everything_and_begins_a_life_of_its_own() {
     let copy = open(&to, &site("paris"), || 99, Options::default()).unwrap();
     assert_eq!(copy.records, [operation("a", id("paris", 1), &[stored.id])]);
     assert_eq!((copy.incarnation, copy.first_life), (Incarnation(99), false));
-    assert!(copy.blobs.open_checked(stored.id, 0).unwrap().is_some());
+    assert!(copy.blobs.open_checked(stored.id, 0).unwrap().unwrap().next(usize::MAX).is_ok());
     assert!(copy.snapshots.open_verified(&resource("a"), SnapshotId(3)).unwrap().is_some());
     assert_eq!(copy.reader.identities().unwrap().len(), 1);
     drop(copy);

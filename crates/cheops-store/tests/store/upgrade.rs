@@ -94,7 +94,8 @@ fn a_directory_with_every_kind_of_record_opens_with_all_it_held() {
     assert_eq!(opened.records.iter().filter(is_late).count(), 5, "what was in the journal alone");
     assert_eq!(opened.reader.cursor("hooks").unwrap(), Some(Seq(3)));
     let one = BlobId(*blake3::hash(b"one file").as_bytes());
-    assert!(opened.blobs.open_checked(one, 0).unwrap().is_some());
+    let mut one = opened.blobs.open_checked(one, 0).unwrap().unwrap();
+    assert_eq!(one.next(usize::MAX).unwrap(), b"one file");
     let saved = opened.snapshots.open_verified(&resource("shell"), SnapshotId(0)).unwrap();
     assert!(saved.is_some());
 }

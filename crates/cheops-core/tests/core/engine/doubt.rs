@@ -24,8 +24,6 @@ fn crashed(text: &str) -> Site {
 const PLAIN: &str = r#"{"ResolutionMatrix": []}"#;
 const ORDERED: &str =
     r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}]}"#;
-const COMMUTES: &str =
-    r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
 const CHECKED: &str = r#"{"ResolutionMatrix": [], "Types": {"inc": {"Check": "did it"}}}"#;
 
 #[test]
@@ -258,15 +256,6 @@ fn what_is_in_doubt_holds_up_what_comes_after_it_and_force_sets_it_right() {
         = list [paris.4], InStep, Idle, converged, pruned paris.3
             paris.4 paris=OK
     "#]]);
-}
-
-#[test]
-#[ignore = "wanted, see the semantics of standing: today the whole resource waits for the operator"]
-fn what_is_in_doubt_does_not_hold_up_what_commutes_with_it() {
-    let mut paris = crashed(COMMUTES);
-    paris.so_far();
-    paris.submits(Submission { sites: Some(sites("paris")), ..asks_for("inc") });
-    assert!(paris.story().contains("job 1: run paris.3"));
 }
 
 #[test]

@@ -346,9 +346,3 @@ fn a_resource_that_only_a_liar_declared_is_anybodys_to_make_anew() {
     "#]]
     .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
-
-#[test]
-#[ignore = "wanted: sites that only the liar named are still told of what is made anew"]
-fn sites_that_only_a_liar_named_hear_nothing_of_what_is_made_anew() {
-    assert!(!made_anew_by_paris().story().contains("tell nantes: ["));
-}
