@@ -18,6 +18,7 @@
 //! | `patience`, `together` | limits of time and small writes, made cheap |
 //! | `replicate`, `reserve` | requests for several sites, what they changed there, and room for them |
 //! | `refusal` | answers of this proxy itself |
+//! | `request_metrics` | how many requests there are, and how long they take |
 
 mod admission;
 mod atlas;
@@ -36,6 +37,7 @@ mod patience;
 mod pool;
 mod refusal;
 mod replicate;
+mod request_metrics;
 mod reserve;
 mod route;
 mod run;
