@@ -7,6 +7,7 @@ use cheops_core::model::{KeyId, Outcome, Replicant, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::Snapshots;
 use tokio::runtime::Handle;
+use tracing::{Instrument, Span};
 
 use crate::driver::{Actuators, Driver};
 use crate::exec::Executor;
@@ -25,10 +26,11 @@ pub(crate) struct SiteActuators {
 }
 
 impl Actuators for SiteActuators {
-    fn run(&self, job: Job, driver: Driver) {
+    fn run(&self, job: Job, span: Span, driver: Driver) {
         let (executor, peers) = (self.executor.clone(), self.peers.clone());
         let incoming = self.incoming.clone();
-        self.runtime.spawn(async move {
+        let running = async move {
+            tracing::debug!("a job begins");
             let files = match &job.task {
                 Task::Run(operation) => peers.bring_back(operation, &incoming).await,
                 _ => Ok(()),
@@ -37,9 +39,11 @@ impl Actuators for SiteActuators {
                 Ok(()) => executor.run(&job).await,
                 Err(reason) => Outcome::NotYet { reason, in_doubt: false },
             };
+            tracing::debug!(succeeded = outcome.succeeded(), "a job ended");
             // A driver that has stopped finds the job in doubt when it starts again.
             let _stopped = driver.happened(Event::Ended { job: job.id, outcome }).await;
-        });
+        };
+        self.runtime.spawn(running.instrument(span));
     }
 
     fn tell(&self, to: &SiteId, message: Message) {

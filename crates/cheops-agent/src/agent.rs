@@ -186,6 +186,8 @@ pub struct Agent {
     /// Held to the end: who went over to another protocol is served as long as the agent runs.
     _proxy_threads: Option<Arc<Threads>>,
     following: JoinHandle<()>,
+    /// Of what the metrics were told.
+    sorting: JoinHandle<()>,
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -220,6 +222,8 @@ impl Agent {
     ///
     /// When something it cannot do without is missing; nothing is left running then.
     pub async fn start(config: AgentConfig) -> Result<Self, StartError> {
+        // First of all: whoever keeps a counter at hand takes it from here.
+        let metrics = telemetry::count();
         let identity = identity(&config)?;
         let claim = claim(&config.data_dir).await?;
         let token = token(&config)?;
@@ -264,7 +268,7 @@ impl Agent {
             incoming: incoming.clone(),
             reader: reader.clone(),
             backup,
-            metrics: telemetry::count(),
+            metrics: metrics.clone(),
             advertise: advertised(&config, mesh_address),
             counted: Counted::default(),
             demo: config.demo.clone(),
@@ -307,6 +311,7 @@ impl Agent {
             proxying,
             _proxy_threads: threads,
             following,
+            sorting: telemetry::keep_sorted(metrics),
             thread,
         })
     }
@@ -351,6 +356,7 @@ impl Agent {
             tracing::warn!("some commands did not end in time; they are ended, and in doubt");
         }
         // Hooks that are under way are told again at the next start.
+        self.sorting.abort();
         self.following.abort();
         let _aborted = self.following.await;
         self.executor.stop().await;

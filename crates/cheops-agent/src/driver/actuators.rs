@@ -6,13 +6,14 @@ use std::sync::Arc;
 use cheops_core::engine::{Engine, Job, Message, Notice};
 use cheops_core::model::{KeyId, Replicant, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
+use tracing::Span;
 
 use super::Driver;
 
 /// Carries out what the engine asks for. Nothing of it may block.
 pub(crate) trait Actuators: Send {
-    /// Begins a job, and tells the driver when it has ended.
-    fn run(&self, job: Job, driver: Driver);
+    /// Begins a job in that span, and tells the driver when it has ended.
+    fn run(&self, job: Job, span: Span, driver: Driver);
 
     /// Sends a message to a site, if there is a way.
     fn tell(&self, to: &SiteId, message: Message);

@@ -26,12 +26,15 @@ use cheops_core::model::{Entry, ResourceId};
 use cheops_record::SiteKey;
 use cheops_store::{AppendError, Pin, Store};
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Span;
 
 pub(crate) use actuators::Actuators;
 pub(crate) use files::Brought;
 use files::Held;
 use space::Space;
 pub(crate) use space::room_left;
+
+use crate::telemetry::{self, OperationSpans};
 
 /// How many events may wait. Who has more to say has to wait itself.
 const EVENTS_WAITING: usize = 4_096;
@@ -64,7 +67,7 @@ struct Happened {
 type Question = Box<dyn FnOnce(&Engine, Now) + Send>;
 
 enum Request {
-    Submit(Box<Submission>, mpsc::UnboundedSender<Said>, Vec<Pin>),
+    Submit(Box<Submission>, Span, mpsc::UnboundedSender<Said>, Vec<Pin>),
     Ask(Question),
     Decide(Box<Event>, Question),
     Settle(oneshot::Sender<()>),
@@ -98,6 +101,15 @@ pub(crate) enum NotDurable {
     /// if the log can be written again before the agent stops.
     #[error("the log could not be written: {0}; the operation is carried out once it can be")]
     Undecided(String),
+}
+
+/// What waits for its turn at the driver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    /// What happened: messages of other sites, ends of jobs.
+    pub(crate) events: usize,
+    /// What somebody asks for: operations, and questions to the engine.
+    pub(crate) requests: usize,
 }
 
 /// Why nothing can be asked of the driver.
@@ -138,7 +150,8 @@ impl Driver {
         pins: Vec<Pin>,
     ) -> Result<mpsc::UnboundedReceiver<Said>, Stopped> {
         let (said, hears) = mpsc::unbounded_channel();
-        let request = Request::Submit(Box::new(submission), said, pins);
+        let span = telemetry::operation_span(&submission);
+        let request = Request::Submit(Box::new(submission), span, said, pins);
         self.requests.send(request).await.map_err(|_closed| Stopped)?;
         Ok(hears)
     }
@@ -184,6 +197,14 @@ impl Driver {
         let (done, hears) = oneshot::channel();
         self.requests.send(Request::Settle(done)).await.map_err(|_closed| Stopped)?;
         hears.await.map_err(|_closed| Stopped)
+    }
+
+    /// How many events and requests wait for their turn.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting {
+            events: self.events.max_capacity() - self.events.capacity(),
+            requests: self.requests.max_capacity() - self.requests.capacity(),
+        }
     }
 
     /// Lets what runs come to its end, starts nothing new, and stops. Whether that was possible in
@@ -234,6 +255,8 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             trouble,
             began,
             tickets: BTreeMap::new(),
+            spans: OperationSpans::default(),
+            commit_seconds: metrics::histogram!("cheops_commit_seconds"),
             next_ticket: 0,
             draining: None,
             handled: 0,
@@ -276,6 +299,9 @@ struct Running {
     trouble: watch::Sender<Option<String>>,
     began: Instant,
     tickets: BTreeMap<Ticket, mpsc::UnboundedSender<Said>>,
+    spans: OperationSpans,
+    /// Found once: it counts with every commit.
+    commit_seconds: metrics::Histogram,
     next_ticket: u64,
     draining: Option<oneshot::Sender<()>>,
     /// How much there was to do in the last turn.
@@ -406,12 +432,12 @@ impl Running {
 
     fn serve(&mut self, request: Request, turn: &mut Turn) {
         match request {
-            Request::Submit(submission, said, pins) => {
+            Request::Submit(submission, span, said, pins) => {
                 if let Err(why) = self.space.check() {
                     let _gone = said.send(Said::NotDurable(why));
                     return;
                 }
-                self.submit(*submission, said, turn);
+                self.submit(*submission, span, said, turn);
                 turn.pins.extend(pins);
             }
             Request::Ask(question) => turn.questions.push(question),
@@ -430,6 +456,7 @@ impl Running {
     fn submit(
         &mut self,
         mut submission: Submission,
+        span: Span,
         said: mpsc::UnboundedSender<Said>,
         turn: &mut Turn,
     ) {
@@ -437,6 +464,7 @@ impl Running {
         submission.ticket = Ticket(self.next_ticket);
         self.tickets.insert(submission.ticket, said);
         turn.submitted.push(submission.ticket);
+        self.spans.begin(submission.ticket, span);
         let event = Event::Submitted(submission);
         turn.reaction.join(self.engine.handle(now(self.began), event));
     }
@@ -447,12 +475,17 @@ impl Running {
         self.act(free);
         let mut reaction = Some(std::mem::take(&mut turn.reaction));
         let mut stuck = false;
-        if reaction.as_ref().is_some_and(Reaction::has_news) {
+        let has_news = reaction.as_ref().is_some_and(Reaction::has_news);
+        if has_news {
             self.settle_at.get_or_insert_with(|| Instant::now() + self.settle_after);
         }
         while let Some(waiting) = reaction.take() {
+            let began = Instant::now();
             match waiting.commit(&mut self.store, &self.signer) {
                 Ok(effects) => {
+                    if has_news {
+                        self.commit_seconds.record(began.elapsed());
+                    }
                     if stuck {
                         tracing::info!("the log can be written again");
                         let _nobody = self.trouble.send(None);
@@ -518,7 +551,7 @@ impl Running {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return,
                 Some(request) = self.requests.recv() => match request {
-                    Request::Submit(_, said, _) => {
+                    Request::Submit(_, _, said, _) => {
                         let why = NotDurable::Stuck(error.to_string());
                         let _gone = said.send(Said::NotDurable(why));
                     }
@@ -542,7 +575,8 @@ impl Running {
                     if matches!(job.task, Task::Snapshot { .. }) {
                         self.forget_snapshots(&job.resource);
                     }
-                    self.actuators.run(job, self.driver.clone());
+                    let span = self.spans.of_job(&job);
+                    self.actuators.run(job, span, self.driver.clone());
                 }
                 Effect::Tell { to, message } => self.actuators.tell(&to, message),
                 Effect::Publish(resource, replicant) => {
@@ -565,6 +599,7 @@ impl Running {
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Answer) {
+        self.spans.answered(ticket, &answer);
         let last = matches!(answer, Answer::Done | Answer::TimedOut { .. } | Answer::Refused(_));
         if let Some(said) = self.tickets.get(&ticket) {
             let _gone = said.send(Said::Answer(answer));

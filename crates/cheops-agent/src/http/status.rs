@@ -9,6 +9,7 @@ use http::header::CONTENT_TYPE;
 
 use super::Shared;
 use super::refusal::Refused;
+use super::summary::keep_states_shown;
 
 /// The process runs.
 pub(super) async fn healthz() -> &'static str {
@@ -28,18 +29,23 @@ pub(super) async fn readyz(State(api): State<Shared>) -> Response {
 }
 
 pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refused> {
-    let (resources, running, up) = api
+    keep_states_shown(&api).await;
+    let waiting = api.driver.waiting();
+    let (resources, running, known, up) = api
         .driver
         .ask(|engine| {
             let sites = engine.sites();
             let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
-            (engine.resources().len(), engine.running(), up.count())
+            (engine.resources().len(), engine.running(), sites.len(), up.count())
         })
         .await?;
     metrics::gauge!("cheops_resources").set(resources as f64);
     metrics::gauge!("cheops_jobs_running").set(running as f64);
+    metrics::gauge!("cheops_sites").set(known as f64);
     metrics::gauge!("cheops_sites_up").set(up as f64);
     metrics::gauge!("cheops_log_bytes").set(api.reader.size().unwrap_or(0) as f64);
+    metrics::gauge!("cheops_queue_length", "queue" => "events").set(waiting.events as f64);
+    metrics::gauge!("cheops_queue_length", "queue" => "requests").set(waiting.requests as f64);
     let text = api.metrics.render();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -17,13 +17,24 @@ use super::{Api, Shared};
 
 /// How long numbers are kept that took more than one look.
 const KEPT: Duration = Duration::from_secs(3);
+/// How long the metrics show the same numbers at least.
+const SHOWN: Duration = Duration::from_secs(15);
+/// And how many times longer than it took to count them: so that a site with very many resources
+/// spends no more than a hundredth of its time on it.
+const SHARE: u32 = 100;
+/// How long somebody who looks at the metrics waits for new numbers, and then gets the old ones.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The numbers that were counted last. Whoever asks meanwhile waits for the one who counts.
 #[derive(Debug, Default)]
-pub(crate) struct Counted(Mutex<Option<(Instant, wire::Summary)>>);
+pub(crate) struct Counted {
+    last: Mutex<Option<(Instant, wire::Summary)>>,
+    /// When the metrics are due for new numbers.
+    due: Mutex<Option<Instant>>,
+}
 
 pub(super) async fn summary(State(api): State<Shared>) -> Result<Json<wire::Summary>, Refused> {
-    let mut counted = api.counted.0.lock().await;
+    let mut counted = api.counted.last.lock().await;
     if let Some((at, summary)) = counted.as_ref()
         && at.elapsed() < KEPT
     {
@@ -32,6 +43,30 @@ pub(super) async fn summary(State(api): State<Shared>) -> Result<Json<wire::Summ
     let (summary, looks) = count(&api).await?;
     *counted = (looks > 1).then(|| (Instant::now(), summary.clone()));
     Ok(Json(summary))
+}
+
+/// Sees to it that the metrics show how many resources are in which state, if that is due. It goes on
+/// where whoever asked has left.
+pub(super) async fn keep_states_shown(api: &Shared) {
+    let counting = show_states(api.clone());
+    let _later = tokio::time::timeout(PATIENCE, tokio::spawn(counting)).await;
+}
+
+async fn show_states(api: Shared) {
+    // Somebody else counts already if it is taken.
+    let Ok(mut due) = api.counted.due.try_lock() else { return };
+    let began = Instant::now();
+    if due.is_some_and(|at| at > began) {
+        return;
+    }
+    if let Ok((summary, _)) = count(&api).await {
+        for state in wire::ResourceState::ALL {
+            let count = summary.by_state.get(state.word()).copied().unwrap_or(0);
+            metrics::gauge!("cheops_resources_by_state", "state" => state.word()).set(count as f64);
+        }
+        let took = began.elapsed();
+        *due = Some(Instant::now() + SHOWN.max(took * SHARE));
+    }
 }
 
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Request, Version};
 use hyper::body::Incoming;
@@ -19,6 +19,7 @@ use super::Proxies;
 use super::framing::{Guarded, Verdict};
 use super::headers::Client;
 use super::here::Service;
+use super::request_metrics::RequestMetrics;
 use super::threads::Threads;
 use crate::services::together::Together;
 
@@ -56,8 +57,12 @@ impl Listening {
         mut stopping: watch::Receiver<bool>,
     ) {
         let Some(service) = proxies.0.services.get(&self.service) else { return };
-        let seats: Vec<_> =
-            threads.each().map(|thread| (thread, Arc::new(service.apart()))).collect();
+        let sites = || proxies.0.peers.sites().chain([&proxies.0.me]).cloned();
+        let seats = threads.each().map(|thread| {
+            let numbers = RequestMetrics::new(service.name(), sites());
+            (thread, Arc::new(service.apart()), Arc::new(numbers))
+        });
+        let seats: Vec<_> = seats.collect();
         let mut seats = seats.iter().cycle();
         let graceful = GracefulShutdown::new();
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
@@ -74,12 +79,13 @@ impl Listening {
             let accepted = accepted.and_then(|(stream, client)| Ok((stream.into_std()?, client)));
             match accepted {
                 Ok((stream, client)) => {
-                    let Some((thread, service)) = seats.next() else { return };
+                    let Some((thread, service, numbers)) = seats.next() else { return };
                     let (proxies, service) = (proxies.clone(), service.clone());
+                    let numbers = numbers.clone();
                     let watcher = graceful.watcher();
                     thread.spawn(async move {
                         if let Ok(stream) = TcpStream::from_std(stream) {
-                            serve(stream, client, proxies, service, watcher).await;
+                            serve(stream, client, proxies, service, numbers, watcher).await;
                         }
                         drop(place);
                     });
@@ -101,6 +107,7 @@ async fn serve(
     client: SocketAddr,
     proxies: Proxies,
     service: Arc<Service>,
+    numbers: Arc<RequestMetrics>,
     watcher: Watcher,
 ) {
     let _best_effort = stream.set_nodelay(true);
@@ -115,16 +122,20 @@ async fn serve(
     let seen = Client::new(client.ip());
     let heads = service.heads.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
+        let began = Instant::now();
         let (proxies, service, client) = (proxies.clone(), service.clone(), seen.clone());
+        let numbers = numbers.clone();
         let refused = verdict.on(request.method());
         if let Some(asks) = &asks {
             asks.notify_one();
         }
         async move {
-            Ok::<_, Infallible>(match refused {
+            let response = match refused {
                 None => proxies.answer(&service, request, &client).await,
                 Some(why) => proxies.cannot_be_read(why),
-            })
+            };
+            numbers.answered(&response, began.elapsed());
+            Ok::<_, Infallible>(response)
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());

@@ -17,6 +17,7 @@
 //! | `headers`, `upgrade` | what passes through, and how |
 //! | `replicate`, `reserve` | requests for several sites, what they changed there, and room for them |
 //! | `refusal` | answers of this proxy itself |
+//! | `request_metrics` | how many requests there are, and how long they take |
 
 mod admission;
 mod atlas;
@@ -32,6 +33,7 @@ mod listen;
 mod memory;
 mod refusal;
 mod replicate;
+mod request_metrics;
 mod reserve;
 mod route;
 mod run;

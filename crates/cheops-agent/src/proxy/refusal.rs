@@ -25,6 +25,11 @@ pub(super) const NOT_OFFERED: &str = "not-offered";
 /// The code of a request that may or may not have been carried out.
 pub(super) const BROKEN_OFF: &str = "broken-off";
 
+/// The code of a request that was not answered in time.
+pub(super) const TIME_LIMIT: &str = "time-limit";
+/// The code of a request that is kept, and carried out later.
+pub(super) const STILL_UNDER_WAY: &str = "still-under-way";
+
 /// The code of an answer to what is no request to a service.
 const BAD_REQUEST: &str = "bad-request";
 
@@ -180,13 +185,13 @@ impl Refused {
             "the request is kept and will be carried out at every site; service `{service}` of \
              this one has not answered yet"
         );
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "no answer in time", detail)
+        Self::new(StatusCode::GATEWAY_TIMEOUT, STILL_UNDER_WAY, "no answer in time", detail)
             .hint(format!("`cheops resource {resource}` shows how far it is"))
     }
 
     /// It was on its way into the log when that could not be written.
     pub(super) fn undecided(resource: &ResourceId, why: &str) -> Self {
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "still-under-way", "not carried out yet", why).hint(
+        Self::new(StatusCode::GATEWAY_TIMEOUT, STILL_UNDER_WAY, "not carried out yet", why).hint(
             format!(
                 "make room on the agent's disk; `cheops resource {resource}` shows how far it is"
             ),
@@ -243,7 +248,7 @@ impl Refused {
             "service `{service}` of site `{site}` did not begin to answer within {seconds} s; the \
              request may or may not have been carried out"
         );
-        Self::new(StatusCode::GATEWAY_TIMEOUT, "time-limit", "no answer in time", detail)
+        Self::new(StatusCode::GATEWAY_TIMEOUT, TIME_LIMIT, "no answer in time", detail)
             .hint("`answer_limit` in `[proxy]` of the agent's config is the limit")
     }
 

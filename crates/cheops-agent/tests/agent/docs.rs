@@ -1,10 +1,15 @@
-//! What `docs/operating.md` lists is what there is.
+//! What `docs/operating.md` lists is what there is, and so is what the examples ask for.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 const DOCS: &str = include_str!("../../../../docs/operating.md");
+const DASHBOARD: &str = include_str!("../../../../examples/observability/dashboard.json");
+const ALERTS: &str = include_str!("../../../../examples/observability/alerts.yml");
+
+/// What Prometheus makes of a histogram.
+const OF_A_HISTOGRAM: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 /// The names of metrics that stand in a text behind this sign.
 fn metrics<'a>(text: &'a str, sign: &str) -> impl Iterator<Item = String> + 'a {
@@ -26,29 +31,54 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-#[test]
-fn every_metric_is_described_and_every_described_metric_is_one() {
+/// All source of the agent, on one line for each call: names may stand on a line of their own.
+fn source() -> String {
     let mut source = String::new();
     sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut source);
+    source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( \"", "(\"")
+}
 
-    let counted: BTreeSet<String> = metrics(&source, "!(\"").collect();
+#[test]
+fn every_metric_is_described_and_every_described_metric_is_one() {
+    let source = source();
+    let mut counted = BTreeSet::new();
+    for kind in ["counter", "gauge", "histogram"] {
+        let of_kind: BTreeSet<_> = metrics(&source, &format!("::{kind}!(\"")).collect();
+        // What `/metrics` says of it.
+        let helped: BTreeSet<_> = metrics(&source, &format!("describe_{kind}!(\"")).collect();
+        assert_eq!(of_kind, helped, "each {kind} has its help, and no other");
+        counted.extend(of_kind);
+    }
     let described: BTreeSet<String> = metrics(DOCS, "`").collect();
-
     assert_eq!(counted, described);
 }
 
-/// As `ARCHITECTURE.md` has it: whoever asks a service is not known to what leads there.
 #[test]
-fn the_way_to_services_knows_nobody_who_goes_it() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let uses = |room: &str, other: &str| {
-        let mut text = String::new();
-        sources(&source.join(room), &mut text);
-        text.contains(&format!("crate::{other}"))
-    };
-    for other in ["proxy", "exec", "peers", "driver", "hooks", "http", "agent"] {
-        assert!(!uses("services", other), "`services` uses `{other}`");
+fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
+    let source = source();
+    let histograms: BTreeSet<String> = metrics(&source, "::histogram!(\"").collect();
+    let mut there_are: BTreeSet<String> = metrics(&source, "::counter!(\"").collect();
+    there_are.extend(metrics(&source, "::gauge!(\""));
+    for histogram in &histograms {
+        there_are.extend(OF_A_HISTOGRAM.map(|end| format!("{histogram}{end}")));
     }
-    assert!(!uses("exec", "proxy"), "`exec` uses `proxy`");
-    assert!(uses("proxy", "services") && uses("exec", "services"));
+
+    for (file, text) in [("dashboard.json", DASHBOARD), ("alerts.yml", ALERTS)] {
+        let asked_for: BTreeSet<String> = metrics(text, "").collect();
+        assert!(!asked_for.is_empty(), "{file} asks for something");
+        let unknown: Vec<_> = asked_for.difference(&there_are).collect();
+        assert!(unknown.is_empty(), "{file} asks for {unknown:?}");
+    }
+}
+
+#[test]
+fn the_dashboard_is_json_and_every_panel_asks_for_something() {
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    for panel in panels.iter().filter(|panel| panel["type"] != "row") {
+        let targets = panel["targets"].as_array().unwrap();
+        let asks =
+            targets.iter().all(|target| target["expr"].as_str().is_some_and(|e| !e.is_empty()));
+        assert!(asks && !targets.is_empty(), "{}", panel["title"]);
+    }
 }

@@ -30,6 +30,7 @@ mod proxy_trust;
 mod proxy_upgrades;
 mod refusals;
 mod stage;
+mod telemetry;
 mod things;
 mod together;
 mod told;

@@ -1,19 +1,13 @@
-//! What the agent says of itself: log lines and numbers. Nothing depends on them.
+//! What the agent says of itself: log lines, spans and numbers. Nothing depends on them.
+
+mod numbers;
+mod spans;
 
 use cheops_core::engine::Notice;
 use cheops_core::model::ResourceId;
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// Begins to count. A process counts in one place: a second call gives numbers of its own, which
-/// nobody adds to.
-pub fn count() -> PrometheusHandle {
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let handle = recorder.handle();
-    if metrics::set_global_recorder(recorder).is_err() {
-        tracing::debug!("numbers are counted elsewhere in this process");
-    }
-    handle
-}
+pub(crate) use self::numbers::{count, keep_sorted};
+pub(crate) use self::spans::{OperationSpans, operation_span};
 
 /// The engine has news.
 pub(crate) fn notice(notice: &Notice) {
