@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use axum::body::Body as Boxed;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyDataStream, BodyExt, Full};
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
@@ -86,6 +87,14 @@ impl Sent {
     /// One of that many bytes, which comes from the disk a piece at a time.
     pub(crate) fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>, size: u64) -> Self {
         Self { from: From::Pieces(pieces, size), moves: Moves::default() }
+    }
+
+    /// The same, with what came after it.
+    pub(crate) fn of(whole: Whole) -> Self {
+        match whole.trailers {
+            None => Self::whole(whole.bytes),
+            Some(_) => Self::once(Arriving::FromPeer(whole.into_body())),
+        }
     }
 
     /// When it last moved, for whoever waits for the answer to it.
@@ -236,9 +245,31 @@ impl Lent {
     }
 }
 
+/// A body of which all is here, with what came after it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Whole {
+    pub(crate) bytes: Bytes,
+    trailers: Option<HeaderMap>,
+}
+
+impl Whole {
+    /// Other bytes in the place of these.
+    pub(crate) fn with(self, bytes: Bytes) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// As a body that goes on. One with trailers does not say how long it is: over HTTP/1.1, trailers
+    /// can follow only what comes in chunks.
+    pub(crate) fn into_body(self) -> Boxed {
+        let Some(trailers) = self.trailers else { return Boxed::from(self.bytes) };
+        let frames = [Frame::data(self.bytes), Frame::trailers(trailers)];
+        Boxed::new(StreamBody::new(stream::iter(frames.map(Ok::<_, BodyError>))))
+    }
+}
+
 /// A body for one attempt after the other.
 pub(crate) enum Supply {
-    Whole(Bytes),
+    Whole(Whole),
     Streamed { body: Arc<Mutex<Owned>>, hint: SizeHint },
 }
 
@@ -247,7 +278,9 @@ impl Supply {
     pub(crate) async fn of(body: Arriving) -> Result<Self, BodyError> {
         let hint = body.size_hint();
         if hint.upper().is_some_and(|upper| upper <= KEPT) {
-            return Ok(Self::Whole(body.collect().await?.to_bytes()));
+            let read = body.collect().await?;
+            let trailers = read.trailers().cloned();
+            return Ok(Self::Whole(Whole { bytes: read.to_bytes(), trailers }));
         }
         let owned = Owned { body, touched: false, turn: 0 };
         Ok(Self::Streamed { body: Arc::new(Mutex::new(owned)), hint })
@@ -256,7 +289,7 @@ impl Supply {
     /// The body once more; `None` if it is gone.
     pub(crate) fn next(&self) -> Option<Sent> {
         match self {
-            Self::Whole(bytes) => Some(Sent::whole(bytes.clone())),
+            Self::Whole(whole) => Some(Sent::of(whole.clone())),
             Self::Streamed { body, hint } => {
                 let mut owned = body.lock().unwrap_or_else(PoisonError::into_inner);
                 owned.turn += 1;
@@ -273,7 +306,7 @@ impl Supply {
 pub(crate) async fn whole_if_short<B>(
     body: B,
     most: usize,
-) -> Result<Result<Bytes, Boxed>, BodyError>
+) -> Result<Result<Whole, Boxed>, BodyError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
@@ -286,7 +319,7 @@ pub(crate) async fn whole_if_in_time<B>(
     mut body: B,
     most: usize,
     time: impl Future<Output = ()>,
-) -> Result<Result<Bytes, Boxed>, BodyError>
+) -> Result<Result<Whole, Boxed>, BodyError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
@@ -294,23 +327,27 @@ where
     let may_never_end = body.size_hint().exact().is_none();
     let mut time = std::pin::pin!(time);
     let mut bytes = BytesMut::new();
+    let mut trailers = None;
     loop {
         let frame = tokio::select! {
             biased;
             frame = body.frame() => frame,
             () = &mut time, if may_never_end => break,
         };
-        let Some(frame) = frame else { return Ok(Ok(bytes.freeze())) };
-        if let Ok(data) = frame.map_err(Into::into)?.into_data() {
-            bytes.extend_from_slice(&data);
+        let Some(frame) = frame else {
+            return Ok(Ok(Whole { bytes: bytes.freeze(), trailers }));
+        };
+        match frame.map_err(Into::into)?.into_data() {
+            Ok(data) => bytes.extend_from_slice(&data),
+            Err(frame) => trailers = frame.into_trailers().ok(),
         }
         if bytes.len() > most {
             break;
         }
     }
-    let begun = stream::once(async { Ok(bytes.freeze()) });
-    let rest = BodyDataStream::new(body).map_err(Into::<BodyError>::into);
-    Ok(Err(Boxed::from_stream(begun.chain(rest))))
+    let begun = stream::once(async { Ok(Frame::data(bytes.freeze())) });
+    let rest = TryStreamExt::map_err(BodyStream::new(body), Into::<BodyError>::into);
+    Ok(Err(Boxed::new(StreamBody::new(begun.chain(rest)))))
 }
 
 /// A body that goes back to the client.
@@ -318,6 +355,8 @@ pub(crate) type Returned = http_body_util::Either<Answered, Boxed>;
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     /// Longer than can be kept, and of a length that nobody knows.
@@ -359,9 +398,36 @@ mod tests {
 
         let ends = Boxed::from_stream(pieces());
         let read = whole_if_in_time(ends, most, std::future::pending()).await;
-        assert_eq!(read.unwrap().expect("it has an end"), "onetwo");
+        assert_eq!(read.unwrap().expect("it has an end").bytes, "onetwo");
         let says_how_long = whole_if_in_time(Boxed::from("six..."), most, std::future::ready(()));
-        assert_eq!(says_how_long.await.unwrap().expect("it says so"), "six...");
+        assert_eq!(says_how_long.await.unwrap().expect("it says so").bytes, "six...");
+    }
+
+    #[tokio::test]
+    async fn what_comes_after_a_body_stays_with_it_whoever_looks_into_it() {
+        let sum =
+            || HeaderMap::from_iter([(HeaderName::from_static("x-sum"), "7".parse().unwrap())]);
+        let summed = || {
+            let frames = [Frame::data(Bytes::from("some")), Frame::trailers(sum())];
+            Boxed::new(StreamBody::new(stream::iter(frames.map(Ok::<_, io::Error>))))
+        };
+        let trailers = async |body: Boxed| body.collect().await.unwrap().trailers().cloned();
+
+        let short = whole_if_short(summed(), 100).await.unwrap().expect("it is short");
+        let other = short.clone().with(Bytes::from("other"));
+        assert_eq!(trailers(short.into_body()).await, Some(sum()));
+        let sent = Sent::of(other).collect().await.unwrap();
+        assert_eq!(sent.trailers(), Some(&sum()));
+        assert_eq!(sent.to_bytes(), "other");
+        let long = whole_if_short(summed(), 2).await.unwrap().expect_err("it is long");
+        assert_eq!(trailers(long).await, Some(sum()));
+        let says_how_long =
+            Full::new(Bytes::from("some")).with_trailers(async move { Some(Ok(sum())) });
+        let supply = Supply::of(Arriving::FromPeer(Boxed::new(says_how_long))).await.unwrap();
+        for _ in 0..2 {
+            let sent = supply.next().unwrap().collect().await.unwrap();
+            assert_eq!(sent.trailers(), Some(&sum()));
+        }
     }
 
     #[tokio::test]

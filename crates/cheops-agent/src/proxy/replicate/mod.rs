@@ -274,9 +274,9 @@ impl Proxies {
         }
         let read = whole_if_short(body, LONGEST_READ).await;
         match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
-            Ok(bytes) => {
-                named.extend(passing::named_in_body(replicas, service, path, &bytes).await);
-                Ok((named, Sent::whole(bytes)))
+            Ok(whole) => {
+                named.extend(passing::named_in_body(replicas, service, path, &whole.bytes).await);
+                Ok((named, Sent::of(whole)))
             }
             Err(long) => Ok((named, Sent::once(Arriving::FromPeer(long)))),
         }
@@ -343,9 +343,9 @@ async fn steps(
     }
     let read = whole_if_short(body, LONGEST_READ).await;
     Ok(match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
-        Ok(bytes) => {
-            let kind = if change::only_sets(&bytes) { kind } else { RequestKind::Post };
-            (kind, Sent::whole(bytes))
+        Ok(whole) => {
+            let kind = if change::only_sets(&whole.bytes) { kind } else { RequestKind::Post };
+            (kind, Sent::of(whole))
         }
         Err(long) => (RequestKind::Post, Sent::once(Arriving::FromPeer(long))),
     })
@@ -363,7 +363,8 @@ async fn new_name(
     };
     let read = whole_if_short(body, LONGEST_READ).await;
     let bytes = match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
-        Ok(bytes) => bytes,
+        // As an operation it goes without what came after it.
+        Ok(whole) => whole.bytes,
         Err(long) => {
             return Ok((NewName::Services(drawn), Sent::once(Arriving::FromPeer(long))));
         }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
@@ -44,13 +43,16 @@ pub(in super::super) async fn towards_service(
     if head.method.is_safe() || body.is_end_stream() || !is_json(&head.headers) {
         return Ok(body);
     }
-    let bytes = match whole_if_short(body, LONGEST_REQUEST).await? {
-        Ok(bytes) => bytes,
+    let whole = match whole_if_short(body, LONGEST_REQUEST).await? {
+        Ok(whole) => whole,
         Err(long) => return Ok(Sent::once(Arriving::FromPeer(long))),
     };
-    let renamed = rename_body(replicas, service, &asked, &bytes, Towards::Service).await;
+    let renamed = rename_body(replicas, service, &asked, &whole.bytes, Towards::Service).await;
     head.headers.remove(CONTENT_LENGTH);
-    Ok(Sent::whole(renamed.map_or(bytes, Bytes::from)))
+    Ok(Sent::of(match renamed {
+        Some(renamed) => whole.with(renamed.into()),
+        None => whole,
+    }))
 }
 
 /// Gives a request the path by which the service knows what it speaks of. Returns what it was.
@@ -89,20 +91,20 @@ pub(in super::super) async fn towards_user(
         return Ok(Response::from_parts(head, body));
     }
     let time = tokio::time::sleep(HELD_BACK);
-    let bytes = match whole_if_in_time(body, LONGEST_ANSWER, time).await? {
-        Ok(bytes) => bytes,
+    let mut whole = match whole_if_in_time(body, LONGEST_ANSWER, time).await? {
+        Ok(whole) => whole,
         Err(rest) => {
             metrics::counter!("cheops_proxy_answers_not_renamed_total").increment(1);
             return Ok(Response::from_parts(head, Either::Right(rest)));
         }
     };
-    let renamed = rename_body(replicas, service, path, &bytes, Towards::User).await;
-    if renamed.is_some() {
+    let renamed = rename_body(replicas, service, path, &whole.bytes, Towards::User).await;
+    if let Some(renamed) = renamed {
         // They were of other bytes.
         DIGESTS.iter().for_each(|name| drop(head.headers.remove(*name)));
+        whole = whole.with(renamed.into());
     }
-    let body = renamed.map_or_else(|| Body::from(bytes), Body::from);
-    Ok(Response::from_parts(head, Either::Right(body)))
+    Ok(Response::from_parts(head, Either::Right(whole.into_body())))
 }
 
 /// A body with the ids that the other side knows; `None` if it is the same. A long one is looked
