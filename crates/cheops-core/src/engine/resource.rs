@@ -368,8 +368,7 @@ impl Resource {
         self.restore(entry, turn);
         if let Body::Reply(reply) = &entry.body {
             let is_anothers = reply.id.author != turn.context.settings.me;
-            let context = &mut *turn.context;
-            for answer in context.waiting.replied(reply, &mut context.timers) {
+            for answer in turn.context.waiting.replied(reply) {
                 if is_anothers {
                     turn.out.free_answer(answer);
                 } else {
