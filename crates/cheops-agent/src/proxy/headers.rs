@@ -73,23 +73,8 @@ impl Client {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-
-    pub(in super::super) fn headers(lines: &[(&str, &str)]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in lines {
-            headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
-        }
-        headers
-    }
-
-    fn listed(headers: &HeaderMap) -> Vec<String> {
-        let mut lines: Vec<_> = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
-            .collect();
-        lines.sort();
-        lines
-    }
+    pub(in super::super) use crate::services::headers::tests::headers;
+    use crate::services::headers::tests::listed;
 
     #[test]
     fn whom_a_request_is_for_is_said_after_what_was_said_before() {

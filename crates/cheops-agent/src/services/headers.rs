@@ -106,10 +106,10 @@ impl Pseudonym {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    pub(crate) fn headers(lines: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -117,7 +117,7 @@ mod tests {
         headers
     }
 
-    fn listed(headers: &HeaderMap) -> Vec<String> {
+    pub(crate) fn listed(headers: &HeaderMap) -> Vec<String> {
         let mut lines: Vec<_> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
