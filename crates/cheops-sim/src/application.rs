@@ -17,6 +17,8 @@ pub struct Value {
 pub struct Application {
     values: BTreeMap<ResourceId, Value>,
     effects: BTreeMap<ResourceId, Vec<OperationId>>,
+    /// What ran under each name: of a liar's operations sites hear different ones.
+    commands: BTreeMap<OperationId, String>,
     snapshots: BTreeMap<(ResourceId, u64), (Value, Vec<OperationId>)>,
 }
 
@@ -51,6 +53,7 @@ impl Application {
         let value = self.values.entry(resource.clone()).or_default();
         let result = interpret(value, command);
         if result.is_ok() {
+            self.commands.insert(operation.clone(), command.to_owned());
             let effects = self.effects.entry(resource.clone()).or_default();
             if overwrites(command) {
                 effects.clear();
@@ -78,9 +81,10 @@ impl Application {
         result
     }
 
-    /// Takes an operation back by the inverse of its command.
-    pub fn undo(&mut self, resource: &ResourceId, operation: &OperationId, command: &str) -> bool {
-        let Some(inverse) = inverse(command) else { return false };
+    /// Takes an operation back by the inverse of the command that ran here.
+    pub fn undo(&mut self, resource: &ResourceId, operation: &OperationId) -> bool {
+        let ran = self.commands.get(operation);
+        let Some(inverse) = ran.and_then(|command| inverse(command)) else { return false };
         let done = interpret(self.values.entry(resource.clone()).or_default(), &inverse).is_ok();
         if done && let Some(effects) = self.effects.get_mut(resource) {
             effects.retain(|held| held != operation);

@@ -71,7 +71,6 @@ impl Site {
     pub fn carry_out(
         &mut self,
         job: JobId,
-        commands: &BTreeMap<OperationId, Arc<Operation>>,
         config: impl Fn(&ResourceId) -> Arc<Config>,
     ) -> Result<(), RanTwice> {
         let Some(running) = self.running.get_mut(&job) else { return Ok(()) };
@@ -87,10 +86,7 @@ impl Site {
                 outcome(application.run_part(resource, &operation.id, command))
             }
             Task::Decompose { operation, .. } => Outcome::success(ones(command_of(operation))),
-            Task::Undo { operation, .. } => {
-                let command = commands.get(operation).map_or("", |held| command_of(held));
-                ended(application.undo(resource, operation, command))
-            }
+            Task::Undo { operation, .. } => ended(application.undo(resource, operation)),
             Task::Check { operation, .. } => ended(application.holds(resource, operation)),
             Task::Snapshot { id, .. } => {
                 application.snapshot(resource, id.0);

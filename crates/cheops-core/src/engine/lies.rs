@@ -193,12 +193,13 @@ impl Resource {
         let held = self.held_of(&entry.id().author)?;
         let is_another = |held: &&Held| held.entry.hash() != entry.hash();
         let same = held.get(&entry.id().n).filter(is_another);
-        let next = held.range(entry.after.saturating_add(1)..).next().map(|(_, held)| held);
-        let next = next.filter(|held| held.entry.after == entry.after).filter(is_another);
+        let first_after = |n: u64| held.range(n.saturating_add(1)..).next().map(|(_, held)| held);
+        let next = first_after(entry.after).filter(is_another);
+        let above = first_after(entry.id().n);
         let said =
             |held: &&Held| !entry.after_hash.is_unsaid() && held.entry.hash() != entry.after_hash;
         let before = held.get(&entry.after).filter(said);
-        let suspects = [same, next, before].into_iter().flatten();
+        let suspects = [same, next, above, before].into_iter().flatten();
         suspects.filter_map(|held| self.evidence(&held.entry, entry)).find(|it| it.lie().is_some())
     }
 
@@ -212,6 +213,15 @@ impl Resource {
         turn.context.liars.found.push(evidence);
     }
 
+    /// Shows a site that stays behind what does not count here, and why: what it lacks may be answers
+    /// to that, which it would wait for.
+    pub(super) fn show_cuts(&self, to: &SiteId, turn: &mut Turn<'_>) {
+        for author in self.cuts.keys().filter(|author| author.site != *to).take(MOST_EVIDENCE_TOLD)
+        {
+            self.show_why_disowned(author, to, turn);
+        }
+    }
+
     /// Shows that site why an entry it sent does not count here.
     pub(super) fn show_why_disowned(&self, author: &Author, to: &SiteId, turn: &mut Turn<'_>) {
         let about = resource_hash(&self.id);
@@ -221,27 +231,25 @@ impl Resource {
         }
     }
 
-    /// Whether another site knows something else of an author under the number that it says.
-    /// Then it is shown what is known here, and finds the lie.
+    /// The entries held here to show to a site that knows something else of their authors: in the
+    /// place that it says, or over it where there is nothing here in that place. It finds the lie.
     pub(super) fn authors_that_differ(
         &self,
         knows: &Vector,
         chain: &crate::model::Chain,
     ) -> Vec<EntryId> {
-        let differs = |(author, hash): &(&Author, crate::model::EntryHash)| {
+        let contradicts = |(author, hash): (&Author, crate::model::EntryHash)| {
             let n = knows.last_of(author);
-            let ours = if n == self.knows.last_of(author) {
-                self.chain.of(author)
+            let held = self.held_of(author)?;
+            let (_, ours) = held.range(n.max(1)..).next()?;
+            let is_another = if ours.entry.id().n == n {
+                ours.entry.hash() != hash
             } else {
-                self.held_of(author).and_then(|held| held.get(&n)).map(|held| held.entry.hash())
+                ours.entry.after < n
             };
-            n > 0 && ours.is_some_and(|ours| ours != *hash)
+            is_another.then(|| ours.entry.id().clone())
         };
-        let named = |(author, _): (&Author, _)| EntryId {
-            author: author.clone(),
-            n: knows.last_of(author),
-        };
-        chain.iter().filter(differs).map(named).collect()
+        chain.iter().filter_map(contradicts).collect()
     }
 
     /// Everything that the author wrote after that number counts no more. All else is looked at

@@ -116,6 +116,24 @@ impl Resource {
         self.resolution.operations().iter().filter(creates)
     }
 
+    /// Why a creation must not be sent, if so: this site's service has the thing already, by another
+    /// one. To make it twice would take its name from what is below the first.
+    pub(super) fn is_made_already(
+        &self,
+        operation: &Operation,
+        settings: &Settings,
+    ) -> Option<String> {
+        let (service, replica) = operation.replica()?;
+        let known = self.names_now(settings).filter(|_| replica.act == Act::Creates)?;
+        let name = known.at(&settings.me.site)?;
+        (!self.runs.log.may_have_happened(&operation.id)).then(|| {
+            format!(
+                "service `{service}` of this site has made `{}` already, as `{name}`",
+                known.meta_id
+            )
+        })
+    }
+
     /// Why a request must not be sent, if so: it speaks of what this site's service may have under
     /// an id that nobody here knows. The service would say that there is no such thing, and to
     /// believe it would be to leave the thing behind for ever.

@@ -240,10 +240,13 @@ impl Resource {
         }
         let is_known =
             |needed: &OperationId| self.knows.includes(&needed.0) || self.is_disowned(&needed.0);
-        let has_past =
-            self.knows.last_of(&id.author) >= entry.after && entry.needs().iter().all(is_known);
-        if !has_past {
+        let last = self.knows.last_of(&id.author);
+        if last < entry.after || !entry.needs().iter().all(is_known) {
             return Accepted::NotYet;
+        }
+        if last > entry.after {
+            // It was written by who did not know the last one, which is not held any more.
+            return Accepted::Malformed(Malformed::NumberNotAfter);
         }
         if !self.may_be_vouched_for(entry, context) {
             return Accepted::Malformed(Malformed::NotItsAuthors);
@@ -368,7 +371,8 @@ impl Resource {
         self.restore(entry, turn);
         if let Body::Reply(reply) = &entry.body {
             let is_anothers = reply.id.author != turn.context.settings.me;
-            for answer in turn.context.waiting.replied(reply) {
+            let context = &mut *turn.context;
+            for answer in context.waiting.replied(reply, &mut context.timers) {
                 if is_anothers {
                     turn.out.free_answer(answer);
                 } else {

@@ -359,13 +359,16 @@ impl Resource {
 
     /// Whether a step can be begun now, or must not be begun at all.
     fn may_begin(&mut self, step: &Step, turn: &mut Turn<'_>) -> Go {
-        let unnamed = match step {
-            Step::Run(item) => self
-                .operation(&item.id)
-                .and_then(|operation| self.cannot_be_named(operation, &turn.context.settings)),
+        let settings = &turn.context.settings;
+        let operation = match step {
+            Step::Run(item) => self.operation(&item.id),
             _ => None,
         };
-        match unnamed {
+        let in_vain = operation.and_then(|operation| {
+            let unnamed = self.cannot_be_named(operation, settings);
+            unnamed.or_else(|| self.is_made_already(operation, settings))
+        });
+        match in_vain {
             Some(reason) => Go::Fail(reason),
             None => self.has_what_it_needs(step, turn),
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::ports::{Answer, Effect, Refusal, Submission, Wait};
 use super::resource::Resource;
-use super::timers::Timer;
 use super::{Resources, follow_up, needs};
 use crate::model::{Declaration, MAX_PARENTS, Operation, OperationId};
 
@@ -112,7 +111,7 @@ fn accept(
             return;
         }
     };
-    turn.context.waiting.add(ticket, &id, expected);
-    let due = turn.now.mono_ms.saturating_add(submission.timeout_ms);
-    turn.context.timers.set(due, Timer::GiveUp(ticket));
+    let gives_up_ms = turn.now.mono_ms.saturating_add(submission.timeout_ms);
+    let context = &mut *turn.context;
+    context.waiting.add(ticket, &id, expected, gives_up_ms, &mut context.timers);
 }

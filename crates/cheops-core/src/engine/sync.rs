@@ -52,7 +52,7 @@ impl Resource {
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
-            } else if self.believes(base, from, &me) {
+            } else if self.believes(base, from, turn) {
                 self.adopt(base, turn);
             }
         }
@@ -340,6 +340,7 @@ impl Resource {
             link.asking.insert(self.id.clone());
         }
         turn.context.timers.set(again, Timer::Ask(self.id.clone(), site.clone()));
+        self.show_cuts(site, turn);
         self.send(site, Vec::new(), Asks::Yes, turn);
     }
 
@@ -413,8 +414,10 @@ impl Resource {
     /// Where all of it is known here, only if it is what this site would forget itself, but for
     /// sites that it cannot hear. Where something of it is not, only until this site was once in
     /// step with who says so: an honest site forgets nothing that this life of ours has not
-    /// confirmed, so after that there is nothing to learn from a base.
-    fn believes(&self, base: &Base, from: &SiteId, me: &Author) -> bool {
+    /// confirmed, so after that there is nothing to learn from a base. Nor while another site was
+    /// heard of late that has some of it still: entries show whose they are, and a base does not.
+    fn believes(&self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
+        let me = &turn.context.settings.me;
         if self.knows.covers(&base.upto) {
             return self.has_floor_over(&base.upto);
         }
@@ -427,23 +430,50 @@ impl Resource {
                 peer.incarnation == Some(author.incarnation) && peer.knows.last_of(author) < n
             })
         };
+        let has_it_still = |peer: &super::peer::Peer| {
+            let has = |(author, n): (&Author, u64)| {
+                n > self.knows.last_of(author)
+                    && peer.pruned.last_of(author) < n.min(peer.knows.last_of(author))
+            };
+            base.upto.iter().any(has)
+        };
+        let others = self.peers.iter().filter(|(site, _)| *site != from);
+        let is_heard = |site: &SiteId| {
+            let heard_ms = turn.context.links.get(site).and_then(|link| link.heard_ms);
+            heard_ms.is_some_and(|ms| ms.saturating_add(OF_LATE_MS) > turn.now.mono_ms)
+        };
+        let mut heard = others.filter(|(site, _)| is_heard(site));
         !was_in_step
+            && !heard.any(|(_, peer)| has_it_still(peer))
             && !base.upto.iter().any(is_beyond)
             && base.upto.last_of(me) <= self.base.last_of(me)
     }
 
-    /// Whether these are all below an operation that counts, replaced them, and went well somewhere.
+    /// Whether these are all below an operation that replaced them, and went well somewhere. It may
+    /// have been replaced since.
+    ///
+    /// A site that lost its disk knows nothing, and what it does then is concurrent to everything:
+    /// also to what the others have long forgotten with its consent. So that does not count here.
     fn has_floor_over(&self, upto: &Vector) -> bool {
-        let below = |floor: &OperationId| self.resolution.operations().past(floor).cloned();
-        let floor = self.resolution.floor();
-        let holds = floor.and_then(|floor| self.replies.get(floor));
-        holds.is_some_and(Replies::succeeded_somewhere)
-            && floor.and_then(below).is_some_and(|mut below| {
+        let is_over = |floor: &OperationId| {
+            let went_well = self.replies.get(floor).is_some_and(Replies::succeeded_somewhere);
+            let below = self.resolution.operations().past(floor).filter(|_| went_well).cloned();
+            below.is_some_and(|mut below| {
                 below.join(&self.base);
                 below.covers(upto)
             })
+        };
+        let has_another_life = |author: &Author| {
+            self.knows.iter().any(|(known, _)| known.site == author.site && known != author)
+        };
+        self.resolution.floors().any(is_over)
+            || !self.base.covers(upto)
+                && self.resolution.floors_but_for(&has_another_life).any(is_over)
     }
 }
+
+/// A site that was heard within this time is likely to be heard again.
+const OF_LATE_MS: u64 = 60_000;
 
 /// More authors than a resource can have, each a site in one life of its disk.
 const MOST_AUTHORS: usize = 4_096;

@@ -33,6 +33,11 @@ impl Timers {
         self.0.insert((due_ms, timer));
     }
 
+    /// Takes back a timer that was set for then.
+    pub(super) fn cancel(&mut self, due_ms: u64, timer: Timer) {
+        self.0.remove(&(due_ms, timer));
+    }
+
     /// Takes out the next timer that is due, with the time it was due at.
     pub(super) fn pop_due(&mut self, now_ms: u64) -> Option<(u64, Timer)> {
         if self.0.first().is_some_and(|(due, _)| *due <= now_ms) {

@@ -241,7 +241,10 @@ impl Evidence {
                 && !later.after_hash.is_unsaid()
                 && later.after_hash != earlier.hash()
         };
-        if one.n == other.n || one.after == other.after {
+        // Who names the one before names the last before: what stands between is of another branch.
+        let skips = |one: &EntryHeader, other: &EntryHeader| one.after < other.n && other.n < one.n;
+        let in_one_place = one.n == other.n || one.after == other.after;
+        if in_one_place || skips(one, other) || skips(other, one) {
             Some(Lie::Fork { after: one.after.min(other.after) })
         } else if disowns(one, other) {
             Some(Lie::Fork { after: other.after })

@@ -14,7 +14,7 @@ use super::order::{self, Place};
 use super::reason::{LeftOut, Reasons};
 use super::ruling::Ruling;
 use crate::config::{Config, Rule};
-use crate::model::{Operation, OperationId, OperationType, Replaces, Vector};
+use crate::model::{Author, Operation, OperationId, OperationType, Replaces, Vector};
 
 /// What an insertion changed, so that the caller can do little when little changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,11 +213,21 @@ impl Resolution {
 
     /// With what was concurrent to it gone, an operation may have become a base.
     fn find_bases(&self) -> Vec<OperationId> {
-        let is_alone = |node: &&Node| self.operations.concurrents(node).next().is_none();
-        let replacing = self.operations.nodes().filter(|node| node.replaces() && !node.void);
-        let mut bases: Vec<_> = replacing.filter(is_alone).collect();
+        let mut bases: Vec<_> = self.replacing_but_for(&|_| false).collect();
         bases.sort_by(|a, b| a.rank().cmp(&b.rank()));
         bases.into_iter().map(|base| base.id().clone()).collect()
+    }
+
+    /// Those that replace their past, and to which nothing is concurrent but what these wrote.
+    fn replacing_but_for<'a>(
+        &'a self,
+        leave_aside: &'a dyn Fn(&Author) -> bool,
+    ) -> impl Iterator<Item = &'a Node> {
+        let is_alone = move |node: &&Node| {
+            self.operations.concurrents(node).all(|other| leave_aside(&other.id().0.author))
+        };
+        let replacing = self.operations.nodes().filter(|node| node.replaces() && !node.void);
+        replacing.filter(is_alone)
     }
 
     /// The operations known, with their causal order.
@@ -292,6 +302,19 @@ impl Resolution {
     /// to it arrives.
     pub fn floor(&self) -> Option<&OperationId> {
         self.bases.last().filter(|base| self.counts(base))
+    }
+
+    /// All that ever were the [floor](Self::floor), the last one first.
+    pub fn floors(&self) -> impl Iterator<Item = &OperationId> {
+        self.bases.iter().rev()
+    }
+
+    /// Those that would be, if these authors had written nothing. Costs with their number.
+    pub fn floors_but_for<'a>(
+        &'a self,
+        leave_aside: &'a dyn Fn(&Author) -> bool,
+    ) -> impl Iterator<Item = &'a OperationId> {
+        self.replacing_but_for(leave_aside).map(Node::id)
     }
 
     /// All of it at once, as [`resolve`](super::resolve) would give it.

@@ -340,7 +340,7 @@ impl World {
     fn take_effect(&mut self, site: usize, job: JobId) {
         let configs = &self.configs;
         let config = |resource: &ResourceId| configs.get(resource).cloned().unwrap_or_default();
-        if let Err(twice) = self.sites[site].carry_out(job, &self.operations, config) {
+        if let Err(twice) = self.sites[site].carry_out(job, config) {
             self.checks.ran_twice(&self.sites[site].id, &twice.0);
         }
     }

@@ -79,11 +79,15 @@ fn a_lie_is_found_by_each_way_in_which_two_entries_contradict_each_other() {
     let mut third = other("lyon");
     third.writes(declared());
     let jumps = third.writes(op("inc").on("lyon.1").numbered(5, 1));
+    // One that says nothing was before it where one is held, and one in between of the other branch.
+    let mut fourth = third.clone();
+    let skips = fourth.writes(op("inc").numbered(9, 0));
     let honest = lyon.writes(op("inc").on("lyon.2"));
     for (what, entry) in [
         ("the same number", told_them),
         ("the same one before", jumps),
         ("another hash of the one before", disowns),
+        ("a number left out that is held", skips),
         ("nothing wrong", honest),
         ("the same again", told_us),
     ] {
@@ -96,6 +100,7 @@ fn a_lie_is_found_by_each_way_in_which_two_entries_contradict_each_other() {
         the same number: a lie
         the same one before: a lie
         another hash of the one before: a lie
+        a number left out that is held: a lie
         nothing wrong: no lie
         the same again: no lie
     "#]]
@@ -130,6 +135,7 @@ fn evidence_is_believed_once_passed_on_once_and_outlives_a_restart() {
           tell nantes: evidence against lyon
           tell lyon: alive at 9 not hearing lyon set apart: l
           tell nantes: alive at 9, echo of 0 held for 0 not hearing lyon set apart: l
+          tell nantes: evidence against lyon
           tell nantes: knows lyon.1 paris.2, and you?
         > nantes: alive at 0 set apart: l
     "#]]);
@@ -293,6 +299,81 @@ fn sites_that_know_different_entries_under_one_name_show_each_other_theirs() {
         paris.hears("nantes", news.clone());
     }
     assert_eq!(paris.story().matches("tell nantes: [lyon.2").count(), 15);
+}
+
+/// Lyon's branch for nantes: what it wrote after `lyon.1` is `lyon.4`, and after that `lyon.7`.
+fn for_nantes() -> [Arc<Entry>; 2] {
+    let mut lyon = other("lyon");
+    lyon.writes(declared());
+    let four = lyon.writes(op("inc").on("lyon.1").numbered(4, 1));
+    let seven = lyon.writes(op("inc").on("lyon.4").numbered(7, 4));
+    [four, seven]
+}
+
+/// For paris it wrote `lyon.6` after `lyon.1`.
+fn told_six() -> Site {
+    let mut lyon = other("lyon");
+    let first = lyon.writes(declared());
+    let six = lyon.writes(op("inc").on("lyon.1").numbered(6, 1));
+    let mut paris = paris();
+    paris.hears("nantes", beat());
+    paris.hears("lyon", lyon.tells([first, six]));
+    paris.so_far();
+    paris
+}
+
+#[test]
+fn a_branch_under_other_numbers_is_not_taken_for_what_was_written_in_between() {
+    let mut paris = told_six();
+    let [_, seven] = for_nantes();
+    let mut nantes = other("nantes");
+    nantes.learns("lyon.7");
+    paris.hears("nantes", nantes.tells([seven]));
+    paris.shows("counter").told(expect![[r#"
+        > nantes: [lyon.7 inc on lyon.4] knows lyon.7
+          + nantes knows lyon.7
+          + evidence against lyon
+          note SetApart(lyon, 6c6c6c6c6c6c6c6c)
+          hear nothing more from lyon (key l)
+          tell nantes: evidence against lyon
+        = list [lyon.1], InStep, Running
+            lyon.1
+    "#]]);
+}
+
+#[test]
+fn who_knows_a_number_that_was_left_out_here_is_shown_what_stands_over_it() {
+    let mut paris = told_six();
+    let [four, _] = for_nantes();
+    let mut nantes = other("nantes");
+    nantes.learns("lyon.4");
+    paris.hears("nantes", nantes.tells([]).chained(&[&four]));
+    paris.told(expect![[r#"
+        > nantes: knows lyon.4
+          tell nantes: [lyon.6 inc on lyon.1] knows lyon.6
+    "#]]);
+}
+
+#[test]
+fn who_stays_behind_is_shown_what_does_not_count_with_what_it_is_asked() {
+    let mut paris = believing();
+    let (.., told_them) = two_faced();
+    paris.hears("lyon", other("lyon").tells([told_them]));
+    paris.so_far();
+    let due = paris.now_ms + 20_000;
+    paris.hears("nantes", beat());
+    paris.lives_until(due);
+    let story = paris.story();
+    let told = story.lines().filter(|line| line.contains("tell nantes"));
+    let told = told.filter(|line| line.contains("evidence") || line.contains("and you?"));
+    let told: Vec<_> = told.take(4).collect();
+    expect![[r#"
+        tell nantes: evidence against lyon
+        tell nantes: evidence against lyon
+        tell nantes: knows lyon.1 paris.2, and you?
+        tell nantes: evidence against lyon
+    "#]]
+    .assert_eq(&flush_left(&(told.join("\n") + "\n")));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Forgetting: history below what replaced it, what others say they forgot, and large files.
 
-use cheops_core::engine::{Declared, Malformed, Submission};
+use cheops_core::engine::{Declared, Malformed, Record, Submission};
 use cheops_core::model::{Act, Payload, Stamp, Status};
 use expect_test::expect;
 
@@ -97,11 +97,11 @@ fn who_knows_what_was_pruned_is_told_how_far_and_who_does_not_what_it_declared_a
 #[test]
 fn entries_below_what_was_pruned_are_known_when_they_come_again() {
     let (mut paris, lyon) = replaced();
-    let again = other("paris").writes(op("inc").declaring("lyon paris", None));
+    let Some(Record::Entry(_, again)) = paris.disk.entries().0.into_iter().next() else { panic!() };
     paris.so_far();
     paris.hears("lyon", lyon.tells([again]));
     paris.told(expect![[r#"
-        > lyon: [paris.1 inc at lyon paris] knows lyon.2 paris.1
+        > lyon: [paris.1 inc at lyon paris with config] knows lyon.2 paris.1
           tell lyon: [paris.2 says OK of paris.1] knows lyon.2 paris.2, pruned paris.1
     "#]]);
 }
@@ -169,6 +169,50 @@ fn nobody_makes_a_site_forget_what_it_knows_and_still_needs() {
     "#]]);
 }
 
+/// Lyon replaced what paris did, it went well, and nantes and lyon forgot the rest. Paris had not
+/// heard yet that nantes knows it too.
+fn not_pruned_yet() -> (Site, Other) {
+    let mut paris = paris();
+    let at = Some(sites("lyon nantes paris"));
+    paris.submits(Submission { sites: at, config: Some(matrix("ordered")), ..asks_for("inc") });
+    paris.ends(1, ok());
+    let mut lyon = other("lyon");
+    let news = lyon_replaces(&mut lyon);
+    paris.hears("lyon", news);
+    paris.ends(2, ok());
+    assert!(!paris.story().contains("Pruned"));
+    (paris, lyon)
+}
+
+#[test]
+fn what_others_forgot_is_forgotten_although_what_replaced_it_was_replaced_since() {
+    let (mut paris, lyon) = not_pruned_yet();
+    paris.submits(Submission { force: true, ..asks_for("inc") });
+    paris.so_far();
+    // The last one has not run anywhere, and may yet turn out void; the one before has.
+    paris.hears("lyon", lyon.tells([]).pruned("paris.1"));
+    assert!(paris.story().contains("note Pruned(counter"));
+}
+
+#[test]
+fn what_others_forgot_is_forgotten_although_one_who_lost_its_disk_knew_nothing_of_it() {
+    let (mut paris, lyon) = not_pruned_yet();
+    let mut nantes = other("nantes");
+    paris.hears("nantes", nantes.tells_of(op("inc").declaring("lyon nantes paris", None)));
+    paris.so_far();
+    paris.hears("lyon", lyon.tells([]).pruned("paris.1"));
+    assert!(!paris.story().contains("Pruned"), "nantes did it at the same time, and must be heard");
+    // In its new life it knows nothing: to that, too, everything is concurrent.
+    let mut paris = not_pruned_yet().0;
+    let mut reborn = other("nantes-2");
+    let again = reborn.writes(op("inc").declaring("lyon nantes paris", None));
+    let before = other("nantes").writes(says("paris.1", Status::Ok));
+    paris.hears("nantes", reborn.tells([before, again]).knowing("nantes.1 nantes-2.1"));
+    paris.so_far();
+    paris.hears("lyon", lyon.tells([]).pruned("paris.1"));
+    assert!(paris.story().contains("note Pruned(counter"));
+}
+
 #[test]
 fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
     let mut paris = paris();
@@ -199,6 +243,24 @@ fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
             lyon.2
         > lyon: [lyon.2 set replacing on lyon.1] knows lyon.2, pruned lyon.1 (at lyon paris)
     "#]]);
+}
+
+#[test]
+fn a_base_is_not_believed_while_another_site_that_is_heard_has_what_it_says_is_forgotten() {
+    let (mut nantes, mut lyon) = (other("nantes"), other("lyon"));
+    let first = nantes.writes(op("set").declaring("lyon nantes paris", None));
+    nantes.writes(op("set").on("nantes.1"));
+    lyon.learns("nantes.9");
+    let base = lyon.tells([]).pruned("nantes.9");
+    let is_believed = |nantes_is_heard: bool| {
+        let mut paris = paris();
+        let told = nantes.tells([first.clone()]);
+        paris.hears(if nantes_is_heard { "nantes" } else { "lyon" }, told);
+        paris.so_far();
+        paris.hears("lyon", base.clone());
+        paris.story().contains("note Pruned(counter")
+    };
+    assert!(!is_believed(true), "nantes has two, and will send the second");
 }
 
 #[test]

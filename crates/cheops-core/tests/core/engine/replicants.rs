@@ -203,6 +203,32 @@ fn a_creation_that_is_run_again_answers_under_the_new_id() {
 }
 
 #[test]
+fn what_is_made_is_not_made_twice_whoever_asks_for_it() {
+    let mut paris = alone();
+    paris.submits(http("meta", "post", Act::Creates));
+    paris.ends(1, answered(201, Some("7")));
+    paris.so_far();
+    // No user can: the id of a resource is drawn with its creation. Who writes entries can.
+    paris.submits(http("meta", "post", Act::Creates));
+    paris.shows("meta").told(expect![[r#"
+        > 2: meta post
+          + meta: paris.3 post on paris.1
+          + meta: begin run paris.3
+          + meta: end run paris.3: Ko
+          + meta: paris.4 says KO of paris.3: service `image` of this site has made `meta` already, as `7`
+          answer 2: accepted as paris.3 for paris
+          note Failed(meta, paris.3)
+          note Settled(meta, paris.3, Failed)
+          answer 2: paris says KO of paris.3: service `image` of this site has made `meta` already, as `7`
+          answer 2: done
+          note Converged(meta)
+        = meta: list [paris.1], InStep, Idle, converged
+            paris.1 paris=OK
+            paris.3 paris=KO out: FailedEverywhere
+    "#]]);
+}
+
+#[test]
 fn what_may_be_there_under_an_unknown_id_is_not_said_to_be_deleted() {
     let mut paris = alone();
     paris.submits(http("meta", "post", Act::Creates));
