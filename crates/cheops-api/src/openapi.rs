@@ -33,8 +33,8 @@ use crate::types::{
         (name = "running", description = "For whoever runs the agent"),
     ),
     paths(
-        sites, site, summary, resources, resource, operations, submit, show, explain, decide,
-        delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        sites, site, summary, resources, resource, operations, operation, submit, show, explain,
+        decide, delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
         backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
@@ -114,6 +114,18 @@ fn resource() {}
     )
 )]
 fn operations() {}
+
+/// One operation, with what became of it
+#[utoipa::path(get, path = "/api/v1/resources/{id}/operations/{operation}", tag = "resources",
+    params(OfResource, Seen, ("operation" = String, Path, description = "the operation")),
+    responses(
+        (status = 200, description = "the operation", body = Operation),
+        (status = 404, description = "it is not known here, or was pruned", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn operation() {}
 
 /// Hand in an operation
 ///
@@ -379,6 +391,7 @@ mod tests {
             paths::RESOURCES,
             paths::RESOURCE,
             paths::OPERATIONS,
+            paths::OPERATION,
             paths::SHOW,
             paths::EXPLAIN,
             paths::DECISION,

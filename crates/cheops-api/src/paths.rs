@@ -33,6 +33,8 @@ pub const RESOURCES: &str = "/api/v1/resources";
 pub const RESOURCE: &str = "/api/v1/resources/{id}";
 /// `GET`, `POST`: its operations.
 pub const OPERATIONS: &str = "/api/v1/resources/{id}/operations";
+/// `GET`: one of them.
+pub const OPERATION: &str = "/api/v1/resources/{id}/operations/{operation}";
 /// `POST`: look at it.
 pub const SHOW: &str = "/api/v1/resources/{id}/show";
 /// `GET`: why its list is what it is.
@@ -84,6 +86,11 @@ pub fn resource(id: &str) -> String {
 /// [`OPERATIONS`] of this resource.
 pub fn operations(id: &str) -> String {
     filled(OPERATIONS, id)
+}
+
+/// [`OPERATION`] of this resource.
+pub fn operation(id: &str, operation: &str) -> String {
+    filled(OPERATION, id).replace("{operation}", &segment(operation))
 }
 
 /// [`SHOW`] of this resource.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cheops_core::engine::{Progress, ResourceView};
-use cheops_core::model::{OperationId, Reply, ResourceId, SiteId};
+use cheops_core::engine::{OperationView, OperationsAsked, PageOrder, Progress, ResourceView};
+use cheops_core::model::{OperationId, Reply, ResourceId, SiteId, Status};
 use cheops_core::plan::Health;
 
 use crate::application::{Value, fresh_run};
@@ -34,6 +34,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
                 all_replied(site, view, &home, &holders)?;
             }
             follows_the_list(world, site, view, has_liar)?;
+            reads_the_same(site, view)?;
         }
         nothing_lost(world, resource, &holders)?;
     }
@@ -62,6 +63,33 @@ fn all_agree(
                 first.id, site.id, seen.list, view.list
             )));
         }
+    }
+    Ok(())
+}
+
+/// What is counted as it comes, and shown in pages, is what the whole says.
+fn reads_the_same(site: &Site, view: &ResourceView) -> Result<(), Violation> {
+    let Some(engine) = &site.engine else { return Ok(()) };
+    let went_wrong = |it: &&OperationView| {
+        let is_well =
+            |reply: &Reply| matches!(reply.status, Status::Ok | Status::Superseded { .. });
+        it.left_out.is_none() && !it.replies.iter().all(is_well)
+    };
+    let errors = view.operations.iter().filter(went_wrong).count();
+    let counted = engine.summary(&view.id).map(|summary| summary.errors);
+    if counted != Some(errors) {
+        let id = &view.id;
+        return Err(Violation(format!(
+            "{} counts {counted:?} errors of {id}, and there are {errors}",
+            site.id
+        )));
+    }
+    let page = |order| OperationsAsked { order, after: None, most: usize::MAX };
+    let oldest_first = engine.operations(&view.id, &page(PageOrder::OldestFirst));
+    let mut latest_first = engine.operations(&view.id, &page(PageOrder::LatestFirst));
+    latest_first.iter_mut().for_each(|page| page.reverse());
+    if oldest_first.as_ref() != Some(&view.operations) || latest_first != oldest_first {
+        return Err(Violation(format!("{} shows {} in another order", site.id, view.id)));
     }
     Ok(())
 }

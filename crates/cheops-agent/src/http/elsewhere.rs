@@ -110,6 +110,7 @@ async fn holds(api: &Api, site: &SiteId, id: &ResourceId) -> bool {
     let mut question = Request::new(Body::empty());
     let Ok(uri) = paths::resource(id.as_str()).parse() else { return false };
     *question.uri_mut() = uri;
+    *question.method_mut() = Method::HEAD;
     let answer = tokio::time::timeout(ASKING, api.peers.pass_on(site, question)).await;
     matches!(answer, Ok(Ok(response)) if response.status() == StatusCode::OK)
 }

@@ -69,7 +69,7 @@ impl Wanted {
     fn is(&self, engine: &Engine, found: &ResourceSummary) -> bool {
         let filter = &self.filter;
         let there = self.site.as_ref().is_none_or(|site| found.sites.contains(site));
-        let in_state = || filter.state.is_none_or(|state| state == on_wire::state(engine, found));
+        let in_state = || filter.state.is_none_or(|state| state == on_wire::state(found));
         let not_gone = !found.deleted
             || filter.deleted == Some(true)
             || filter.state == Some(wire::ResourceState::Deleted);
@@ -96,7 +96,7 @@ fn look(engine: &Engine, after: Option<&ResourceId>, wanted: &Wanted, room: usiz
         }
         let Some(summary) = engine.summary(id) else { continue };
         if wanted.is(engine, &summary) {
-            items.push(on_wire::summary(engine, &summary));
+            items.push(on_wire::summary(&summary));
         }
     }
     let has_more = last.is_some_and(|last| engine.ids_after(Some(last)).next().is_some());

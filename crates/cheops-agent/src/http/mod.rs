@@ -106,6 +106,7 @@ pub(crate) fn router(api: Shared) -> Router {
         .route(paths::RESOURCES, get(list::resources))
         .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
+        .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))
         .route(paths::EXPLAIN, get(read::explain))
         .route(paths::DECISION, post(submit::decide))
@@ -127,10 +128,13 @@ pub(crate) fn router(api: Shared) -> Router {
 
 /// What other agents may pass on: what is about one resource or the sites, and nothing else.
 pub(crate) fn router_for_peers(api: Shared) -> Router {
+    // Who asks only whether it is here is not told more.
+    let resource = get(read::resource).head(read::is_held).delete(submit::delete);
     Router::new()
         .route(paths::SITES, get(read::sites))
-        .route(paths::RESOURCE, get(read::resource).delete(submit::delete))
+        .route(paths::RESOURCE, resource)
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
+        .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))
         .route(paths::EXPLAIN, get(read::explain))
         .route(paths::DECISION, post(submit::decide))

@@ -1,5 +1,6 @@
 //! Looking at sites and at one resource, from here or from where another site stands.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -8,8 +9,11 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
-use cheops_core::engine::{Engine, SiteStatus, SiteView};
-use cheops_core::model::{OperationId, ResourceId};
+use cheops_core::config::Config;
+use cheops_core::engine::{Engine, OperationsAsked, PageOrder, SiteStatus, SiteView};
+use cheops_core::model::{Operation, OperationId, ResourceId};
+use cheops_core::resolve::{Frozen, resolve};
+use http::StatusCode;
 
 use super::elsewhere::{self, Held, Seen};
 use super::list::page_size;
@@ -107,13 +111,25 @@ pub(super) async fn resource(
 }
 
 fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
-    let (summary, view) = (engine.summary(id)?, engine.resource(id)?);
-    let others = view.sites.iter().filter(|site| **site != engine.me().site);
+    let (summary, outline) = (engine.summary(id)?, engine.outline(id)?);
+    let others = summary.sites.iter().filter(|site| **site != engine.me().site);
     let behind = others.filter_map(|site| {
         let entries = engine.behind(id, site)?;
         (entries > 0).then(|| (site.to_string(), entries))
     });
-    Some(on_wire::resource(engine, &summary, &view, behind.collect()))
+    Some(on_wire::resource(&summary, &outline, behind.collect()))
+}
+
+/// Says whether the resource is held here, and nothing of it.
+pub(super) async fn is_held(
+    State(api): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refused> {
+    let id = resource_id(&id)?;
+    match elsewhere::held(&api, &id).await? {
+        Held::Here => Ok(StatusCode::OK),
+        Held::Elsewhere => Ok(StatusCode::NOT_FOUND),
+    }
 }
 
 pub(super) async fn operations(
@@ -132,18 +148,56 @@ pub(super) async fn operations(
         return elsewhere::pass_on(&api, &id, request).await;
     }
     let (wanted, limit) = (id.clone(), page_size(cursor.limit));
-    let view = api.driver.ask(move |engine| engine.resource(&wanted)).await?;
-    let Some(view) = view else { return Err(Refused::no_such_resource(&id)) };
-    let after = cursor.after.as_deref();
-    let mut operations = view.operations.iter().peekable();
-    if let Some(after) = after {
-        // A cursor that is no longer known has been pruned: everything kept comes after it.
-        let known = view.operations.iter().any(|view| view.id().to_string() == after);
-        while known && operations.next().is_some_and(|view| view.id().to_string() != after) {}
-    }
-    let items: Vec<_> = operations.by_ref().take(limit).map(on_wire::operation).collect();
-    let next = operations.peek().and(items.last()).map(|last| last.id.clone());
+    let order = match cursor.latest {
+        Some(true) => PageOrder::LatestFirst,
+        _ => PageOrder::OldestFirst,
+    };
+    let after = cursor.after.as_deref().map(operation_id).transpose()?;
+    let page = move |engine: &Engine| {
+        let asked = OperationsAsked { order, after: after.as_ref(), most: limit + 1 };
+        engine.operations(&wanted, &asked)
+    };
+    let Some(mut views) = api.driver.ask(page).await? else {
+        return Err(Refused::no_such_resource(&id));
+    };
+    let has_more = views.len() > limit;
+    views.truncate(limit);
+    let items: Vec<_> = views.iter().map(on_wire::operation).collect();
+    let next = items.last().filter(|_| has_more).map(|last| last.id.clone());
     Ok(Json(wire::Page { items, next }).into_response())
+}
+
+pub(super) async fn operation(
+    State(api): State<Shared>,
+    Path((id, operation)): Path<(String, String)>,
+    seen: Asked<wire::Seen>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (id, named) = (resource_id(&id)?, operation_id(&operation)?);
+    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+        Seen::By(response) => return Ok(response),
+        Seen::Here(request) => request,
+    };
+    let wanted = id.clone();
+    let look = move |engine: &Engine| {
+        engine.config(&wanted).map(|_held| engine.operation_view(&wanted, &named))
+    };
+    match api.driver.ask(look).await? {
+        Some(Some(view)) => Ok(Json(on_wire::operation(&view)).into_response()),
+        Some(None) => Err(Refused::not_found(
+            "no such operation",
+            format!("resource `{id}` has no operation `{operation}`, or it was pruned"),
+        )
+        .hint(format!("`cheops resource {id}` lists those that are kept"))),
+        None => elsewhere::pass_on(&api, &id, request).await,
+    }
+}
+
+fn operation_id(text: &str) -> Result<OperationId, Refused> {
+    text.parse().map_err(|_| {
+        Refused::bad("bad operation", format!("`{text}` is not the name of an operation"))
+            .hint("it looks like `paris-1f00c0ffee.7`")
+    })
 }
 
 pub(super) async fn explain(
@@ -158,17 +212,20 @@ pub(super) async fn explain(
         Seen::Here(request) => request,
     };
     let wanted = id.clone();
-    let found = api
-        .driver
-        .ask(move |engine| Some((engine.history(&wanted)?, engine.resource(&wanted)?)))
-        .await?;
-    let Some(((operations, config), view)) = found else {
+    let found = api.driver.ask(move |engine| engine.history(&wanted)).await?;
+    let Some((operations, config)) = found else {
         return elsewhere::pass_on(&api, &id, request).await;
     };
-    // With many concurrent operations it takes long, and the engine's thread has other work.
-    let explaining =
-        tokio::task::spawn_blocking(move || cheops_core::resolve::explain(&operations, &config));
+    // With many operations it takes long, and the engine's thread has other work.
+    let explaining = tokio::task::spawn_blocking(move || explained(&id, operations, &config));
     let explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
+    Ok(Json(explanation).into_response())
+}
+
+fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Explanation {
+    let operations = operations.thawed();
+    let resolved = resolve(&operations, config);
+    let explanation = cheops_core::resolve::explain(&operations, config);
     let decided = |decision: cheops_core::resolve::Decision| wire::DecidedPair {
         operation: decision.operation,
         winner: decision.winner,
@@ -176,11 +233,13 @@ pub(super) async fn explain(
         entry: decision.entry,
         sentence: decision.sentence,
     };
-    let explanation = wire::Explanation {
-        resource: id.to_string(),
-        operations: view.operations.iter().map(on_wire::explained).collect(),
-        list: view.list.iter().map(OperationId::to_string).collect(),
-        decisions: explanation.decisions.into_iter().map(decided).collect(),
+    let told = |operation: &Arc<Operation>| {
+        on_wire::explained(operation, resolved.left_out.get(&operation.id))
     };
-    Ok(Json(explanation).into_response())
+    wire::Explanation {
+        resource: id.to_string(),
+        operations: operations.in_order(None).map(told).collect(),
+        list: resolved.list.iter().map(OperationId::to_string).collect(),
+        decisions: explanation.decisions.into_iter().map(decided).collect(),
+    }
 }

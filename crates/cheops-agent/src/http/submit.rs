@@ -167,10 +167,10 @@ fn awaited(
     operation: &str,
 ) -> Result<OperationId, Refused> {
     let nothing = |why: String| Refused::conflict("nothing to settle", why);
-    let view = engine
-        .resource(resource)
+    let summary = engine
+        .summary(resource)
         .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
-    let refused = match view.progress {
+    let refused = match summary.progress {
         engine::Progress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
             return Ok(awaited);
         }
@@ -179,8 +179,9 @@ fn awaited(
         }
         _ => nothing(format!("no operation of `{resource}` is in doubt at this site")),
     };
-    let meant = view.operations.iter().find(|known| known.id().to_string() == operation);
-    match meant.and_then(|meant| on_wire::doubting(meant).find(|site| **site != engine.me().site)) {
+    let meant = operation.parse().ok().and_then(|id| engine.operation_view(resource, &id));
+    let doubting = meant.iter().flat_map(on_wire::doubting);
+    match doubting.into_iter().find(|site| **site != engine.me().site) {
         Some(site) => Err(refused.hint(format!("it is in doubt at {site}: `--site {site}`"))),
         None => Err(refused),
     }

@@ -106,7 +106,7 @@ impl Tally {
 
     fn add(&mut self, engine: &Engine, id: &ResourceId) {
         let Some(summary) = engine.summary(id) else { return };
-        *self.by_state.entry(on_wire::state(engine, &summary).word()).or_default() += 1;
+        *self.by_state.entry(on_wire::state(&summary).word()).or_default() += 1;
         if summary.deleted {
             return;
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cheops_api as wire;
 use cheops_core::config::{Config, Place};
-use cheops_core::engine::{Engine, OperationView, Progress, ResourceSummary, ResourceView};
+use cheops_core::engine::{OperationView, Outline, Progress, ResourceSummary};
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
     shown_path,
@@ -190,19 +190,19 @@ fn asker(asker: &Asker) -> wire::Asker {
     wire::Asker { principal: asker.principal.clone(), site: asker.site.to_string() }
 }
 
-pub(super) fn explained(view: &OperationView) -> wire::ExplainedOperation {
-    let full = operation(view);
+pub(super) fn explained(operation: &Operation, out: Option<&LeftOut>) -> wire::ExplainedOperation {
+    let Operation { id, stamp, parents, kind, .. } = operation;
     wire::ExplainedOperation {
-        id: full.id,
-        site: full.site,
-        kind: full.kind,
-        time: full.time,
-        stamp: full.stamp,
-        parents: full.parents,
-        replaces: full.replaces,
-        summary: full.summary,
-        counts: full.counts,
-        left_out: full.left_out,
+        id: id.to_string(),
+        site: id.0.author.site.to_string(),
+        kind: kind.to_string(),
+        time: time(stamp.wall_ms),
+        stamp: stamp.to_string(),
+        parents: ids(parents),
+        replaces: replaces(operation.replaces),
+        summary: summary_of(operation),
+        counts: out.is_none(),
+        left_out: out.map(left_out),
     }
 }
 
@@ -223,13 +223,12 @@ pub(super) fn finding(
 
 /// The one word for how a resource is: what needs someone's attention comes first, at whichever
 /// site it does.
-pub(super) fn state(engine: &Engine, resource: &ResourceSummary) -> wire::ResourceState {
+pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
     match (&resource.progress, &resource.health) {
         _ if resource.deleted => State::Deleted,
         (Progress::AwaitsOperator(_), _) => State::InDoubt,
-        // What is in doubt counts as an error, so most resources need no closer look.
-        _ if resource.errors > 0 && is_in_doubt(engine, resource) => State::InDoubt,
+        _ if resource.in_doubt => State::InDoubt,
         (_, Health::Diverged { .. }) => State::Diverged,
         (Progress::Running, _) => State::Running,
         (_, Health::Undecided { .. }) => State::Waiting,
@@ -239,11 +238,6 @@ pub(super) fn state(engine: &Engine, resource: &ResourceSummary) -> wire::Resour
     }
 }
 
-fn is_in_doubt(engine: &Engine, resource: &ResourceSummary) -> bool {
-    let Some(view) = engine.resource(&resource.id) else { return false };
-    view.operations.iter().any(|operation| doubting(operation).next().is_some())
-}
-
 /// The sites that cannot tell whether an operation that counts has happened there.
 pub(super) fn doubting(operation: &OperationView) -> impl Iterator<Item = &SiteId> {
     let counts = operation.left_out.is_none();
@@ -251,50 +245,49 @@ pub(super) fn doubting(operation: &OperationView) -> impl Iterator<Item = &SiteI
     operation.replies.iter().filter(in_doubt).map(Reply::site)
 }
 
-pub(super) fn summary(engine: &Engine, resource: &ResourceSummary) -> wire::ResourceSummary {
+pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
     wire::ResourceSummary {
         id: resource.id.to_string(),
         sites: names(&resource.sites),
         operations: resource.operations as u64,
         listed: resource.listed as u64,
-        state: state(engine, resource),
+        state: state(resource),
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
     }
 }
 
 pub(super) fn resource(
-    engine: &Engine,
     resource: &ResourceSummary,
-    view: &ResourceView,
+    outline: &Outline,
     behind: BTreeMap<String, u64>,
 ) -> wire::Resource {
     wire::Resource {
-        summary: summary(engine, resource),
-        list: ids(&view.list),
-        config: config(&view.config),
-        health: match &view.health {
+        summary: summary(resource),
+        list: ids(&outline.list),
+        config: config(&outline.config),
+        health: match &resource.health {
             Health::InStep | Health::Undecided { .. } => None,
             Health::Diverged { why } => Some(why.to_string()),
         },
-        progress: match view.progress {
+        progress: match outline.progress {
             Progress::Idle => wire::Progress::Idle,
             Progress::Running => wire::Progress::Running,
             Progress::AwaitsOperator(_) => wire::Progress::AwaitsOperator,
         },
         behind,
-        awaits: match &view.progress {
+        awaits: match &outline.progress {
             Progress::AwaitsOperator(operation) => Some(operation.to_string()),
             _ => None,
         },
-        waits_for: view.waits_for.clone(),
-        replicant: view.replicant.as_ref().map(|replicant| {
+        waits_for: outline.waits_for.clone(),
+        replicant: outline.replicant.as_ref().map(|replicant| {
             let at = |site: &SiteId| Some((site.to_string(), replicant.at(site)?.to_owned()));
             wire::Replicant {
                 service: replicant.service.clone(),
                 meta_id: replicant.meta_id.to_string(),
                 collection: replicant.collection.clone(),
-                local_ids: view.sites.iter().filter_map(at).collect(),
+                local_ids: resource.sites.iter().filter_map(at).collect(),
             }
         }),
     }

@@ -69,6 +69,47 @@ async fn a_resource_is_told_as_another_site_sees_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn operations_are_told_from_either_end_a_page_at_a_time_and_one_by_one() {
+    let stage = Stage::of(2).await;
+    for n in 0..5 {
+        stage.submit(1, "log", &shell("site2", "add", &format!("echo {n}"))).await;
+    }
+    // Also by a site that does not hold it.
+    let client = stage.client(0);
+    for (latest, expected) in [(false, "01 23 4"), (true, "43 21 0")] {
+        let mut told = Vec::new();
+        let mut after = None;
+        loop {
+            let cursor = Cursor { limit: Some(2), after, latest: Some(latest), at: None };
+            let page = client.operations("log", &cursor).await.unwrap();
+            let ends: Vec<_> = page.items.iter().map(|it| &it.summary[5..]).collect();
+            told.push(ends.concat());
+            match page.next {
+                Some(next) => after = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(told.join(" "), expected);
+    }
+    let all = client.operations("log", &Cursor::default()).await.unwrap().items;
+    assert_eq!(client.operation("log", &all[3].id).await.unwrap(), all[3]);
+    // What is not known any more was pruned: all that is kept is later, and nothing is earlier.
+    let gone = |latest: bool| Cursor {
+        after: Some("site2-1.1".to_owned()),
+        latest: Some(latest),
+        ..Cursor::default()
+    };
+    assert_eq!(client.operations("log", &gone(false)).await.unwrap().items.len(), 5);
+    assert!(client.operations("log", &gone(true)).await.unwrap().items.is_empty());
+
+    let problem = refused(client.operation("log", "site2-1.1").await);
+    assert_eq!((problem.status, problem.title.as_str()), (404, "no such operation"));
+    let problem = refused(client.operation("log", "third").await);
+    assert_eq!((problem.status, problem.title.as_str()), (400, "bad operation"));
+    assert_eq!(refused(client.operation("nothing", "site2-1.1").await).status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_what_is_in_doubt_can_be_settled_also_at_another_site() {
     let mut stage = Stage::of(2).await;
     stage.submit(0, "sure", &shell("site1 & site2", "add", "true")).await;

@@ -204,6 +204,11 @@ impl Client {
         self.document(Ask::get(path)).await
     }
 
+    /// One of them.
+    pub async fn operation(&self, id: &str, operation: &str) -> Result<Operation, ClientError> {
+        self.document(Ask::get(paths::operation(id, operation))).await
+    }
+
     /// Why its list is what it is.
     pub async fn explain(&self, id: &str) -> Result<Explanation, ClientError> {
         self.document(Ask::get(paths::explain(id))).await

@@ -24,6 +24,9 @@ pub struct Cursor {
     /// Where to begin: `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// The latest first, so that the next page is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latest: Option<bool>,
     /// As this site sees it; if not given, as the agent asked does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,

@@ -46,7 +46,10 @@ pub use ports::{
     Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, Wait,
 };
 pub use settings::{Application, Settings};
-pub use view::{OperationView, Progress, ResourceSummary, ResourceView, SiteStatus, SiteView};
+pub use view::{
+    OperationView, OperationsAsked, Outline, PageOrder, Progress, ResourceSummary, ResourceView,
+    SiteStatus, SiteView,
+};
 
 use context::{Context, Turn};
 use links::Heard;

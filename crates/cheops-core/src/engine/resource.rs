@@ -50,6 +50,8 @@ pub(super) struct Resource {
     own: OwnReplies,
     /// Operations of which some site has not said what became of them.
     unanswered: BTreeSet<OperationId>,
+    /// Operations that went wrong at some site, by what it last said.
+    pub(super) troubled: BTreeSet<OperationId>,
     entries: Few<Author, BTreeMap<u64, Held>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -110,6 +112,7 @@ impl Resource {
             files: Files::default(),
             own: OwnReplies::default(),
             unanswered: BTreeSet::new(),
+            troubled: BTreeSet::new(),
             entries: Few::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -333,6 +336,7 @@ impl Resource {
         self.replies = BTreeMap::new();
         self.own = OwnReplies::default();
         self.unanswered = BTreeSet::new();
+        self.troubled = BTreeSet::new();
         self.files.start_over();
     }
 
@@ -560,6 +564,15 @@ impl Resource {
             // An empty set keeps the room it once took.
             self.unanswered = BTreeSet::new();
         }
+        let mut words =
+            self.declared.sites.iter().filter_map(|site| self.word_of(site, operation, me));
+        let went_wrong =
+            |reply: &Reply| !matches!(reply.status, Status::Ok | Status::Superseded { .. });
+        if words.any(went_wrong) {
+            self.troubled.insert(operation.clone());
+        } else {
+            self.troubled.remove(operation);
+        }
     }
 
     /// Whether every site knows everything, and has said what became of it there.
@@ -720,6 +733,7 @@ impl Resource {
         self.replies.retain(|id, _| !upto.includes(&id.0));
         self.own.forget(upto);
         self.unanswered.retain(|id| !upto.includes(&id.0));
+        self.troubled.retain(|id| !upto.includes(&id.0));
         self.files.forget(upto);
         self.resolution.prune(upto);
         forgotten

@@ -13,7 +13,7 @@ use crate::model::{
     Status, Vector,
 };
 use crate::plan::{Health, SnapshotId};
-use crate::resolve::{LeftOut, OperationSet};
+use crate::resolve::{Frozen, LeftOut};
 
 /// Another site, as this one sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +97,8 @@ pub struct ResourceSummary {
     pub listed: usize,
     /// How many of those that run have not succeeded at some site that replied.
     pub errors: usize,
+    /// Whether some site cannot tell whether one of those that run has happened there.
+    pub in_doubt: bool,
     /// Whether this site's application follows the list.
     pub health: Health,
     /// What this site is doing about it.
@@ -109,6 +111,41 @@ pub struct ResourceSummary {
     /// When something was last written on it, in milliseconds since the Unix epoch by the
     /// writer's clock.
     pub changed_ms: u64,
+}
+
+/// A resource as it stands, without its operations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// What runs, in order.
+    pub list: Vec<OperationId>,
+    /// How its operations are resolved.
+    pub config: Arc<Config>,
+    /// What this site is doing about it.
+    pub progress: Progress,
+    /// What the sites call it, if it is a resource of a service.
+    pub replicant: Option<Replicant>,
+    /// What keeps the next operation from being tried, if something does.
+    pub waits_for: Option<String>,
+}
+
+/// Which of a resource's operations are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct OperationsAsked<'a> {
+    /// In which order.
+    pub order: PageOrder,
+    /// Those after this one in that order.
+    pub after: Option<&'a OperationId>,
+    /// At most so many.
+    pub most: usize,
+}
+
+/// Which operations come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageOrder {
+    /// As they are in the total order.
+    OldestFirst,
+    /// The other way round.
+    LatestFirst,
 }
 
 /// Where a site stands with running the list.
@@ -162,6 +199,50 @@ impl Engine {
         self.resources.get(id).map(|resource| summary(resource, self.me()))
     }
 
+    /// One resource without its operations.
+    pub fn outline(&self, id: &ResourceId) -> Option<Outline> {
+        let resource = self.resources.get(id)?;
+        Some(Outline {
+            list: resource.resolution.list().cloned().collect(),
+            config: resource.config(),
+            progress: progress(resource),
+            replicant: resource.names_now(&self.context.settings),
+            waits_for: resource.runs.waits_for(),
+        })
+    }
+
+    /// Some of a resource's operations, beginning after that one. One that is not known any more
+    /// was pruned: everything kept comes after it, and nothing before.
+    pub fn operations(
+        &self,
+        id: &ResourceId,
+        wanted: &OperationsAsked<'_>,
+    ) -> Option<Vec<OperationView>> {
+        let resource = self.resources.get(id)?;
+        let operations = resource.resolution.operations();
+        let view = |operation| operation_view(resource, operation, self.me());
+        let is_pruned = wanted.after.is_some_and(|after| !operations.contains(after));
+        Some(match wanted.order {
+            PageOrder::OldestFirst => {
+                operations.in_order(wanted.after).take(wanted.most).map(view).collect()
+            }
+            PageOrder::LatestFirst if is_pruned => Vec::new(),
+            PageOrder::LatestFirst => {
+                operations.latest_first(wanted.after).take(wanted.most).map(view).collect()
+            }
+        })
+    }
+
+    /// One operation with what became of it.
+    pub fn operation_view(
+        &self,
+        id: &ResourceId,
+        operation: &OperationId,
+    ) -> Option<OperationView> {
+        let resource = self.resources.get(id)?;
+        resource.operation(operation).map(|it| operation_view(resource, it, self.me()))
+    }
+
     /// How a resource's operations are resolved.
     pub fn config(&self, id: &ResourceId) -> Option<Arc<Config>> {
         self.resources.get(id).map(|resource| resource.config())
@@ -177,11 +258,10 @@ impl Engine {
         self.types(id).any(|of| of.as_str() == kind)
     }
 
-    /// The types of a resource's operations, as often as there are any.
+    /// The types of a resource's operations.
     pub fn types(&self, id: &ResourceId) -> impl Iterator<Item = &OperationType> {
         let resources = self.resources.get(id).into_iter();
-        let operations = resources.flat_map(|resource| resource.resolution.operations().iter());
-        operations.map(|operation| &operation.kind)
+        resources.flat_map(|resource| resource.resolution.operations().kinds())
     }
 
     /// The last operation of a resource's list.
@@ -212,10 +292,10 @@ impl Engine {
         self.resources.get(id).is_some_and(|resource| resource.awaits_past(&operation.0))
     }
 
-    /// What [`explain`](crate::resolve::explain) takes, to be done elsewhere: it may take long.
-    pub fn history(&self, id: &ResourceId) -> Option<(OperationSet, Arc<Config>)> {
+    /// What [`explain`](crate::resolve::explain) takes, to be made elsewhere: it may take long.
+    pub fn history(&self, id: &ResourceId) -> Option<(Frozen, Arc<Config>)> {
         let resource = self.resources.get(id)?;
-        Some((resource.resolution.operations().clone(), resource.config()))
+        Some((resource.resolution.operations().frozen(), resource.config()))
     }
 
     /// The other sites.
@@ -278,17 +358,19 @@ fn view(resource: &Resource, settings: &Settings) -> ResourceView {
 }
 
 fn summary(resource: &Resource, me: &Author) -> ResourceSummary {
-    let went_wrong = |id: &OperationId| {
+    let in_trouble = || resource.troubled.iter().filter(|id| resource.resolution.counts(id));
+    let is_in_doubt = |id: &OperationId| {
         let sites = resource.declared.sites.iter();
         let mut words = sites.filter_map(|site| resource.word_of(site, id, me));
-        words.any(|reply| !matches!(reply.status, Status::Ok | Status::Superseded { .. }))
+        words.any(|reply| reply.status == Status::InDoubt)
     };
     ResourceSummary {
         id: resource.id.clone(),
         sites: resource.declared.sites.clone(),
         operations: resource.resolution.operations().len(),
-        listed: resource.resolution.list().count(),
-        errors: resource.resolution.list().filter(|id| went_wrong(id)).count(),
+        listed: resource.resolution.list().len(),
+        errors: in_trouble().count(),
+        in_doubt: in_trouble().any(is_in_doubt),
         health: resource.runs.health.clone(),
         progress: progress(resource),
         converged: converged(resource),
@@ -316,5 +398,62 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
         operation: operation.clone(),
         left_out: resource.resolution.left_out(&operation.id),
         replies: last_words.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Event, Now, Submission, Ticket, Wait};
+    use crate::model::{Incarnation, Payload};
+    use crate::resolve::looks;
+
+    /// A site alone, with so many operations on one resource.
+    fn with_operations(count: u64) -> (Engine, ResourceId) {
+        let me = Author { site: SiteId::new("paris").unwrap(), incarnation: Incarnation(1) };
+        let now = Now { mono_ms: 0, wall_ms: 1_000 };
+        let (mut engine, _) = Engine::recover(Settings::new(me, BTreeSet::new()), [], now);
+        let resource = ResourceId::new("counter").unwrap();
+        for n in 1..=count {
+            let submission = Submission {
+                ticket: Ticket(n),
+                resource: resource.clone(),
+                sites: Some([SiteId::new("paris").unwrap()].into()),
+                config: None,
+                kind: OperationType::new("inc").unwrap(),
+                payload: Payload::shell("inc"),
+                force: false,
+                wait: Wait::Nothing,
+                timeout_ms: 1,
+                needs: BTreeSet::new(),
+                asked_by: None,
+            };
+            drop(engine.handle(now, Event::Submitted(submission)));
+        }
+        (engine, resource)
+    }
+
+    #[test]
+    fn a_page_one_operation_and_a_summary_cost_the_same_with_a_thousand_times_the_history() {
+        let looks_at = |count: u64| {
+            let (engine, id) = with_operations(count);
+            let asked = |after| OperationsAsked { order: PageOrder::LatestFirst, after, most: 5 };
+            let (page, last) = looks::during(|| engine.operations(&id, &asked(None)).unwrap());
+            assert_eq!(last.len(), 5);
+            let middle = last[4].id();
+            let (next, _) = looks::during(|| engine.operations(&id, &asked(Some(middle))));
+            let (one, found) = looks::during(|| engine.operation_view(&id, middle));
+            assert!(found.is_some());
+            let (summary, told) = looks::during(|| engine.summary(&id).unwrap());
+            assert_eq!(told.operations as u64, count);
+            let (outline, _) = looks::during(|| engine.types(&id).count());
+            [page, next, one, summary, outline]
+        };
+        let (few, many) = (looks_at(10), looks_at(10_000));
+        // Where a page begins is found by halves.
+        let halves = u64::from(10_000_u64.ilog2());
+        for (few, many) in few.iter().zip(many) {
+            assert!(many <= few + 2 * halves, "{many} operations were looked at, not {few}");
+        }
     }
 }

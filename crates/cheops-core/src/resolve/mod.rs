@@ -21,7 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use explain::{Decision, Explanation, Listed, explain};
 pub use incremental::{Change, Resolution};
 pub use matrix::Rules;
-pub use operations::OperationSet;
+#[cfg(test)]
+pub(crate) use operations::looks;
+pub use operations::{Frozen, OperationSet};
 pub use reason::{LeftOut, MatrixEntry, Why};
 
 use crate::config::Config;

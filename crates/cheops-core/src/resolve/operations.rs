@@ -1,9 +1,10 @@
 //! The operations of one resource and their causal order.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Author, Few, Operation, OperationId, Position, Stamp, Vector};
+use crate::model::{Author, Few, Operation, OperationId, OperationType, Position, Stamp, Vector};
 
 /// The operations of one resource with their causal order, and which of them are void.
 ///
@@ -14,9 +15,55 @@ use crate::model::{Author, Few, Operation, OperationId, Position, Stamp, Vector}
 pub struct OperationSet {
     chains: Few<Author, BTreeMap<u64, Node>>,
     heads: Few<OperationId, ()>,
+    /// How many there are of each type.
+    kinds: Few<OperationType, usize>,
     pruned: Vector,
     len: usize,
     arrivals: u64,
+}
+
+/// How many operations were looked at, for tests of what that costs.
+#[cfg(test)]
+pub(crate) mod looks {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LOOKS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn one_more() {
+        LOOKS.set(LOOKS.get() + 1);
+    }
+
+    pub(crate) fn during<T>(what: impl FnOnce() -> T) -> (u64, T) {
+        let before = LOOKS.get();
+        let done = what();
+        (LOOKS.get() - before, done)
+    }
+}
+
+/// The operations of a set as they were at one time, quickly made.
+#[derive(Debug, Clone)]
+pub struct Frozen {
+    operations: Vec<Arc<Operation>>,
+    void: Vec<OperationId>,
+    empty: OperationSet,
+}
+
+impl Frozen {
+    /// The set. Costs with its size.
+    pub fn thawed(mut self) -> OperationSet {
+        // Causes come before what they caused.
+        self.operations.sort_by(|a, b| (a.stamp, &a.id).cmp(&(b.stamp, &b.id)));
+        let mut set = self.empty;
+        for operation in self.operations {
+            set.insert(operation);
+        }
+        for id in &self.void {
+            set.set_void(id);
+        }
+        set
+    }
 }
 
 /// One operation with what is known of its place in the order.
@@ -40,6 +87,8 @@ impl Node {
 
     /// Its position, borrowed: what the total order compares.
     pub(super) fn rank(&self) -> (Stamp, &OperationId) {
+        #[cfg(test)]
+        looks::one_more();
         (self.operation.stamp, &self.operation.id)
     }
 
@@ -79,6 +128,7 @@ impl OperationSet {
         }
         self.heads.get_or_insert_with(id, || ());
         self.len += 1;
+        *self.kinds.get_or_insert_with(&operation.kind, || 0) += 1;
         self.arrivals += 1;
         let n = id.0.n;
         let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
@@ -109,6 +159,16 @@ impl OperationSet {
         past
     }
 
+    /// The same operations for somebody else to look at: their order is worked out there.
+    pub fn frozen(&self) -> Frozen {
+        let void = self.nodes().filter(|node| node.void).map(|node| node.id().clone());
+        Frozen {
+            operations: self.iter().cloned().collect(),
+            void: void.collect(),
+            empty: self.without_any(),
+        }
+    }
+
     /// A set to put the same operations into again: what was pruned is pruned, and the heads among
     /// it are heads.
     pub(super) fn without_any(&self) -> Self {
@@ -124,14 +184,20 @@ impl OperationSet {
             if let Some(chain) = self.chains.get_mut(author) {
                 let kept = chain.split_off(&last.saturating_add(1));
                 self.len -= chain.len();
-                *chain = kept;
+                for node in std::mem::replace(chain, kept).values() {
+                    let count = self.kinds.get_or_insert_with(&node.operation.kind, || 0);
+                    *count = count.saturating_sub(1);
+                }
             }
         }
+        self.kinds.retain(|_, count| *count > 0);
         self.chains.retain(|_, chain| !chain.is_empty());
         self.pruned.join(upto);
     }
 
     pub(super) fn node(&self, id: &OperationId) -> Option<&Node> {
+        #[cfg(test)]
+        looks::one_more();
         self.chains.get(&id.0.author)?.get(&id.0.n)
     }
 
@@ -155,8 +221,42 @@ impl OperationSet {
         self.nodes().map(|node| &node.operation)
     }
 
+    /// The types that there are operations of.
+    pub fn kinds(&self) -> impl Iterator<Item = &OperationType> {
+        self.kinds.keys()
+    }
+
+    /// The operations after that one in the total order, or all of them. Costs with how many are
+    /// taken, and not with how many there are.
+    pub fn in_order(&self, after: Option<&OperationId>) -> impl Iterator<Item = &Arc<Operation>> {
+        let after = after.and_then(|id| self.node(id));
+        let chains = self.chains.values().map(move |chain| {
+            let from = after.map_or(0, |node| first_after(chain, node));
+            chain.range(from..)
+        });
+        merged(chains, Ordering::Less)
+    }
+
+    /// The operations before that one in the total order, or all of them, the last one first. Costs
+    /// as [`in_order`](Self::in_order) does.
+    pub fn latest_first(
+        &self,
+        before: Option<&OperationId>,
+    ) -> impl Iterator<Item = &Arc<Operation>> {
+        let before = before.and_then(|id| self.node(id));
+        let chains = self.chains.values().map(move |chain| {
+            let upto = before.map_or(u64::MAX, |node| first_after(chain, node));
+            chain.range(..upto).rev()
+        });
+        let is_before = move |it: &&Arc<Operation>| before.is_none_or(|node| *node.id() != it.id);
+        merged(chains, Ordering::Greater).filter(is_before)
+    }
+
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.chains.values().flat_map(BTreeMap::values)
+        let nodes = self.chains.values().flat_map(BTreeMap::values);
+        #[cfg(test)]
+        let nodes = nodes.inspect(|_| looks::one_more());
+        nodes
     }
 
     /// The operations included in `upto`. Costs with how many there are.
@@ -217,6 +317,43 @@ impl OperationSet {
     pub fn contains(&self, id: &OperationId) -> bool {
         self.node(id).is_some()
     }
+}
+
+/// The number from which on one author's chain comes after `node` in the total order: an author's
+/// operations have rising places.
+fn first_after(chain: &BTreeMap<u64, Node>, node: &Node) -> u64 {
+    let (mut low, mut high) = match (chain.first_key_value(), chain.last_key_value()) {
+        (Some((first, _)), Some((last, _))) => (*first, last.saturating_add(1)),
+        _ => return 0,
+    };
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match chain.range(middle..high).next() {
+            Some((n, other)) if other.rank() <= node.rank() => low = n + 1,
+            _ => high = middle,
+        }
+    }
+    low
+}
+
+/// Several chains as one: what comes first in the total order, or last for `Greater`, comes first.
+fn merged<'a>(
+    chains: impl Iterator<Item = impl Iterator<Item = (&'a u64, &'a Node)>>,
+    first: Ordering,
+) -> impl Iterator<Item = &'a Arc<Operation>> {
+    let mut chains: Vec<_> = chains.map(Iterator::peekable).collect();
+    std::iter::from_fn(move || {
+        let mut next: Option<(usize, &'a Node)> = None;
+        for (at, chain) in chains.iter_mut().enumerate() {
+            let Some((_, node)) = chain.peek() else { continue };
+            if next.is_none_or(|(_, best)| node.rank().cmp(&best.rank()) == first) {
+                next = Some((at, node));
+            }
+        }
+        let (at, node) = next?;
+        chains[at].next();
+        Some(&node.operation)
+    })
 }
 
 fn beyond(last: u64) -> std::ops::RangeFrom<u64> {

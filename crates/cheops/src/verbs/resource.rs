@@ -61,15 +61,13 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;
-    let (resource, mut operations) = agent::with(agent, async |client| {
+    let most = if arguments.all { usize::MAX } else { arguments.last };
+    let (resource, operations) = agent::with(agent, async |client| {
         let resource = client.resource(&arguments.id).await?;
-        Ok((resource, operations(&client, &arguments.id).await?))
+        Ok((resource, latest(&client, &arguments.id, most).await?))
     })?;
-    let hidden = match arguments.all {
-        true => 0,
-        false => operations.len().saturating_sub(arguments.last),
-    };
-    operations.drain(..hidden);
+    let known = usize::try_from(resource.summary.operations).unwrap_or(usize::MAX);
+    let hidden = known.saturating_sub(operations.len());
     match output.format {
         Format::Json => output.json(&Answer { resource, operations })?,
         Format::Table => {
@@ -81,18 +79,23 @@ pub(crate) fn run(
     Ok(Verdict::Fine)
 }
 
-async fn operations(client: &Client, id: &str) -> Result<Vec<Operation>, Failure> {
+/// The latest operations, in their order.
+async fn latest(client: &Client, id: &str, most: usize) -> Result<Vec<Operation>, Failure> {
     let mut operations = Vec::new();
     let mut after = None;
-    loop {
-        let cursor = Cursor { limit: Some(PAGE), after, at: None };
+    while operations.len() < most {
+        let room = u32::try_from(most - operations.len()).unwrap_or(PAGE);
+        let limit = Some(room.min(PAGE));
+        let cursor = Cursor { limit, after, latest: Some(true), at: None };
         let page = client.operations(id, &cursor).await?;
         operations.extend(page.items);
         match page.next {
             Some(next) => after = Some(next),
-            None => return Ok(operations),
+            None => break,
         }
     }
+    operations.reverse();
+    Ok(operations)
 }
 
 fn told(

@@ -136,26 +136,23 @@ export function useOperations(
     return { operations: known.current, problem, reload };
 }
 
-/** One operation, by its place among all. */
+/** One operation. */
 export function useOperation(
     resource: Resource,
     total: readonly string[],
     operation: string,
 ): Live<Operation | null> {
     const { id } = resource;
-    const place = total.indexOf(operation);
-    const after = place > 0 ? total[place - 1] : undefined;
+    const isKnown = total.includes(operation);
     return useElsewhere(
         useLive(
             async (signal) => {
-                if (place < 0) return null;
-                const page = await get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
-                    query: { after, limit: 1 },
+                if (!isKnown) return null;
+                return get<Operation>(path`/api/v1/resources/${id}/operations/${operation}`, {
                     signal,
                 });
-                return page.items.find((item) => item.id === operation) ?? null;
             },
-            [id, operation, after, place < 0],
+            [id, operation, isKnown],
             { when: isAbout(id) },
         ),
         () => isElsewhere(resource),

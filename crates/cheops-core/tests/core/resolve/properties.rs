@@ -1,6 +1,7 @@
 //! What holds whatever the matrix, the history, the clocks and the order of arrival.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::model::{Operation, OperationId, Vector};
@@ -148,6 +149,27 @@ fn trial<'a>(made: &'a [Operation], config: &Config) -> Trial<'a> {
 
 proptest! {
     #![proptest_config(settings())]
+
+    #[test]
+    fn pages_from_any_place_are_what_comes_there_in_the_order(script in script(STEPS)) {
+        let mut all = script.play();
+        let mut set = OperationSet::default();
+        all.iter().for_each(|operation| set.insert(operation.clone()));
+        all.sort_by_key(Operation::position);
+        let ids: Vec<OperationId> = all.iter().map(|it| it.id.clone()).collect();
+        let named = |it: &Arc<Operation>| it.id.clone();
+        for (at, id) in ids.iter().enumerate() {
+            prop_assert_eq!(set.in_order(Some(id)).map(named).collect::<Vec<_>>(), &ids[at + 1..]);
+            let mut before: Vec<_> = set.latest_first(Some(id)).map(named).collect();
+            before.reverse();
+            prop_assert_eq!(before, &ids[..at]);
+        }
+        prop_assert_eq!(set.in_order(None).map(named).collect::<Vec<_>>(), ids);
+        let kinds: BTreeSet<_> = all.iter().map(|it| it.kind.clone()).collect();
+        prop_assert!(set.kinds().eq(&kinds));
+        let thawed = set.frozen().thawed();
+        prop_assert!(resolve(&thawed, &script.config) == resolve(&set, &script.config));
+    }
 
     #[test]
     fn one_at_a_time_equals_from_scratch_equals_the_definition(
