@@ -134,11 +134,12 @@ test-examples: ## the sample application alone, without Cheops
 	$(call heading,sample application)
 	cd examples/imagery && node --test
 
-# The page as agents serve it: built in, so it has to be there before them.
+# The page as agents serve it: built in, so it has to be there before them. The programs are those of
+# the tests: to build them alone would be to build much of what they rest on once more.
 .PHONY: test-browser
 test-browser: ui ## the page in a real browser, with real agents; ARGS='-g matrix'
 	$(call heading,web UI: stories in a browser)
-	$(CARGO) build --locked -p cheops -p cheops-bench
+	$(CARGO) test --workspace --locked --no-run
 	cd ui && CHEOPS_BIN="$(BUILT)/debug/cheops" npm run --silent test:browser -- $(ARGS)
 
 .PHONY: screenshots
