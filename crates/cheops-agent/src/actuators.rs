@@ -32,7 +32,9 @@ impl Actuators for SiteActuators {
         let running = async move {
             tracing::debug!("a job begins");
             let files = match &job.task {
-                Task::Run(operation) => peers.bring_back(operation, &incoming).await,
+                Task::Run(operation) if job.inline_body.is_none() => {
+                    peers.bring_back(operation, &incoming).await
+                }
                 _ => Ok(()),
             };
             let outcome = match files {

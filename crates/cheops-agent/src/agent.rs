@@ -241,7 +241,8 @@ impl Agent {
         let executor = executor(&config, &opened, services.clone(), requests)?;
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
-        let incoming = Incoming::new(blobs.clone(), config.data_dir.clone(), ROOM_BESIDE_FILES);
+        let dir = config.data_dir.clone();
+        let incoming = Incoming::new(blobs.clone(), reader.clone(), dir, ROOM_BESIDE_FILES);
         let actuators = SiteActuators {
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),

@@ -145,6 +145,7 @@ impl Three {
             config: Some(self.config.clone()),
             kind: OperationType::new(kind).unwrap(),
             payload: Payload::shell(format!("redis-cli {kind} x 1")),
+            inline_body: None,
             force: false,
             wait: Wait::All,
             timeout_ms: 1_000,

@@ -293,7 +293,8 @@ parts!(EntryHeader, 100, {
 });
 parts!(Evidence, 280, { one: one, other: other });
 
-/// Extensions that this version understands. There are none yet.
+/// Extensions that this version understands where they must be. There are none yet: that of a short
+/// body need not be.
 const UNDERSTOOD: [&str; 0] = [];
 
 impl Form for Extension {

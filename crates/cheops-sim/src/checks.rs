@@ -79,6 +79,11 @@ impl Checks {
         self.violated(format!("at {site}, {resource} leads to `{path}`, which {of} made"));
     }
 
+    /// A short body, which is part of its entry, is not where the operation runs.
+    pub fn came_without_body(&mut self, site: &SiteId, operation: &OperationId) {
+        self.violated(format!("`{operation}` came to {site} without its body"));
+    }
+
     /// A command had its effect a second time.
     pub fn ran_twice(&mut self, site: &SiteId, operation: &OperationId) {
         self.violated(format!("`{operation}` took effect twice at {site}"));

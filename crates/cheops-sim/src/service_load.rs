@@ -15,7 +15,7 @@ use crate::rng::Rng;
 
 /// The name of the service.
 pub(crate) const SERVICE: &str = "gallery";
-/// The header that stands for a request's body.
+/// The header that says what is in a body which is a file: its content is nowhere in a simulation.
 pub(crate) const BODY: &str = "x-body";
 
 /// What users know at a site: what its agent says is there.
@@ -150,9 +150,12 @@ impl ServiceLoad {
             }
             11..15 => {
                 let path = format!("{path}/file");
+                let said = Header { name: BODY.to_owned(), value: body.clone() };
                 let mut upload =
                     self.request("PUT", &path, id.as_str(), names, "part", Act::Changes, body);
-                if let Payload::Http { body, .. } = &mut upload.payload {
+                upload.inline_body = None;
+                if let Payload::Http { headers, body, .. } = &mut upload.payload {
+                    headers.push(said);
                     let content = self.made.to_be_bytes();
                     let blob = BlobId(*blake3::hash(&content).as_bytes());
                     // So large that it is not kept for ever.
@@ -202,6 +205,7 @@ impl ServiceLoad {
     ) -> Submission {
         let meta_id = MetaId::new(meta_id).expect("a valid id");
         let replica = Replica { meta_id, collection: collection.to_owned(), act };
+        let content = Some(body).filter(|body| !body.is_empty());
         Submission {
             ticket: Ticket(0),
             resource: ResourceId::new(resource).expect("a valid id"),
@@ -212,10 +216,11 @@ impl ServiceLoad {
                 service: SERVICE.to_owned(),
                 method: method.to_owned(),
                 path: path.to_owned(),
-                headers: vec![Header { name: BODY.to_owned(), value: body }],
-                body: None,
+                headers: Vec::new(),
+                body: content.as_ref().map(|content| FileRef::of("body", content.as_bytes())),
                 replica: Some(Box::new(replica)),
             },
+            inline_body: content.map(|content| content.into_bytes().into()),
             force: false,
             wait: Wait::Local,
             timeout_ms: 5_000,

@@ -206,6 +206,7 @@ impl Subject {
             config: Some(self.configs[self.config].clone()),
             kind: kind_named(kind),
             payload: Payload::shell(command),
+            inline_body: None,
             force,
             wait,
             timeout_ms: rng.between(200, 10_000),

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, Incarnation};
 use rusqlite::Connection;
 
@@ -21,6 +22,7 @@ use crate::fault::Fault;
 use crate::files;
 use crate::log::{self, Access, Head, Key, Shared};
 use crate::options::Progress;
+use crate::rules::blobs_of;
 
 /// The life of a copy that was never started. None that is drawn is this one.
 pub(crate) const COPIED: Incarnation = Incarnation(0);
@@ -131,9 +133,13 @@ impl Backup {
             head.journal.key = Key::draw()
                 .map_err(|error| Fault::Io("draw a key for", draft.to_path_buf(), error))?;
             head.save(&db)?;
-            log::scan(&db, &head)?;
+            let scanned = log::scan(&db, &head)?;
             log::check_structure(&db)?;
-            let needed = blobs_in(&db)?;
+            let mut needed = scanned.blobs;
+            // Of what is in the log itself there need be no file.
+            let inline = scanned.records.iter().filter_map(inline_in);
+            let without_file = inline.filter(|blob| !self.blobs.contains(blob));
+            without_file.for_each(|blob| drop(needed.remove(&blob)));
             // All of it into the one file.
             db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
             db.close().map_err(|(_, error)| error)?;
@@ -212,6 +218,12 @@ fn settle_file(path: &Path) -> Result<(), BackupError> {
         .and_then(|()| fs::File::open(path)?.sync_all())
         .and_then(|()| path.parent().map_or(Ok(()), files::sync_dir))
         .map_err(failed("sync", path))
+}
+
+/// The content that an entry brings along.
+fn inline_in(record: &Record) -> Option<BlobId> {
+    let Record::Entry(_, entry) = record else { return None };
+    entry.inline_body().and_then(|_| blobs_of(entry).into_iter().next())
 }
 
 fn blobs_in(db: &Connection) -> Result<BTreeSet<BlobId>, Fault> {

@@ -244,6 +244,7 @@ impl Executor {
                 path,
                 headers,
                 body: body.as_ref(),
+                inline_body: job.inline_body.as_deref(),
                 replica: replica.as_deref(),
             };
             let answer = inner.requester.ask(asked, &inner.content, inner.time_limit);

@@ -1,5 +1,6 @@
 //! One HTTP request to a service of the site's own application instance.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ pub(super) struct Asked<'o> {
     pub(super) path: &'o str,
     pub(super) headers: &'o [Header],
     pub(super) body: Option<&'o FileRef>,
+    /// Its content, if the operation brought it along.
+    pub(super) inline_body: Option<&'o [u8]>,
     pub(super) replica: Option<&'o Replica>,
 }
 
@@ -198,27 +201,11 @@ impl Requester {
         let operation = HeaderValue::try_from(asked.operation.to_string())
             .map_err(|error| error.to_string())?;
         headers.insert(OPERATION, operation);
-        if let Some(file) = asked.body.filter(|file| file.size >= MAY_BE_GONE) {
-            let (content, blob) = (Arc::clone(content), file.blob);
-            let opened = tokio::task::spawn_blocking(move || content.open(&blob).map(drop)).await;
-            match opened {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) if passes(&error) => {
-                    return Err(Unbegun::because("its body cannot be read", &error));
-                }
-                _ => {
-                    let gone = "its body is not kept any more: every site had made use of it";
-                    return Err(gone.to_owned().into());
-                }
-            }
-        }
-        let body = asked.body.map_or_else(
-            || Sent::whole(Bytes::new()),
-            |file| {
-                let (content, blob) = (Arc::clone(content), file.blob);
-                Sent::pieces(pieces(move || content.open(&blob)), file.size)
-            },
-        );
+        let body = match (asked.inline_body, asked.body) {
+            (Some(content), _) => Sent::whole(Bytes::copy_from_slice(content)),
+            (None, Some(file)) => opened(asked, file, content).await?,
+            (None, None) => Sent::whole(Bytes::new()),
+        };
         let speaks_of_ids = asked.replica.is_some()
             && asked.body.is_some_and(|file| file.size <= LONGEST_READ)
             && is_json(&headers)
@@ -251,6 +238,31 @@ impl Requester {
         match known.as_slice() {
             [] => format!("this site has no service `{service}`: none is configured"),
             _ => format!("this site has no service `{service}`; it has {}", known.join(", ")),
+        }
+    }
+}
+
+/// A body that is a file, opened before anything is sent: it may have been let go.
+async fn opened(
+    asked: &Asked<'_>,
+    file: &FileRef,
+    content: &Arc<dyn Content>,
+) -> Result<Sent, Unbegun> {
+    let (content, blob) = (Arc::clone(content), file.blob);
+    let opened = tokio::task::spawn_blocking(move || content.open(&blob)).await;
+    match opened.unwrap_or_else(|stopping| Err(io::Error::other(stopping))) {
+        Ok(reader) => Ok(Sent::pieces(pieces(move || Ok(reader)), file.size)),
+        // A replica that misses a change stays behind for good, and one of this size is not let go:
+        // another site may have it yet.
+        Err(error) if asked.replica.is_some() && file.size < MAY_BE_GONE => {
+            Err(Unbegun::ForNow(format!("its body cannot be read: {}", causes(&error))))
+        }
+        Err(error) if passes(&error) || file.size < MAY_BE_GONE => {
+            Err(Unbegun::because("its body cannot be read", &error))
+        }
+        Err(_) => {
+            let gone = "its body is not kept any more: every site had made use of it";
+            Err(gone.to_owned().into())
         }
     }
 }

@@ -11,8 +11,8 @@ use cheops_api as wire;
 use cheops_core::config::{self, Config};
 use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
 use cheops_core::model::{
-    Asker, Declaration, FileRef, Header, OperationId, OperationType, OverLimit, Payload,
-    ResourceId, SiteId, id_can_stand_in,
+    Asker, Declaration, FileRef, Header, MAX_INLINE_BODY_BYTES, OperationId, OperationType,
+    OverLimit, Payload, ResourceId, SiteId, id_can_stand_in,
 };
 use cheops_core::plan;
 use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
@@ -102,6 +102,7 @@ pub(super) async fn delete(
         config: None,
         kind: OperationType::deletion(),
         payload,
+        inline_body: None,
         force: false,
         wait: wait(delete.wait),
         timeout_ms: capped(delete.timeout_ms),
@@ -306,9 +307,14 @@ async fn submission(
         let detail = format!("types like `{kind}` are kept for Cheops' own operations");
         return Err(Refused::bad("bad type", detail));
     }
+    let mut inline_body = None;
     let payload = match &submit.action {
         wire::Action::Shell(shell) => Payload::Shell { command: shell.command.clone(), files },
-        wire::Action::Http(http) => http_payload(api, http.clone(), files, &mut pins).await?,
+        wire::Action::Http(http) => {
+            let body = http_body(api, http.body.clone(), files, &mut pins).await?;
+            inline_body = body.inline;
+            http_payload(http.clone(), body.file)
+        }
     };
     within_limits(id, &payload, sites.as_ref(), config.as_deref())?;
     let submission = Submission {
@@ -318,6 +324,7 @@ async fn submission(
         config: config.clone(),
         kind,
         payload,
+        inline_body,
         force: submit.force,
         wait: wait(submit.wait),
         timeout_ms: capped(submit.timeout_ms),
@@ -359,34 +366,49 @@ pub(super) fn can_name(id: &ResourceId, command: &str) -> Result<(), Refused> {
     id_can_stand_in(command, id).map_err(|unusable| Refused::bad("bad id", unusable.to_string()))
 }
 
-async fn http_payload(
+/// The body of a request, as an operation names it.
+#[derive(Default)]
+struct NamedBody {
+    file: Option<FileRef>,
+    /// Its content, if it goes along in the operation's entry.
+    inline: Option<Arc<[u8]>>,
+}
+
+async fn http_body(
     api: &Api,
-    http: wire::HttpAction,
+    body: Option<wire::Body>,
     files: Vec<FileRef>,
     pins: &mut Vec<Pin>,
-) -> Result<Payload, Refused> {
-    let body = match http.body {
-        None => None,
-        Some(wire::Body::Part(name)) => {
+) -> Result<NamedBody, Refused> {
+    let Some(body) = body else { return Ok(NamedBody::default()) };
+    let file = match body {
+        wire::Body::Part(name) => {
             let found = files.into_iter().find(|file| file.name == name);
-            let missing = || Refused::bad("bad form", format!("there is no part `{name}`"));
-            Some(found.ok_or_else(missing)?)
+            found.ok_or_else(|| Refused::bad("bad form", format!("there is no part `{name}`")))?
         }
-        Some(wire::Body::Text(text)) => {
+        wire::Body::Text(text) if text.len() <= MAX_INLINE_BODY_BYTES => {
+            let file = Some(FileRef::of("body", text.as_bytes()));
+            return Ok(NamedBody { file, inline: Some(text.into_bytes().into()) });
+        }
+        wire::Body::Text(text) => {
             let (file, pin) = upload::store_text(&api.blobs, "body", text).await?;
             pins.push(pin);
-            Some(file)
+            file
         }
     };
+    Ok(NamedBody { file: Some(file), inline: None })
+}
+
+fn http_payload(http: wire::HttpAction, body: Option<FileRef>) -> Payload {
     let header = |header: wire::Header| Header { name: header.name, value: header.value };
-    Ok(Payload::Http {
+    Payload::Http {
         service: http.service,
         method: http.method,
         path: http.path,
         headers: http.headers.into_iter().map(header).collect(),
         body,
         replica: None,
-    })
+    }
 }
 
 /// The config that an operation brings, if it brings one.

@@ -3,6 +3,9 @@
 //! An operation is taken in only when its files are here: so whoever knows an operation can run
 //! it, and pass it on. Until then the message that brings it waits; the engine's other messages
 //! do not. What was fetched before a cut is not fetched again after it.
+//!
+//! A short body is in its entry, and nothing is fetched. A site of a version before that asks for it
+//! as for any file, and is given it from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,9 +13,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use cheops_core::engine::{Event, Message, Update};
-use cheops_core::model::{BlobId, Body, FileRef, Operation, OperationId, SiteId};
-use cheops_store::{BlobError, Blobs, PartialBlob, Pin};
+use cheops_core::engine::{Event, Message};
+use cheops_core::model::{BlobId, Body, Entry, FileRef, Operation, OperationId, SiteId};
+use cheops_store::{BlobError, Blobs, CheckedBlob, PartialBlob, Pin, ReadError, Reader};
 use tokio::sync::Semaphore;
 
 use super::frame::{self, Ask, LinkError, Told};
@@ -94,6 +97,7 @@ pub(crate) struct Incoming(Arc<Place>);
 
 struct Place {
     blobs: Blobs,
+    log: Reader,
     dir: PathBuf,
     stay_free: u64,
     turns: Mutex<BTreeMap<BlobId, Weak<tokio::sync::Mutex<()>>>>,
@@ -101,8 +105,8 @@ struct Place {
 
 impl Incoming {
     /// On the disk of that directory, of which so much is never taken.
-    pub(crate) fn new(blobs: Blobs, dir: PathBuf, stay_free: u64) -> Self {
-        Self(Arc::new(Place { blobs, dir, stay_free, turns: Mutex::default() }))
+    pub(crate) fn new(blobs: Blobs, log: Reader, dir: PathBuf, stay_free: u64) -> Self {
+        Self(Arc::new(Place { blobs, log, dir, stay_free, turns: Mutex::default() }))
     }
 
     /// One at a time fetches a file; whoever comes second most likely finds it here.
@@ -203,11 +207,11 @@ impl Gate {
 
     /// The message, if nothing it brings needs a file that is not here.
     pub(super) fn pass(&self, message: Message) -> Option<Message> {
-        let files = files_of(&message);
-        if files.is_empty() {
+        let needed = files_of(&message);
+        if needed.is_empty() {
             return Some(message);
         }
-        let waiting = self.wait(&message)?;
+        let waiting = self.wait(&needed)?;
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             metrics::counter!("cheops_messages_dropped_total").increment(1);
             return None;
@@ -215,9 +219,9 @@ impl Gate {
         let (link, work) = (self.link.clone(), self.work.clone());
         tokio::spawn(async move {
             let from = link.peer().clone();
-            match fetch_all(&link, &work.incoming, files).await {
-                Ok(pins) => {
-                    let files = brought(&message, pins);
+            match fetch_for(&link, &work.incoming, needed).await {
+                Ok(operations) => {
+                    let files = brought(&message, operations);
                     let heard = Event::Heard { from, message };
                     let _stopping = work.driver.happened_with(heard, files).await;
                 }
@@ -236,40 +240,17 @@ impl Gate {
 
     /// Has its operations wait. Nothing if all of them do: a site goes on asking for what it has
     /// not taken in yet.
-    fn wait(&self, message: &Message) -> Option<Waiting> {
+    fn wait(&self, needed: &[Needed]) -> Option<Waiting> {
         let mut all = lock(&self.waiting);
-        let with_files = operations_of(message).filter(|operation| !operation.files().is_empty());
-        let these = with_files.map(|operation| operation.id.clone());
+        let these = needed.iter().map(|needed| needed.by.clone());
         let these: Vec<_> = these.filter(|operation| all.insert(operation.clone())).collect();
         (!these.is_empty()).then(|| Waiting { all: self.waiting.clone(), these })
     }
 }
 
-/// The pins are of the files of its operations, in order.
-fn brought(message: &Message, pins: Vec<Pin>) -> Option<Brought> {
+fn brought(message: &Message, operations: Vec<(OperationId, Vec<Pin>)>) -> Option<Brought> {
     let Message::Update(update) = message else { return None };
-    let mut pins = pins.into_iter();
-    let of_operation = |operation: &Operation| {
-        let its = pins.by_ref().take(operation.files().len());
-        (operation.id.clone(), its.collect())
-    };
-    let operations = operations_in(update).map(of_operation).collect();
     Some(Brought { resource: update.resource.clone(), operations })
-}
-
-fn operations_of(message: &Message) -> impl Iterator<Item = &Operation> {
-    let update = match message {
-        Message::Update(update) => Some(update),
-        _ => None,
-    };
-    update.into_iter().flat_map(|update| operations_in(update))
-}
-
-fn operations_in(update: &Update) -> impl Iterator<Item = &Operation> {
-    update.entries.iter().filter_map(|entry| match &entry.body {
-        Body::Operation(operation) => Some(operation),
-        Body::Reply(_) => None,
-    })
 }
 
 /// A file to be fetched.
@@ -279,13 +260,39 @@ struct Wanted {
     may_be_gone: bool,
 }
 
-fn files_of(message: &Message) -> Vec<Wanted> {
-    let wanted = |operation: &'_ Operation| {
+/// Files without which an operation is not taken in.
+struct Needed {
+    by: OperationId,
+    files: Vec<Wanted>,
+}
+
+/// What the operations need that a message brings: nothing for one whose body came along with it.
+fn files_of(message: &Message) -> Vec<Needed> {
+    let Message::Update(update) = message else { return Vec::new() };
+    let needed = |entry: &Arc<Entry>| {
+        let Body::Operation(operation) = &entry.body else { return None };
+        if operation.files().is_empty() || entry.inline_body().is_some() {
+            return None;
+        }
         let may_be_gone = operation.replica().is_some();
         let files = operation.files().iter().cloned();
-        files.map(move |file| Wanted { file, may_be_gone }).collect::<Vec<_>>()
+        let files = files.map(|file| Wanted { file, may_be_gone }).collect();
+        Some(Needed { by: operation.id.clone(), files })
     };
-    operations_of(message).flat_map(wanted).collect()
+    update.entries.iter().filter_map(needed).collect()
+}
+
+/// Fetches what these operations need, each in its turn.
+async fn fetch_for(
+    link: &Link,
+    incoming: &Incoming,
+    needed: Vec<Needed>,
+) -> Result<Vec<(OperationId, Vec<Pin>)>, FetchError> {
+    let mut operations = Vec::with_capacity(needed.len());
+    for Needed { by, files } in needed {
+        operations.push((by, fetch_all(link, incoming, files).await?));
+    }
+    Ok(operations)
 }
 
 /// Fetches what is not here. There is a pin for each file, in order; while it is held, nothing is
@@ -388,26 +395,48 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_stopping| FetchError::Stopping)
 }
 
-/// Sends the content of a file from there on.
+/// What another site asked for, where it is here.
+enum Served {
+    File(CheckedBlob),
+    /// All of it, from an operation's entry.
+    Inline(Vec<u8>),
+}
+
+/// Sends a content from there on.
 pub(super) async fn serve(
-    incoming: &Incoming,
+    work: &Work,
     id: BlobId,
     offset: u64,
     mut send: quinn::SendStream,
 ) -> Result<(), LinkError> {
-    let blobs = incoming.0.blobs.clone();
+    let blobs = work.incoming.0.blobs.clone();
     let opened = tokio::task::spawn_blocking(move || blobs.open_checked(id, offset)).await;
     let opened = opened.map_err(|_stopping| LinkError::Broken)?;
-    let opened = opened.inspect_err(unsendable).ok().flatten();
-    let mut head = Vec::new();
-    let Some(mut blob) = opened else {
-        frame::encode(&Told::NoSuchBlob, &mut head)?;
-        send.write_all(&head).await?;
-        let _gone = send.finish();
-        return Ok(());
+    let found = match opened.inspect_err(unsendable).ok().flatten() {
+        Some(file) => Some(Served::File(file)),
+        None => inline_body(work, id).await?.map(Served::Inline),
     };
-    frame::encode(&Told::Blob { size: blob.size() }, &mut head)?;
+    let told = match &found {
+        None => Told::NoSuchBlob,
+        Some(Served::File(file)) => Told::Blob { size: file.size() },
+        Some(Served::Inline(content)) => Told::Blob { size: content.len() as u64 },
+    };
+    let mut head = Vec::new();
+    frame::encode(&told, &mut head)?;
     send.write_all(&head).await?;
+    match found {
+        None => {}
+        Some(Served::Inline(content)) => {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
+            send.write_all(&content[from..]).await?;
+        }
+        Some(Served::File(file)) => return send_file(file, send).await,
+    }
+    let _gone = send.finish();
+    Ok(())
+}
+
+async fn send_file(mut blob: CheckedBlob, mut send: quinn::SendStream) -> Result<(), LinkError> {
     loop {
         let read = tokio::task::spawn_blocking(move || (blob.next(CHUNK), blob)).await;
         let (read, back) = read.map_err(|_stopping| LinkError::Broken)?;
@@ -423,6 +452,30 @@ pub(super) async fn serve(
     }
     let _gone = send.finish();
     Ok(())
+}
+
+/// A content that is in an operation's entry. Whoever asks for it may have heard of the operation
+/// before those who read the log do; so they are brought up to date before it is said that there is
+/// none. If that is not possible, nothing is said, and it is asked for again.
+async fn inline_body(work: &Work, id: BlobId) -> Result<Option<Vec<u8>>, LinkError> {
+    let look = || {
+        let log = work.incoming.0.log.clone();
+        tokio::task::spawn_blocking(move || log.inline_body(&id))
+    };
+    let unread = |error: ReadError| {
+        tracing::warn!(error = causes(&error), "the log cannot be searched for a body");
+        LinkError::Broken
+    };
+    let found = look().await.map_err(|_stopping| LinkError::Broken)?.map_err(unread)?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    work.driver.settle().await.map_err(|_stopping| LinkError::Broken)?;
+    let found = look().await.map_err(|_stopping| LinkError::Broken)?.map_err(unread)?;
+    match found {
+        None if work.driver.trouble.borrow().is_some() => Err(LinkError::Broken),
+        found => Ok(found),
+    }
 }
 
 /// Another site cannot do anything about it; whoever reads this log can.

@@ -449,7 +449,7 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
             let asked = tokio::time::timeout(ASKING_LASTS, reading).await;
             let served = match asked.unwrap_or(Err(LinkError::NoAnswer)) {
                 Ok(frame::Ask::Blob { blob, offset }) => {
-                    content::serve(&work.incoming, blob, offset, send).await
+                    content::serve(&work, blob, offset, send).await
                 }
                 Ok(frame::Ask::Http { method, path, headers }) => {
                     let head = (method, path, headers);

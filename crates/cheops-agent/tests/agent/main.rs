@@ -13,6 +13,7 @@ mod exec_support;
 mod exec_survivors;
 mod files;
 mod hooks;
+mod inline_bodies;
 mod links;
 mod own_service;
 mod proxy;

@@ -132,6 +132,7 @@ impl Resource {
             config: None,
             kind: kind.clone(),
             payload: Payload::shell(format!("echo {kind} {} {what}", self.n)),
+            inline_body: None,
             force: false,
             wait: Wait::Nothing,
             timeout_ms: 0,

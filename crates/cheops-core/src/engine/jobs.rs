@@ -108,7 +108,7 @@ impl Resource {
         let job = turn.context.next_job(&self.id);
         self.runs.current = Some(Current { job, step: Step::Run(item), phase });
         let resource = self.id.clone();
-        turn.effect(Effect::Run(Job { id: job, resource, again: false, task }));
+        turn.effect(Effect::Run(Job { id: job, resource, again: false, task, inline_body: None }));
     }
 
     pub(super) fn end_run(

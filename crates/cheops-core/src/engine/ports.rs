@@ -79,6 +79,9 @@ pub struct Submission {
     pub kind: OperationType,
     /// What to do.
     pub payload: Payload,
+    /// The content of the request's body, where it is so short that it goes along in the entry; a
+    /// longer one is a file, which is here already.
+    pub inline_body: Option<Arc<[u8]>>,
     /// Whether it is the operator's own resolution: it replaces everything before it.
     pub force: bool,
     /// Whose replies to wait for.
@@ -147,6 +150,8 @@ pub struct Job {
     pub again: bool,
     /// What to run.
     pub task: Task,
+    /// The content of the request's body, if its operation brought it along; else it is a file.
+    pub inline_body: Option<Arc<[u8]>>,
 }
 
 /// What a job does.

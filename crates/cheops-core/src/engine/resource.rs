@@ -15,8 +15,9 @@ use super::run::Runs;
 use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Chain, Declaration, Entry, EntryId, Evidence, Few, Operation, OperationId,
-    OperationType, Outcome, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    Author, Body, Chain, Declaration, Entry, EntryId, Evidence, Extension, Few, Operation,
+    OperationId, OperationType, Outcome, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp,
+    Status, Vector,
 };
 use crate::plan::Effect;
 use crate::resolve::{Change, Resolution, Rules, Why};
@@ -138,8 +139,14 @@ impl Resource {
     }
 
     /// Writes an operation of this site's own.
-    pub(super) fn write_operation(&mut self, operation: Operation, turn: &mut Turn<'_>) {
-        self.write(Body::Operation(operation), turn);
+    pub(super) fn write_operation(
+        &mut self,
+        operation: Operation,
+        inline_body: Option<&[u8]>,
+        turn: &mut Turn<'_>,
+    ) {
+        let beside = inline_body.map(Extension::inline_body).into_iter().collect();
+        self.write(Body::Operation(operation), beside, turn);
     }
 
     /// Writes this site's reply to an operation, unless it has said so already.
@@ -158,13 +165,13 @@ impl Resource {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, operation: operation.clone(), status, outcome };
-        self.write(Body::Reply(reply), turn);
+        self.write(Body::Reply(reply), Vec::new(), turn);
     }
 
-    fn write(&mut self, body: Body, turn: &mut Turn<'_>) {
+    fn write(&mut self, body: Body, beside: Vec<Extension>, turn: &mut Turn<'_>) {
         let me = &turn.context.settings.me;
         let after = (self.knows.last_of(me), self.chain.of(me).unwrap_or_default());
-        let entry = Arc::new(Entry::new(&self.id, after, body, Vec::new()));
+        let entry = Arc::new(Entry::new(&self.id, after, body, beside));
         let entry = turn.context.rulebook.share(entry);
         self.insert(&entry, turn);
     }
@@ -368,6 +375,12 @@ impl Resource {
 
     pub(super) fn operation(&self, id: &OperationId) -> Option<&Arc<Operation>> {
         self.resolution.operations().operation(id)
+    }
+
+    /// The body that an operation brought along in its entry.
+    pub(super) fn inline_body(&self, id: &OperationId) -> Option<Arc<[u8]>> {
+        let held = self.held_of(&id.0.author)?.get(&id.0.n)?;
+        held.entry.inline_body().map(Arc::from)
     }
 
     fn insert(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {

@@ -457,19 +457,20 @@ impl Resource {
             return self.report_health(Health::Diverged { why }, turn);
         };
         let Some(job) = turn.context.start_job(&self.id) else { return };
-        let mut again = false;
+        let (mut again, mut inline_body) = (false, None);
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
             // Only requests to services make use of it, and not every log need be searched.
             again = matches!(&task, Task::Run(operation) if operation.replica().is_some())
                 && self.runs.log.may_have_happened(&item.id);
+            inline_body = self.inline_body(&item.id);
         }
         self.runs.needed = None;
         self.runs.log.begin(&step);
         turn.record(Record::Begun(self.id.clone(), step.clone()));
         self.runs.current = Some(Current { job, step, phase: Phase::Whole });
         let resource = self.id.clone();
-        turn.effect(Effect::Run(Job { id: job, resource, again, task }));
+        turn.effect(Effect::Run(Job { id: job, resource, again, task, inline_body }));
     }
 
     fn task(&self, step: &Step) -> Option<Task> {

@@ -97,7 +97,7 @@ fn accept(
         needs: submission.needs,
         asked_by: submission.asked_by,
     };
-    resource.write_operation(operation, turn);
+    resource.write_operation(operation, submission.inline_body.as_deref(), turn);
     let ticket = submission.ticket;
     turn.effect(Effect::Answer {
         ticket,

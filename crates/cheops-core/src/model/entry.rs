@@ -20,7 +20,7 @@ pub struct Entry {
     pub after_hash: EntryHash,
     /// What was written.
     pub body: Body,
-    /// What a later version said beside that.
+    /// What is said beside that, by this version or a later one.
     pub extra: Vec<Extension>,
     /// The hash of all of the above, with the resource it is on.
     hash: EntryHash,
@@ -30,11 +30,11 @@ pub struct Entry {
     proof: OnceLock<Proof>,
 }
 
-/// Something that a later version says of an entry, and this one does not know. It is kept and
+/// Something that is said beside what an entry holds. One that this version does not know is kept and
 /// passed on as it is; if it must be understood, the entry is refused by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extension {
-    /// What the later version calls it.
+    /// What the version that made it calls it.
     pub name: String,
     /// Whether the entry means something else without it.
     pub must_understand: bool,

@@ -3,6 +3,7 @@
 mod clock;
 mod entry;
 mod few;
+mod inline_body;
 mod limits;
 mod operation;
 mod placeholder;
@@ -19,6 +20,7 @@ pub use crate::ids::{
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Body, Entry, Extension};
 pub(crate) use few::Few;
+pub use inline_body::MAX_INLINE_BODY_BYTES;
 pub use limits::{
     MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
     MAX_PARENTS, MAX_PATH_BYTES, MAX_SITES, MAX_STEPS, OverLimit,

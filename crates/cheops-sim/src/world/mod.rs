@@ -392,7 +392,7 @@ impl World {
         self.crash(site);
         let held = self.sites[site].disk.clone();
         self.sites[site].disk.lose();
-        // Bodies are gone with it, whoever still has them.
+        // Files are gone with it, whoever still has them.
         let with_body = self.operations.values().filter(|held| !held.files().is_empty());
         self.sites[site].shed = with_body.map(|held| held.id.clone()).collect();
         self.sites[site].settings.me = self.new_author(&self.sites[site].id.clone());

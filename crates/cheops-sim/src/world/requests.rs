@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cheops_core::engine::{JobId, Task};
 use cheops_core::model::{
-    Act, LocalId, Operation, OperationId, Outcome, Output, Payload, Replicant, RequestKind,
-    ResourceId, SaysAlready,
+    Act, FileRef, LocalId, MAX_INLINE_BODY_BYTES, Operation, OperationId, Outcome, Output, Payload,
+    Replicant, RequestKind, ResourceId, SaysAlready,
 };
 use cheops_core::plan::Decision;
 
@@ -93,7 +93,8 @@ impl World {
             return false;
         }
         let (operation, again) = (operation.clone(), running.job.again);
-        let outcome = self.outcome(site, &operation, again);
+        let inline = running.job.inline_body.clone();
+        let outcome = self.outcome(site, &operation, again, inline.as_deref());
         if let Some(running) = self.sites[site].running.get_mut(&job) {
             running.outcome = Some(outcome);
         }
@@ -101,12 +102,24 @@ impl World {
         true
     }
 
-    fn outcome(&mut self, site: usize, operation: &Arc<Operation>, again: bool) -> Outcome {
+    fn outcome(
+        &mut self,
+        site: usize,
+        operation: &Arc<Operation>,
+        again: bool,
+        inline: Option<&[u8]>,
+    ) -> Outcome {
         let Payload::Http { method, body, replica: Some(replica), .. } = &operation.payload else {
             return Outcome::NotStarted { reason: "no request".to_owned() };
         };
         let act = replica.act;
-        if body.is_some() && !self.is_body_kept(operation) {
+        let is_short = |file: &FileRef| file.size <= MAX_INLINE_BODY_BYTES as u64;
+        let is_a_liars = self.sites.iter().any(|of| of.lies && of.id == *operation.id.site());
+        if inline.is_none() && !is_a_liars && body.as_ref().is_some_and(is_short) {
+            let site = self.sites[site].id.clone();
+            self.checks.came_without_body(&site, &operation.id);
+        }
+        if inline.is_none() && body.is_some() && !self.is_body_kept(operation) {
             self.sometimes.saw("service: body no longer kept");
             return Outcome::NotStarted { reason: "its body is not kept any more".to_owned() };
         }
@@ -120,7 +133,7 @@ impl World {
             }
             if fate == 2 {
                 self.sometimes.saw("service: carried out, answer lost");
-                self.carry_out_request(site, operation);
+                self.carry_out_request(site, operation, inline);
             }
             if act.can_be_repeated(RequestKind::of(&operation.kind)) {
                 let reason = "it did not answer".to_owned();
@@ -130,7 +143,7 @@ impl World {
             self.checks.may_be_unnamed.insert(operation.resource.clone());
             return Outcome::TimedOut { limit_ms: 1 };
         }
-        let (status, id) = self.carry_out_request(site, operation);
+        let (status, id) = self.carry_out_request(site, operation, inline);
         let succeeded = (200..400).contains(&status);
         let already = act.is_already_so(method, again, status, &SaysAlready::default());
         if already && !succeeded {
@@ -146,11 +159,17 @@ impl World {
     }
 
     /// The moment at which the service changes: what it answers.
-    fn carry_out_request(&mut self, site: usize, operation: &Operation) -> (u16, Option<String>) {
+    fn carry_out_request(
+        &mut self,
+        site: usize,
+        operation: &Operation,
+        inline: Option<&[u8]>,
+    ) -> (u16, Option<String>) {
         let Payload::Http { method, path, headers, .. } = &operation.payload else {
             return (400, None);
         };
-        let text = headers.iter().find(|line| line.name == BODY).map_or("", |line| &line.value);
+        let line = headers.iter().find(|line| line.name == BODY).map_or("", |line| &line.value);
+        let text = inline.and_then(|content| str::from_utf8(content).ok()).unwrap_or(line);
         let pairs = text.split(';').filter_map(|pair| pair.split_once('='));
         let body: BTreeMap<_, _> =
             pairs.map(|(name, value)| (name.to_owned(), self.local_path(site, value))).collect();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-use cheops_core::model::{KeyId, ResourceId};
+use cheops_core::model::{BlobId, KeyId, ResourceId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::head::Head;
@@ -12,7 +12,7 @@ use super::row::{ChangeRow, Sum, Summing, unsigned};
 use super::shared::{Durable, Shared};
 use crate::error::{AppendError, ReadError};
 use crate::fault::Fault;
-use crate::feed::{Change, Changes, Seq};
+use crate::feed::{Change, Changes, Seq, What};
 
 /// Reads the log while it is written. Cheap to clone; never waits for the writer.
 #[derive(Debug, Clone)]
@@ -57,6 +57,27 @@ impl Reader {
             Ok(Changes::new(items, after, limit, last))
         };
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    /// The body of a request that an entry brought along, by its hash; none if no entry that is still
+    /// needed did.
+    pub fn inline_body(&self, id: &BlobId) -> Result<Option<Vec<u8>>, ReadError> {
+        let read = self.shared.read(|db| {
+            let columns = ChangeRow::COLUMNS;
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT {columns} FROM changes \
+                 WHERE seq IN (SELECT seq FROM blob_refs WHERE blob = ?)"
+            ))?;
+            let mut rows = statement.query(params![id.0])?;
+            while let Some(row) = rows.next()? {
+                let What::Entry(_, entry) = ChangeRow::read(row)?.0.decode()? else { continue };
+                if let Some(body) = entry.inline_body() {
+                    return Ok(Some(body.to_vec()));
+                }
+            }
+            Ok(None)
+        });
+        read.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
     /// The last place given out; what comes next comes after it.

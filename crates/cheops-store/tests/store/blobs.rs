@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use cheops_core::engine::Record;
-use cheops_core::model::{BlobId, FileRef, OperationId, Payload, ResourceId};
-use cheops_store::{BlobError, Blobs, Options, Stored};
+use cheops_core::model::{BlobId, Entry, Extension, FileRef, OperationId, Payload, ResourceId};
+use cheops_store::{BlobError, Blobs, Options, Progress, Stored};
 use tempfile::tempdir;
 
 use crate::crash::blob_files;
@@ -91,6 +91,42 @@ fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
     assert!(disk.opened().blobs.contains(&blob));
     disk.keep(&[pruned("b", [id("paris", 2)])], &[]).unwrap();
     assert!(!disk.opened().blobs.contains(&blob));
+}
+
+/// A request whose body is this, with that beside it as its content.
+fn request(n: u64, named: &[u8], brought: &[u8]) -> Record {
+    let body = Some(FileRef::of("body", named));
+    let (service, method, path) = ("kv".into(), "PUT".into(), "/".into());
+    let http = Payload::Http { service, method, path, headers: vec![], body, replica: None };
+    let Record::Entry(of, entry) = with_payload("a", id("paris", n), http) else { panic!("none") };
+    let beside = Extension { name: "body".into(), must_understand: false, value: brought.to_vec() };
+    let entry = Entry::new(&of, Default::default(), entry.body.clone(), vec![beside]);
+    Record::Entry(of, entry.into())
+}
+
+#[test]
+fn a_content_that_an_entry_brings_along_is_found_by_its_hash_until_that_is_pruned() {
+    let mut disk = new();
+    let batch = [request(1, b"named", b"else"), request(2, b"named", b"named")];
+    disk.keep(&batch[..1], &[]).unwrap();
+    let found = |disk: &OnDisk, content| disk.opened().reader.inline_body(&name_of(content));
+    assert_eq!(found(&disk, b"named").unwrap(), None, "what it brings is not what it names");
+    disk.keep(&batch[1..], &[]).unwrap();
+    disk.restart();
+    assert_eq!(found(&disk, b"named").unwrap().as_deref(), Some(&b"named"[..]));
+    assert_eq!(found(&disk, b"else").unwrap(), None);
+    assert_eq!(disk.opened().blobs.size().unwrap(), 0, "there is no file");
+    disk.keep(&[pruned("a", [id("paris", 2)])], &[]).unwrap();
+    assert_eq!(found(&disk, b"named").unwrap(), None);
+}
+
+#[test]
+fn a_copy_does_not_miss_the_file_of_a_content_that_is_in_the_log() {
+    let mut disk = new();
+    disk.keep(&[request(1, b"named", b"named"), request(2, b"gone", b"else")], &[]).unwrap();
+    let copy = disk.dir.path().join("copy");
+    let copied = disk.opened().backup.to(&copy, &Progress::default()).unwrap();
+    assert_eq!((copied.files, copied.missing), (0, 1));
 }
 
 #[test]

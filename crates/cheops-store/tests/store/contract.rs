@@ -314,6 +314,7 @@ fn an_engine_recovers_from_either_store() {
             config: None,
             kind: OperationType::new("set").unwrap(),
             payload: Payload::shell("true"),
+            inline_body: None,
             force: false,
             wait: Wait::Nothing,
             timeout_ms: 0,

@@ -1,9 +1,11 @@
-//! Bodies on their way to the disk: they go to every site, so they are kept, never whole in memory.
+//! Bodies on their way to every site: a short one becomes part of the operation; a longer one goes to
+//! the disk as it comes, and is never whole in memory.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cheops_core::model::FileRef;
+use cheops_core::model::{FileRef, MAX_INLINE_BODY_BYTES};
 use cheops_store::{BlobError, BlobWriter, Blobs, Pin};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -22,6 +24,23 @@ pub(super) struct Pace {
 
 /// 1 KiB a second, looked at over a minute.
 pub(super) const SLOWEST: Pace = Pace { bytes: 60 * 1024, within: Duration::from_secs(60) };
+
+/// A body that goes to every site.
+#[derive(Debug)]
+pub(super) struct KeptBody {
+    /// What the operation says of it.
+    pub(super) file: FileRef,
+    pub(super) place: BodyPlace,
+}
+
+/// Where a body is.
+#[derive(Debug)]
+pub(super) enum BodyPlace {
+    /// Here, to be handed in with the operation.
+    Inline(Arc<[u8]>),
+    /// On the disk, for as long as this is held.
+    File(Pin),
+}
 
 /// Why a body was not kept.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +61,9 @@ pub(super) enum NotKept {
     Blob(#[from] BlobError),
 }
 
+/// What the one file of a request is called.
+const NAME: &str = "body";
+
 /// Keeps a body; `None` if it is empty. What does not fit is refused before it is read, if it says
 /// how long it is, and else when it no longer does.
 pub(super) async fn keep(
@@ -49,13 +71,12 @@ pub(super) async fn keep(
     reserve: &Reserve,
     pace: Pace,
     mut body: Sent,
-) -> Result<Option<(FileRef, Pin)>, NotKept> {
+) -> Result<Option<KeptBody>, NotKept> {
     if body.is_end_stream() {
         return Ok(None);
     }
     let mut promise = reserve.promise(body.size_hint().exact())?;
-    let mut writer = blobs.create()?;
-    let mut is_empty = true;
+    let (mut short, mut writer) = (Vec::new(), None);
     let (mut waited, mut came) = (Duration::ZERO, 0);
     loop {
         let began = Instant::now();
@@ -64,25 +85,37 @@ pub(super) async fn keep(
         let Some(frame) = frame else { break };
         waited += began.elapsed();
         let Ok(data) = frame.map_err(NotKept::BrokenOff)?.into_data() else { continue };
-        is_empty &= data.is_empty();
         let length = data.len() as u64;
         promise.take(length)?;
         came += length;
         if came >= pace.bytes {
             (waited, came) = (Duration::ZERO, 0);
         }
-        writer = blocking(move || write(writer, &data)).await?;
+        if writer.is_none() && short.len() + data.len() <= MAX_INLINE_BODY_BYTES {
+            short.extend_from_slice(&data);
+            continue;
+        }
+        let (begun, blobs) = (std::mem::take(&mut short), blobs.clone());
+        let going_on = writer.take();
+        writer = Some(blocking(move || write(&blobs, going_on, &[&begun, &data])).await?);
     }
-    if is_empty {
-        return Ok(None);
-    }
+    let Some(writer) = writer else {
+        let place = BodyPlace::Inline(short.as_slice().into());
+        return Ok((!short.is_empty()).then(|| KeptBody { file: FileRef::of(NAME, &short), place }));
+    };
     let stored = blocking(move || Ok(writer.finish()?)).await?;
-    let file = FileRef { name: "body".into(), blob: stored.id, size: stored.size };
-    Ok(Some((file, stored.pin)))
+    let file = FileRef { name: NAME.into(), blob: stored.id, size: stored.size };
+    Ok(Some(KeptBody { file, place: BodyPlace::File(stored.pin) }))
 }
 
-fn write(mut writer: BlobWriter, data: &[u8]) -> Result<BlobWriter, NotKept> {
-    writer.write_all(data)?;
+/// Goes on with a file, or begins one.
+fn write(
+    blobs: &Blobs,
+    writer: Option<BlobWriter>,
+    pieces: &[&[u8]],
+) -> Result<BlobWriter, NotKept> {
+    let mut writer = writer.map_or_else(|| blobs.create(), Ok)?;
+    pieces.iter().try_for_each(|piece| writer.write_all(piece))?;
     Ok(writer)
 }
 
@@ -138,7 +171,7 @@ mod tests {
         let dir = kit.dir.path().to_owned();
         let plenty = Reserve::new(dir.clone(), 0);
         let kept = keep(&kit.blobs, &plenty, SLOWEST, streamed(8)).await.unwrap().unwrap();
-        assert_eq!(kept.0.size, 8 * MIB);
+        assert_eq!(kept.file.size, 8 * MIB);
         drop(kept);
 
         let little = Reserve::new(dir.clone(), room_left(&dir) - 3 * MIB);

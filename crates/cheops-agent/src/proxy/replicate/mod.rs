@@ -4,7 +4,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `change` | what a request becomes |
-//! | `keep` | bodies on their way to the disk |
+//! | `keep` | bodies on their way into the operation, or to the disk |
 //! | `passing` | other ids in requests and answers that pass |
 //! | `reply` | the answer, from what the service of this site said |
 //! | `already` | the answer, where it did what was asked without saying so |
@@ -37,7 +37,7 @@ use http_body_util::Either;
 use serde_json::Value;
 
 use self::change::{Change, NewName};
-use self::keep::NotKept;
+use self::keep::{BodyPlace, KeptBody, NotKept};
 pub(super) use self::unheard::Strangers;
 use super::here::Service;
 use super::refusal::Refused;
@@ -173,7 +173,14 @@ impl Proxies {
             error => Refused::not_durable(&error.to_string()),
         });
         let kept = self.while_it_moves(service, &moves, keeping).await?;
-        let (body, pins) = kept.map_or((None, vec![]), |(file, pin)| (Some(file), vec![pin]));
+        let (mut body, mut inline_body, mut pins) = (None, None, Vec::new());
+        if let Some(KeptBody { file, place }) = kept {
+            body = Some(file);
+            match place {
+                BodyPlace::Inline(content) => inline_body = Some(content),
+                BodyPlace::File(pin) => pins.push(pin),
+            }
+        }
         let limit = limit_with(body.as_ref(), self.0.answer_limit) + A_WORD_MORE;
         let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         // What the service packs cannot be looked into.
@@ -204,6 +211,7 @@ impl Proxies {
             config: profile.map(|profile| Arc::new(profile.config.clone())),
             kind,
             payload,
+            inline_body,
             force: false,
             wait: Wait::Local,
             timeout_ms: limit,

@@ -135,7 +135,13 @@ pub(crate) fn operation(payload: Payload) -> Arc<Operation> {
 }
 
 pub(crate) fn job(resource: &str, task: Task) -> Job {
-    Job { id: JobId(1), resource: ResourceId::new(resource).unwrap(), again: false, task }
+    Job {
+        id: JobId(1),
+        resource: ResourceId::new(resource).unwrap(),
+        again: false,
+        task,
+        inline_body: None,
+    }
 }
 
 pub(crate) fn request(

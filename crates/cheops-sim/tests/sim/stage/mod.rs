@@ -53,6 +53,7 @@ impl Stage {
             config: Some(self.config.clone()),
             kind: OperationType::new(kind).unwrap(),
             payload: Payload::shell(command),
+            inline_body: None,
             force: false,
             wait: Wait::All,
             timeout_ms: 30_000,

@@ -124,6 +124,7 @@ fn submission(resource: &Held, round: usize, config: &Arc<Config>) -> Submission
         config: Some(config.clone()),
         kind: OperationType::new(kind).unwrap(),
         payload: Payload::shell(command),
+        inline_body: None,
         force: false,
         wait: Wait::All,
         timeout_ms: 30_000,
