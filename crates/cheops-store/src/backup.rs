@@ -138,8 +138,9 @@ impl Backup {
             let mut needed = scanned.blobs;
             // Of what is in the log itself there need be no file.
             let inline = scanned.records.iter().filter_map(inline_in);
-            let without_file = inline.filter(|blob| !self.blobs.contains(blob));
-            without_file.for_each(|blob| drop(needed.remove(&blob)));
+            for blob in inline.filter(|blob| !self.blobs.contains(blob)) {
+                needed.remove(&blob);
+            }
             // All of it into the one file.
             db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
             db.close().map_err(|(_, error)| error)?;
