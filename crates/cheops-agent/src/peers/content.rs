@@ -240,7 +240,7 @@ impl Gate {
 
     /// Has its operations wait. Nothing if all of them do: a site goes on asking for what it has
     /// not taken in yet.
-    fn wait(&self, needed: &[Needed]) -> Option<Waiting> {
+    fn wait(&self, needed: &[FilesNeeded]) -> Option<Waiting> {
         let mut all = lock(&self.waiting);
         let these = needed.iter().map(|needed| needed.by.clone());
         let these: Vec<_> = these.filter(|operation| all.insert(operation.clone())).collect();
@@ -261,13 +261,13 @@ struct Wanted {
 }
 
 /// Files without which an operation is not taken in.
-struct Needed {
+struct FilesNeeded {
     by: OperationId,
     files: Vec<Wanted>,
 }
 
 /// What the operations need that a message brings: nothing for one whose body came along with it.
-fn files_of(message: &Message) -> Vec<Needed> {
+fn files_of(message: &Message) -> Vec<FilesNeeded> {
     let Message::Update(update) = message else { return Vec::new() };
     let needed = |entry: &Arc<Entry>| {
         let Body::Operation(operation) = &entry.body else { return None };
@@ -277,7 +277,7 @@ fn files_of(message: &Message) -> Vec<Needed> {
         let may_be_gone = operation.replica().is_some();
         let files = operation.files().iter().cloned();
         let files = files.map(|file| Wanted { file, may_be_gone }).collect();
-        Some(Needed { by: operation.id.clone(), files })
+        Some(FilesNeeded { by: operation.id.clone(), files })
     };
     update.entries.iter().filter_map(needed).collect()
 }
@@ -286,10 +286,10 @@ fn files_of(message: &Message) -> Vec<Needed> {
 async fn fetch_for(
     link: &Link,
     incoming: &Incoming,
-    needed: Vec<Needed>,
+    needed: Vec<FilesNeeded>,
 ) -> Result<Vec<(OperationId, Vec<Pin>)>, FetchError> {
     let mut operations = Vec::with_capacity(needed.len());
-    for Needed { by, files } in needed {
+    for FilesNeeded { by, files } in needed {
         operations.push((by, fetch_all(link, incoming, files).await?));
     }
     Ok(operations)
@@ -395,13 +395,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_stopping| FetchError::Stopping)
 }
 
-/// What another site asked for, where it is here.
-enum Served {
-    File(CheckedBlob),
-    /// All of it, from an operation's entry.
-    Inline(Vec<u8>),
-}
-
 /// Sends a content from there on.
 pub(super) async fn serve(
     work: &Work,
@@ -412,26 +405,18 @@ pub(super) async fn serve(
     let blobs = work.incoming.0.blobs.clone();
     let opened = tokio::task::spawn_blocking(move || blobs.open_checked(id, offset)).await;
     let opened = opened.map_err(|_stopping| LinkError::Broken)?;
-    let found = match opened.inspect_err(unsendable).ok().flatten() {
-        Some(file) => Some(Served::File(file)),
-        None => inline_body(work, id).await?.map(Served::Inline),
-    };
-    let told = match &found {
-        None => Told::NoSuchBlob,
-        Some(Served::File(file)) => Told::Blob { size: file.size() },
-        Some(Served::Inline(content)) => Told::Blob { size: content.len() as u64 },
-    };
-    let mut head = Vec::new();
-    frame::encode(&told, &mut head)?;
-    send.write_all(&head).await?;
-    match found {
-        None => {}
-        Some(Served::Inline(content)) => {
-            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
-            send.write_all(&content[from..]).await?;
-        }
-        Some(Served::File(file)) => return send_file(file, send).await,
+    let mut bytes = Vec::new();
+    if let Some(file) = opened.inspect_err(unsendable).ok().flatten() {
+        frame::encode(&Told::Blob { size: file.size() }, &mut bytes)?;
+        send.write_all(&bytes).await?;
+        return send_file(file, send).await;
     }
+    let inline = inline_body(work, id).await?;
+    let size = inline.as_ref().map(|content| content.len() as u64);
+    frame::encode(&size.map_or(Told::NoSuchBlob, |size| Told::Blob { size }), &mut bytes)?;
+    let from = usize::try_from(offset).unwrap_or(usize::MAX);
+    bytes.extend(inline.iter().flatten().skip(from));
+    send.write_all(&bytes).await?;
     let _gone = send.finish();
     Ok(())
 }

@@ -33,11 +33,11 @@ fn kept(stage: &Stage, site: &str, content: &[u8]) -> PathBuf {
 
 /// What the service of each site was sent.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<Bytes>>>);
+struct BodiesHeard(Arc<Mutex<Vec<Bytes>>>);
 
-impl Heard {
+impl BodiesHeard {
     async fn listen(&self) -> SocketAddr {
-        async fn hear(State(heard): State<Heard>, body: Bytes) -> StatusCode {
+        async fn hear(State(heard): State<BodiesHeard>, body: Bytes) -> StatusCode {
             heard.0.lock().unwrap().push(body);
             StatusCode::NO_CONTENT
         }
@@ -50,8 +50,8 @@ impl Heard {
 }
 
 /// Two sites, with a service each that takes everything.
-async fn two() -> (Stage, [Heard; 2]) {
-    let heard = [Heard::default(), Heard::default()];
+async fn two() -> (Stage, [BodiesHeard; 2]) {
+    let heard = [BodiesHeard::default(), BodiesHeard::default()];
     let upstreams = [heard[0].listen().await, heard[1].listen().await];
     (Stage::each(2, |site| config(upstreams[site], "")).await, heard)
 }

@@ -166,6 +166,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_body_is_a_file_only_if_it_is_too_long_for_its_operation() {
+        let kit = kit();
+        let reserve = Reserve::new(kit.dir.path().to_owned(), 0);
+        let pieces = |lengths: &[usize]| {
+            let pieces: Vec<_> =
+                lengths.iter().map(|n| Ok::<_, io::Error>(Bytes::from(vec![7; *n]))).collect();
+            Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(stream::iter(pieces))))
+        };
+        let longest = MAX_INLINE_BODY_BYTES;
+        assert!(keep(&kit.blobs, &reserve, SLOWEST, pieces(&[0, 0])).await.unwrap().is_none());
+        for (lengths, is_file) in [
+            (&[longest][..], false),
+            (&[1, 0, longest - 1], false),
+            (&[longest, 1], true),
+            (&[1, longest, 1], true),
+            (&[longest + 1], true),
+        ] {
+            let kept = keep(&kit.blobs, &reserve, SLOWEST, pieces(lengths)).await.unwrap().unwrap();
+            let content = vec![7; lengths.iter().sum()];
+            assert_eq!(kept.file, FileRef::of("body", &content), "{lengths:?}");
+            assert_eq!(kit.blobs.contains(&kept.file.blob), is_file, "{lengths:?}");
+            match kept.place {
+                BodyPlace::Inline(inline) => assert_eq!(*inline, content),
+                BodyPlace::File(_) => assert!(is_file, "{lengths:?}"),
+            }
+            assert_eq!(kit.drafts(), 0, "{lengths:?}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_body_that_would_eat_the_reserve_is_refused_before_and_while_it_comes() {
         let kit = kit();
         let dir = kit.dir.path().to_owned();
