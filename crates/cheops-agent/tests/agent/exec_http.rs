@@ -1,15 +1,20 @@
 //! Requests to services, with a real server.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::exec_support::{Site, request};
+use crate::exec_support::{Folder, Site, request};
 use bytes::Bytes;
 use cheops_agent::Services;
-use cheops_core::model::{Outcome, Output};
+use cheops_agent::exec::{Content, Saving};
+use cheops_core::engine::{Job, Task};
+use cheops_core::model::{Act, BlobId, MetaId, Outcome, Output, Payload, Replica, ResourceId};
+use cheops_core::plan::SnapshotId;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -133,14 +138,83 @@ async fn large_bodies_are_streamed_and_large_answers_cut() {
     assert_eq!(outcome, Outcome::answered(200, output));
 }
 
+/// A store that counts what is asked of it.
+struct CountedReads {
+    folder: Folder,
+    opened: Arc<AtomicUsize>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Content for CountedReads {
+    fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
+        self.folder.copy_to(blob, path)
+    }
+
+    fn open(&self, blob: &BlobId) -> io::Result<Box<dyn io::Read + Send>> {
+        self.opened.fetch_add(1, Ordering::SeqCst);
+        let (file, bytes) = (self.folder.open(blob)?, Arc::clone(&self.bytes));
+        Ok(Box::new(CountedReader(file, bytes)))
+    }
+
+    fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>> {
+        self.folder.save(resource, id)
+    }
+
+    fn saved(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn io::Read + Send>> {
+        self.folder.saved(resource, id)
+    }
+}
+
+struct CountedReader(Box<dyn io::Read + Send>, Arc<AtomicUsize>);
+
+impl io::Read for CountedReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(into)?;
+        self.1.fetch_add(read, Ordering::SeqCst);
+        Ok(read)
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_a_file_is_opened_and_read_once_and_one_that_came_along_never() {
+    let server = server().await;
+    let (opened, bytes) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let site = Site::over(
+        |settings| settings.services = services(&[("app", &format!("http://{}", server.address))]),
+        |folder| CountedReads { folder, opened: opened.clone(), bytes: bytes.clone() },
+    );
+    let content = vec![7; 300_000];
+    let expected = answered(200, &format!("300000 {}", blake3::hash(&content).to_hex()));
+    let job = request("PUT", "/size", &[], Some(site.folder.put("body", &content)));
+    assert_eq!(site.exec.run(&job).await, expected);
+    let counted = || (opened.load(Ordering::SeqCst), bytes.load(Ordering::SeqCst));
+    assert_eq!(counted(), (1, 300_000));
+
+    let along = Job { inline_body: Some(content.into()), ..job };
+    assert_eq!(site.exec.run(&along).await, expected);
+    assert_eq!(counted(), (1, 300_000));
+}
+
 #[tokio::test]
 async fn a_body_that_is_not_here_is_not_sent_as_an_empty_one() {
     let server = server().await;
     let site = site(&format!("http://{}", server.address));
     let file = site.folder.put("body", b"content");
     std::fs::remove_file(site.folder.0.join(file.blob.to_string())).unwrap();
-    let outcome = site.exec.run(&request("PUT", "/size", &[], Some(file))).await;
-    assert!(!outcome.succeeded(), "{outcome:?}");
+    let mut job = request("PUT", "/size", &[], Some(file));
+    let outcome = site.exec.run(&job).await;
+    assert!(matches!(outcome, Outcome::NotStarted { .. }), "{outcome:?}");
+
+    // A replica would stay behind: it waits for another site to have it.
+    let Task::Run(operation) = &mut job.task else { panic!("another task") };
+    let Payload::Http { replica, .. } = &mut Arc::make_mut(operation).payload else {
+        panic!("another payload")
+    };
+    let (meta_id, collection) = (MetaId::new("m").unwrap(), "/things".to_owned());
+    *replica = Some(Box::new(Replica { meta_id, collection, act: Act::Changes }));
+    let outcome = site.exec.run(&job).await;
+    assert!(matches!(outcome, Outcome::NotYet { in_doubt: false, .. }), "{outcome:?}");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 0, "nobody was asked");
 }
 
 #[tokio::test]
