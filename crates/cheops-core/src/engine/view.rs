@@ -422,6 +422,7 @@ mod tests {
                 config: None,
                 kind: OperationType::new("inc").unwrap(),
                 payload: Payload::shell("inc"),
+                inline_body: None,
                 force: false,
                 wait: Wait::Nothing,
                 timeout_ms: 1,
