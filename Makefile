@@ -76,7 +76,7 @@ dist: setup-build ui-if-node ## the binary to hand out: slower to build, a littl
 	$(CARGO) build --profile dist --locked -p cheops -p cheops-bench
 
 .PHONY: test
-test: setup check-fmt check-ui lint doc check-purity check-circles check-deps test-doc test-examples test-code test-browser simulate ## all that CI runs: every check, every test, the simulation
+test: setup check-fmt check-ui lint doc check-purity check-circles check-names check-deps test-doc test-examples test-code test-browser simulate ## all that CI runs: every check, every test, the simulation
 	$(call heading,all checks passed)
 
 .PHONY: check-fmt
@@ -108,6 +108,11 @@ check-purity: ## the crates that decide depend on nothing that acts
 check-circles: ## no module of a crate knows itself by way of others
 	$(call heading,circles)
 	@scripts/check-circles
+
+.PHONY: check-names
+check-names: ## one name for one type, so that it can be looked for
+	$(call heading,names)
+	@scripts/check-names
 
 # A wrapper in deny.toml is a permission: that nobody uses it is no reason to warn.
 .PHONY: check-deps

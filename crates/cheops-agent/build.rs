@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
         // Writing into a text cannot fail.
         let _infallible = writeln!(
             table,
-            "File {{ path: {path:?}, plain: include_bytes!({file:?}), br: {}, gz: {} }},",
+            "UiFile {{ path: {path:?}, plain: include_bytes!({file:?}), br: {}, gz: {} }},",
             packed(".br"),
             packed(".gz"),
         );

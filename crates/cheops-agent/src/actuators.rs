@@ -11,7 +11,7 @@ use tracing::{Instrument, Span};
 
 use crate::driver::{Actuators, Driver};
 use crate::exec::Executor;
-use crate::peers::{Incoming, Peers};
+use crate::peers::{IncomingFiles, Peers};
 use crate::replicas::Replicas;
 use crate::telemetry;
 
@@ -20,7 +20,7 @@ pub(crate) struct SiteActuators {
     pub(crate) runtime: Handle,
     pub(crate) executor: Executor,
     pub(crate) peers: Peers,
-    pub(crate) incoming: Incoming,
+    pub(crate) incoming: IncomingFiles,
     pub(crate) snapshots: Snapshots,
     pub(crate) replicas: Replicas,
 }

@@ -12,7 +12,9 @@ use cheops_api::Token;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
 use cheops_record::CertificateError;
-use cheops_store::{Claim, Far, OpenError, Opened, Options, Progress, Reader, Voucher};
+use cheops_store::{
+    Claim, Far, OpenError, Opened, ProgressReporter, Reader, StoreOptions, Voucher,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -21,17 +23,19 @@ use tokio::task::JoinHandle;
 use crate::actuators::SiteActuators;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
-use crate::content::Stored;
+use crate::content::SiteContent;
 use crate::driver::{self, Actuators, Driver, Signer};
-use crate::exec::{ExecError, ExecSettings, Executor, Requests, Rules, RunToken, end_leftovers};
+use crate::exec::{
+    AnswerRules, ExecError, ExecSettings, Executor, RequestSettings, RunToken, end_leftovers,
+};
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
 use crate::mesh::{Identity, MeshError};
-use crate::peers::{Border, Incoming, PeerRouter, Peers, PeersError};
+use crate::peers::{Border, IncomingFiles, PeerRouter, Peers, PeersError};
 use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
 use crate::replicas::{Naming, Replicas};
 use crate::seals::Seals;
-use crate::services::{ClientError, Services};
+use crate::services::{ConnectorError, Services};
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -85,7 +89,7 @@ pub enum StartError {
     },
     /// Services cannot be asked.
     #[error("services cannot be asked")]
-    Services(#[from] ClientError),
+    Services(#[from] ConnectorError),
     /// There are no proxies.
     #[error("requests to services cannot be passed on")]
     Proxy(#[from] ProxyError),
@@ -143,7 +147,7 @@ impl StartError {
                  proxy is, `upstream` where the service is"
                     .into(),
             ),
-            Self::Services(ClientError::Roots(_)) => Some(
+            Self::Services(ConnectorError::Roots(_)) => Some(
                 "services with an `https` upstream are trusted by the system's certificates; on \
                  Debian the package `ca-certificates` brings them"
                     .into(),
@@ -227,7 +231,7 @@ impl Agent {
         let identity = identity(&config)?;
         let claim = claim(&config.data_dir).await?;
         let token = token(&config)?;
-        let ports = Ports::take(&config).await?;
+        let ports = AgentPorts::take(&config).await?;
         let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
         let opened = open(claim, &config, &signer).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
@@ -242,7 +246,7 @@ impl Agent {
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
         let dir = config.data_dir.clone();
-        let incoming = Incoming::new(blobs.clone(), reader.clone(), dir, ROOM_BESIDE_FILES);
+        let incoming = IncomingFiles::new(blobs.clone(), reader.clone(), dir, ROOM_BESIDE_FILES);
         let actuators = SiteActuators {
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),
@@ -371,13 +375,13 @@ impl Agent {
 }
 
 /// What people, programs and clients of services reach it at: taken first, served last.
-struct Ports {
+struct AgentPorts {
     api: ApiServer,
     proxies: Vec<Listening>,
     proxy_addresses: Vec<SocketAddr>,
 }
 
-impl Ports {
+impl AgentPorts {
     async fn take(config: &AgentConfig) -> Result<Self, StartError> {
         let address = config.api.listen;
         let api = TcpListener::bind(address)
@@ -481,11 +485,11 @@ async fn claim(dir: &Path) -> Result<Claim, StartError> {
 
 async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Opened, StartError> {
     let site = config.site.clone();
-    let options = Options {
+    let options = StoreOptions {
         audit_retention: config.audit.retention,
         vouch: voucher(config, signer),
         progress: told_in_the_log(),
-        ..Options::default()
+        ..StoreOptions::default()
     };
     let life = Incarnation::drawn(random()?).0;
     let opened = tokio::task::spawn_blocking(move || claim.open(&site, || life, options));
@@ -500,10 +504,10 @@ fn voucher(config: &AgentConfig, signer: &Signer) -> Voucher {
 }
 
 /// Tells how far something has come that is done at a start, once a second and when it is done.
-fn told_in_the_log() -> Progress {
+fn told_in_the_log() -> ProgressReporter {
     const EVERY: Duration = Duration::from_secs(1);
     let told = std::sync::Mutex::new(None::<(&'static str, Instant)>);
-    Progress::new(move |far: Far| {
+    ProgressReporter::new(move |far: Far| {
         let Far { doing, done, of } = far;
         let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let is_due = told.is_none_or(|(what, at)| what != doing || at.elapsed() > EVERY);
@@ -549,7 +553,7 @@ fn driver(
     actuators: Box<dyn Actuators>,
     signer: Signer,
 ) -> Result<(Driver, std::thread::JoinHandle<()>), StartError> {
-    let start = driver::Start {
+    let start = driver::DriverStart {
         settings: engine_settings(config, me.clone()),
         signer,
         records: opened.records,
@@ -574,27 +578,27 @@ fn executor(
     config: &AgentConfig,
     opened: &Opened,
     services: Services,
-    requests: Requests,
+    requests: RequestSettings,
 ) -> Result<Executor, StartError> {
     let run = RunToken::new(&config.data_dir).map_err(system("a token for commands"))?;
     let ended = end_leftovers(&run).map_err(system("a look at its processes"))?;
     if ended > 0 {
         tracing::warn!(ended, "commands of an earlier life of this agent were ended");
     }
-    let stored = Stored { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
+    let stored = SiteContent { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
     Ok(Executor::new(ExecSettings { services, requests, ..exec_settings(config, run) }, stored)?)
 }
 
 /// Where the services of this site are, for whoever asks them.
-fn services(config: &AgentConfig) -> Result<Services, ClientError> {
+fn services(config: &AgentConfig) -> Result<Services, ConnectorError> {
     let upstream = |service: &ServiceConfig| (service.name.to_string(), service.upstream.clone());
     Services::new(config.site.as_str(), config.services.iter().map(upstream))
 }
 
 /// What requests that are operations need to know of the services and of those that pass.
-fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> Requests {
+fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> RequestSettings {
     let rules = |service: &ServiceConfig| {
-        let rules = Rules {
+        let rules = AnswerRules {
             naming: Naming::new(&service.id),
             says_already: SaysAlready {
                 done: service.replication.already_done.clone(),
@@ -606,7 +610,7 @@ fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> R
     let trusting = config.services.iter().filter(|service| service.trust_correlation);
     let trusting: BTreeSet<_> = trusting.map(|service| service.name.to_string()).collect();
     let memory = memory.clone();
-    Requests {
+    RequestSettings {
         rules: config.services.iter().map(rules).collect(),
         replicas: replicas.clone(),
         mark: Arc::new(move |service, headers| memory.mark(headers, trusting.contains(service))),

@@ -7,10 +7,10 @@ use cheops_core::model::{BlobId, ResourceId};
 use cheops_core::plan::SnapshotId;
 use cheops_store::{Blobs, SnapshotWriter, Snapshots};
 
-use crate::exec::{Content, Saving};
+use crate::exec::{ContentStore, Saving};
 
 /// Files and saved states of this site.
-pub(crate) struct Stored {
+pub(crate) struct SiteContent {
     pub(crate) blobs: Blobs,
     pub(crate) snapshots: Snapshots,
 }
@@ -19,7 +19,7 @@ fn missing(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("{what} is not here"))
 }
 
-impl Content for Stored {
+impl ContentStore for SiteContent {
     fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
         self.blobs.copy_to(blob, path).map(|_size| ()).map_err(io::Error::other)
     }
@@ -31,7 +31,7 @@ impl Content for Stored {
 
     fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>> {
         let writer = self.snapshots.create(resource, id).map_err(io::Error::other)?;
-        Ok(Box::new(State(writer)))
+        Ok(Box::new(SavedState(writer)))
     }
 
     fn saved(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Read + Send>> {
@@ -41,9 +41,9 @@ impl Content for Stored {
     }
 }
 
-struct State(SnapshotWriter);
+struct SavedState(SnapshotWriter);
 
-impl io::Write for State {
+impl io::Write for SavedState {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -53,7 +53,7 @@ impl io::Write for State {
     }
 }
 
-impl Saving for State {
+impl Saving for SavedState {
     fn finish(self: Box<Self>) -> io::Result<()> {
         self.0.finish().map(|_size| ()).map_err(io::Error::other)
     }

@@ -34,4 +34,4 @@ pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use peers::PeersError;
 pub use proxy::ProxyError;
-pub use services::{ClientError, Services};
+pub use services::{ConnectorError, Services};

@@ -39,11 +39,11 @@ use crate::types::{
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
-struct Api;
+struct ApiDocument;
 
 /// The OpenAPI document.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    Api::openapi()
+    ApiDocument::openapi()
 }
 
 /// The OpenAPI document as indented JSON text, ending with a line break.

@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::stage::SITES;
 use crate::stats::rate;
 
@@ -22,7 +22,7 @@ const RECORD_BYTES: usize = 300;
 const REQUEST: &[u8] = b"PUT /noop HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n";
 
 /// Runs `true` in a shell, as an agent would.
-async fn shell() -> Result<(), Failure> {
+async fn shell() -> Result<(), BenchFailure> {
     let mut command = Command::new("sh");
     command.args(["-c", "true"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -30,7 +30,7 @@ async fn shell() -> Result<(), Failure> {
 }
 
 /// The same command once per site, one after the other.
-pub(crate) async fn shell_in_turn() -> Result<Duration, Failure> {
+pub(crate) async fn shell_in_turn() -> Result<Duration, BenchFailure> {
     let start = Instant::now();
     for _ in 0..SITES {
         shell().await?;
@@ -39,14 +39,14 @@ pub(crate) async fn shell_in_turn() -> Result<Duration, Failure> {
 }
 
 /// The same command once per site, all at once.
-pub(crate) async fn shell_at_once() -> Result<Duration, Failure> {
+pub(crate) async fn shell_at_once() -> Result<Duration, BenchFailure> {
     let start = Instant::now();
     tokio::try_join!(shell(), shell(), shell())?;
     Ok(start.elapsed())
 }
 
 /// How many shells a second so many tasks run.
-pub(crate) async fn shell_rate(tasks: usize, time: Duration) -> Result<f64, Failure> {
+pub(crate) async fn shell_rate(tasks: usize, time: Duration) -> Result<f64, BenchFailure> {
     let (start, mut running) = (Instant::now(), JoinSet::new());
     for _ in 0..tasks {
         running.spawn(async move {
@@ -55,7 +55,7 @@ pub(crate) async fn shell_rate(tasks: usize, time: Duration) -> Result<f64, Fail
                 shell().await?;
                 count += 1;
             }
-            Ok::<u64, Failure>(count)
+            Ok::<u64, BenchFailure>(count)
         });
     }
     let mut count = 0;
@@ -69,13 +69,13 @@ pub(crate) async fn shell_rate(tasks: usize, time: Duration) -> Result<f64, Fail
 pub(crate) struct Requests([Connection; SITES]);
 
 impl Requests {
-    pub(crate) async fn to(service: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) async fn to(service: SocketAddr) -> Result<Self, BenchFailure> {
         let open = || Connection::open(service);
         Ok(Self([open().await?, open().await?, open().await?]))
     }
 
     /// One per site, one after the other.
-    pub(crate) async fn in_turn(&mut self) -> Result<Duration, Failure> {
+    pub(crate) async fn in_turn(&mut self) -> Result<Duration, BenchFailure> {
         let start = Instant::now();
         for connection in &mut self.0 {
             connection.head_only(REQUEST).await?;
@@ -84,7 +84,7 @@ impl Requests {
     }
 
     /// One per site, all at once.
-    pub(crate) async fn at_once(&mut self) -> Result<Duration, Failure> {
+    pub(crate) async fn at_once(&mut self) -> Result<Duration, BenchFailure> {
         let start = Instant::now();
         let [first, second, third] = &mut self.0;
         tokio::try_join!(
@@ -97,11 +97,11 @@ impl Requests {
 }
 
 /// Somebody on loopback who says again what is said.
-pub(crate) struct Echo {
+pub(crate) struct EchoConnection {
     stream: TcpStream,
 }
 
-impl Echo {
+impl EchoConnection {
     pub(crate) async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;

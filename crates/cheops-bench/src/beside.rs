@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::comparison::{RULE, Turn, compare, table};
-use crate::failure::Failure;
+use crate::comparison::{RULE, TurnFigures, compare, table};
+use crate::failure::BenchFailure;
 use crate::report::{Report, Section};
-use crate::{Bench, What};
+use crate::{Bench, Measurement};
 
 /// The programs, each with all that it needs.
 pub(crate) struct Both {
@@ -39,10 +39,10 @@ impl Both {
     /// One part, old and new in turns.
     pub(crate) async fn measure(
         &self,
-        what: What,
+        what: Measurement,
         report: &mut Report,
-    ) -> Result<Section, Failure> {
-        if what == What::Store {
+    ) -> Result<Section, BenchFailure> {
+        if what == Measurement::Store {
             return Ok(store_is_not_compared());
         }
         let (mut turns, mut wrong, mut title) = (Vec::new(), Vec::new(), "");
@@ -53,7 +53,7 @@ impl Both {
             for (side, section) in [("old", &old), ("new", &new)] {
                 wrong.extend(section.wrong.iter().map(|it| format!("turn {turn}, {side}: {it}")));
             }
-            turns.push(Turn { new: new.figures, old: old.figures });
+            turns.push(TurnFigures { new: new.figures, old: old.figures });
         }
         let lines = compare(&turns);
         Ok(Section {
@@ -66,16 +66,17 @@ impl Both {
 
     async fn side(
         &self,
-        what: What,
+        what: Measurement,
         bench: &Bench,
         turn: u32,
         side: &str,
         report: &mut Report,
-    ) -> Result<Section, Failure> {
+    ) -> Result<Section, BenchFailure> {
         report.during(format!("turn {turn} of {}, {side}: ", self.turns));
         let measured = what.measure(bench, report).await;
         report.during(String::new());
-        measured.map_err(|failure| Failure::new(format!("turn {turn}, {side} program"), failure))
+        measured
+            .map_err(|failure| BenchFailure::new(format!("turn {turn}, {side} program"), failure))
     }
 }
 
@@ -84,6 +85,6 @@ fn store_is_not_compared() -> Section {
     Section {
         notes: vec![format!("not compared: {because}")],
         data: json!({ "not_compared": because }),
-        ..Section::new(What::Store.name(), crate::store::TITLE)
+        ..Section::new(Measurement::Store.name(), crate::store::TITLE)
     }
 }

@@ -6,11 +6,11 @@ use cheops_api::{ResourceFilter, ResourceState, Wait};
 use serde::Serialize;
 
 use crate::connection::{Kind, Work, make_resources, operation};
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{Client, Until, load};
+use crate::load::{LoadClient, LoadLimit, load};
 use crate::report::{Section, Table, number};
-use crate::stage::{SITES, Site, Stage};
+use crate::stage::{BenchCluster, BenchSite, SITES};
 use crate::stats::rate;
 use crate::{Bench, Report};
 
@@ -32,7 +32,7 @@ struct CatchUp {
     converged_seconds: f64,
 }
 
-pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     report.remark(format_args!("catch-up: {OPERATIONS} operations while a site is away"));
     let mut stage = bench.stage().await?;
     let resources: Vec<_> = (0..RESOURCES).map(|n| format!("catchup-{n}")).collect();
@@ -41,10 +41,10 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, F
     let client = |n: usize| {
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let made = own.map(|resource| operation(resource, Work::Http, Kind::Kept, Wait::Local));
-        Ok(Client { site: stage.sites[0].api, operations: made.collect::<Result<_, _>>()? })
+        Ok(LoadClient { site: stage.sites[0].api, operations: made.collect::<Result<_, _>>()? })
     };
-    let clients: Result<_, Failure> = (0..CLIENTS).map(client).collect();
-    let load = load(clients?, Until::Count(OPERATIONS)).await?;
+    let clients: Result<_, BenchFailure> = (0..CLIENTS).map(client).collect();
+    let load = load(clients?, LoadLimit::Count(OPERATIONS)).await?;
     let start = Instant::now();
     stage.start_agent(AWAY)?;
     stage.all_heard().await?;
@@ -59,7 +59,7 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, F
     })
 }
 
-async fn all_converged(stage: &Stage) -> Result<(), Failure> {
+async fn all_converged(stage: &BenchCluster) -> Result<(), BenchFailure> {
     let waiting = async {
         for site in &stage.sites {
             while !has_converged(site).await? {
@@ -68,12 +68,12 @@ async fn all_converged(stage: &Stage) -> Result<(), Failure> {
         }
         Ok(())
     };
-    let late = |_| Err(Failure::new("the sites did not converge", "time is up"));
+    let late = |_| Err(BenchFailure::new("the sites did not converge", "time is up"));
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(late)
 }
 
 /// Whether a site knows all operations, has run them, and knows that the others know them.
-async fn has_converged(site: &Site) -> Result<bool, Failure> {
+async fn has_converged(site: &BenchSite) -> Result<bool, BenchFailure> {
     let filter = ResourceFilter { limit: Some(1000), ..ResourceFilter::default() };
     let page = site.client()?.resources(&filter).await.map_err(cannot("list resources"))?;
     let known: u64 = page.items.iter().map(|resource| resource.operations).sum();
@@ -81,7 +81,7 @@ async fn has_converged(site: &Site) -> Result<bool, Failure> {
     Ok(all && known >= OPERATIONS)
 }
 
-fn section(caught_up: &CatchUp) -> Result<Section, Failure> {
+fn section(caught_up: &CatchUp) -> Result<Section, BenchFailure> {
     let mut table = Table::new(&["after site3 is started again", "seconds"]);
     table.row(vec!["all sites hear each other".to_owned(), number(caught_up.heard_seconds)]);
     table.row(vec![

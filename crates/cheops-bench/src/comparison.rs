@@ -17,19 +17,19 @@ pub(crate) const RULE: &str = "A difference: in every turn new/old is on the sam
     its median is more than 5 % off from 1. All else is the same within noise.";
 
 /// What one part measured in one turn, with each program.
-pub(crate) struct Turn {
+pub(crate) struct TurnFigures {
     pub(crate) new: Vec<Figure>,
     pub(crate) old: Vec<Figure>,
 }
 
 /// The same figure in one turn with each program.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Pair {
+pub(crate) struct FigurePair {
     new: f64,
     old: f64,
 }
 
-impl Pair {
+impl FigurePair {
     /// Nothing measured on one side leaves nothing to divide.
     fn ratio(self) -> Option<f64> {
         (self.new > 0.0 && self.old > 0.0).then(|| self.new / self.old)
@@ -46,7 +46,7 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// None, unless every turn has one.
-    fn of(turns: &[Pair]) -> Option<Self> {
+    fn of(turns: &[FigurePair]) -> Option<Self> {
         let ratios: Vec<f64> = turns.iter().map(|turn| turn.ratio()).collect::<Option<_>>()?;
         Some(Self {
             lowest: ratios.iter().copied().reduce(f64::min)?,
@@ -77,7 +77,7 @@ pub(crate) enum Difference {
 
 impl Difference {
     /// By [`RULE`].
-    fn of(measure: Measure, of: Of, turns: &[Pair]) -> Self {
+    fn of(measure: Measure, of: Of, turns: &[FigurePair]) -> Self {
         let Some(ratio) = Ratio::of(turns) else { return Self::NothingToCompare };
         if turns.len() < ENOUGH_TURNS {
             return Self::TooFewTurns;
@@ -121,22 +121,23 @@ pub(crate) struct Line {
     old: f64,
     ratio: Option<Ratio>,
     verdict: Difference,
-    turns: Vec<Pair>,
+    turns: Vec<FigurePair>,
 }
 
 /// All figures that every turn has of both programs.
-pub(crate) fn compare(turns: &[Turn]) -> Vec<Line> {
+pub(crate) fn compare(turns: &[TurnFigures]) -> Vec<Line> {
     let figures = turns.first().map(|turn| turn.new.as_slice()).unwrap_or_default();
     figures.iter().filter_map(|figure| line(figure, turns)).collect()
 }
 
-fn line(figure: &Figure, turns: &[Turn]) -> Option<Line> {
+fn line(figure: &Figure, turns: &[TurnFigures]) -> Option<Line> {
     let value = |figures: &[Figure]| {
         figures.iter().find(|other| other.name == figure.name).map(|other| other.value)
     };
-    let pair = |turn: &Turn| Some(Pair { new: value(&turn.new)?, old: value(&turn.old)? });
-    let turns: Vec<Pair> = turns.iter().map(pair).collect::<Option<_>>()?;
-    let middle = |side: fn(&Pair) -> f64| median(turns.iter().map(side).collect());
+    let pair =
+        |turn: &TurnFigures| Some(FigurePair { new: value(&turn.new)?, old: value(&turn.old)? });
+    let turns: Vec<FigurePair> = turns.iter().map(pair).collect::<Option<_>>()?;
+    let middle = |side: fn(&FigurePair) -> f64| median(turns.iter().map(side).collect());
     Some(Line {
         name: figure.name.clone(),
         measure: figure.measure,
@@ -172,9 +173,9 @@ mod tests {
     use super::*;
 
     /// New by old of each turn, with an old figure that is another in each.
-    fn pairs(ratios: &[f64]) -> Vec<Pair> {
+    fn pairs(ratios: &[f64]) -> Vec<FigurePair> {
         let olds = [100.0, 50.0, 200.0, 80.0, 10.0];
-        ratios.iter().zip(olds).map(|(ratio, old)| Pair { new: ratio * old, old }).collect()
+        ratios.iter().zip(olds).map(|(ratio, old)| FigurePair { new: ratio * old, old }).collect()
     }
 
     #[test]
@@ -216,7 +217,7 @@ mod tests {
     fn a_ratio_is_of_the_same_turn_and_not_of_the_medians() {
         // Both are ten times as fast in the second turn: that is the machine.
         let turns = [(11.0, 10.0), (110.0, 100.0), (22.0, 20.0)];
-        let turns = turns.map(|(new, old)| Pair { new, old });
+        let turns = turns.map(|(new, old)| FigurePair { new, old });
         let ratio = Ratio::of(&turns).unwrap();
         for of in [ratio.median, ratio.lowest, ratio.highest] {
             assert!((of - 1.1).abs() < 1e-9);
@@ -231,7 +232,7 @@ mod tests {
                 Figure::new("took", Measure::Time, time),
             ]
         };
-        let turn = |new, old| Turn { new: figures(new, 1.0), old: figures(old, 2.0) };
+        let turn = |new, old| TurnFigures { new: figures(new, 1.0), old: figures(old, 2.0) };
         let lines = compare(&[turn(30.0, 10.0), turn(40.0, 20.0), turn(50.0, 30.0)]);
         let said: Vec<_> = lines
             .iter()
@@ -246,6 +247,6 @@ mod tests {
     #[test]
     fn a_figure_that_one_program_lacks_is_not_compared() {
         let has = |name| vec![Figure::new(name, Measure::Rate, 1.0)];
-        assert_eq!(compare(&[Turn { new: has("this"), old: has("that") }]), []);
+        assert_eq!(compare(&[TurnFigures { new: has("this"), old: has("that") }]), []);
     }
 }

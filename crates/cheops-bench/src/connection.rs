@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::failure::{Failure, cannot};
-use crate::stage::{SERVICE, Stage};
+use crate::failure::{BenchFailure, cannot};
+use crate::stage::{BenchCluster, SERVICE};
 
 /// Where the head of an answer ends.
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -82,7 +82,7 @@ pub(crate) fn operation(
     work: Work,
     kind: Kind,
     wait: Wait,
-) -> Result<Bytes, Failure> {
+) -> Result<Bytes, BenchFailure> {
     request(resource, &submit(work, kind, wait))
 }
 
@@ -99,7 +99,7 @@ fn submit(work: Work, kind: Kind, wait: Wait) -> Submit {
     }
 }
 
-fn request(resource: &str, submit: &Submit) -> Result<Bytes, Failure> {
+fn request(resource: &str, submit: &Submit) -> Result<Bytes, BenchFailure> {
     let body = serde_json::to_string(submit).map_err(cannot("write an operation"))?;
     let path = paths::operations(resource);
     let length = body.len();
@@ -111,7 +111,10 @@ fn request(resource: &str, submit: &Submit) -> Result<Bytes, Failure> {
 }
 
 /// Makes resources that live on all sites, by a first operation on each.
-pub(crate) async fn make_resources(stage: &Stage, resources: &[String]) -> Result<(), Failure> {
+pub(crate) async fn make_resources(
+    stage: &BenchCluster,
+    resources: &[String],
+) -> Result<(), BenchFailure> {
     let names: Vec<_> = stage.sites.iter().map(|site| site.name.as_str()).collect();
     let first = Submit {
         sites: Some(names.join(" & ")),
@@ -132,7 +135,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) async fn open(address: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self, BenchFailure> {
         let connecting = async {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
@@ -143,22 +146,26 @@ impl Connection {
     }
 
     /// Hands in an operation, and waits until it is done. How many sites replied that it ran.
-    pub(crate) async fn hand_in(&mut self, operation: &[u8]) -> Result<usize, Failure> {
+    pub(crate) async fn hand_in(&mut self, operation: &[u8]) -> Result<usize, BenchFailure> {
         let is_whole =
             |heard: &[u8]| heard.ends_with(END) || (is_refused(heard) && contains(heard, HEAD_END));
         self.ask(operation, is_whole).await?;
         if self.heard.ends_with(DONE) {
             return Ok(count(&self.heard, OK));
         }
-        Err(Failure::new("an operation was not done", String::from_utf8_lossy(&self.heard)))
+        Err(BenchFailure::new("an operation was not done", String::from_utf8_lossy(&self.heard)))
     }
 
     /// Sends a request whose answer has no body.
-    pub(crate) async fn head_only(&mut self, request: &[u8]) -> Result<(), Failure> {
+    pub(crate) async fn head_only(&mut self, request: &[u8]) -> Result<(), BenchFailure> {
         self.ask(request, |heard| heard.ends_with(HEAD_END)).await
     }
 
-    async fn ask(&mut self, request: &[u8], is_whole: fn(&[u8]) -> bool) -> Result<(), Failure> {
+    async fn ask(
+        &mut self,
+        request: &[u8],
+        is_whole: fn(&[u8]) -> bool,
+    ) -> Result<(), BenchFailure> {
         self.heard.clear();
         let asking = async {
             self.stream.write_all(request).await?;

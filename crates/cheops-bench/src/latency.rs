@@ -5,12 +5,12 @@ use std::time::Instant;
 use cheops_api::Wait;
 use serde::Serialize;
 
-use crate::bare::{self, Echo, Requests};
+use crate::bare::{self, EchoConnection, Requests};
 use crate::connection::{Connection, Kind, Work, make_resources, operation};
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::report::{Section, Table, Target, Verdict, number};
-use crate::stage::Stage;
+use crate::report::{BenchTarget, Section, Table, TargetVerdict, number};
+use crate::stage::BenchCluster;
 use crate::stats::Spread;
 use crate::{Bench, Report};
 
@@ -39,9 +39,9 @@ struct OfWork {
     overhead_at_once_ms: f64,
 }
 
-pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     let stage = bench.stage().await?;
-    let mut echo = Echo::start().await.map_err(cannot("make an echo"))?;
+    let mut echo = EchoConnection::start().await.map_err(cannot("make an echo"))?;
     let mut trips = Vec::new();
     for _ in 0..2 * COUNT {
         trips.push(echo.round_trip().await.map_err(cannot("hear an echo"))?);
@@ -58,10 +58,10 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, F
 
 async fn of_work(
     bench: &Bench,
-    stage: &Stage,
+    stage: &BenchCluster,
     work: Work,
     round_trip_ms: f64,
-) -> Result<OfWork, Failure> {
+) -> Result<OfWork, BenchFailure> {
     let resource = format!("latency-{}", work.word().split(' ').next().unwrap_or_default());
     make_resources(stage, std::slice::from_ref(&resource)).await?;
     let operation = operation(&resource, work, Kind::Kept, Wait::All)?;
@@ -100,7 +100,7 @@ async fn of_work(
     })
 }
 
-fn section(latency: &Latency) -> Result<Section, Failure> {
+fn section(latency: &Latency) -> Result<Section, BenchFailure> {
     let mut table = Table::new(&["ms", "p50", "p95", "p99"]);
     let mut row = |what: String, spread: &Spread| {
         let times = [spread.p50_ms, spread.p95_ms, spread.p99_ms];
@@ -120,11 +120,11 @@ fn section(latency: &Latency) -> Result<Section, Failure> {
         ));
     }
     row("round trip on loopback".to_owned(), &latency.round_trip);
-    let target = |of: &OfWork| Target {
+    let target = |of: &OfWork| BenchTarget {
         of: if of.work == Work::Shell.word() { "overhead, shell" } else { "overhead, HTTP" },
         wanted: format!("< {WANTED_MS} ms"),
         measured: format!("{} ms", number(of.overhead_ms)),
-        verdict: Verdict::of(of.overhead_ms < WANTED_MS),
+        verdict: TargetVerdict::of(of.overhead_ms < WANTED_MS),
     };
     Ok(Section {
         tables: vec![table],

@@ -9,17 +9,17 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// One client: whom it asks, and for what in turn.
-pub(crate) struct Client {
+pub(crate) struct LoadClient {
     pub(crate) site: SocketAddr,
     pub(crate) operations: Vec<Bytes>,
 }
 
 /// When it is enough, for all clients together.
 #[derive(Debug, Clone)]
-pub(crate) enum Until {
+pub(crate) enum LoadLimit {
     Time(Duration),
     Count(u64),
 }
@@ -47,12 +47,12 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(until: &Until) -> Self {
+    fn of(until: &LoadLimit) -> Self {
         match until {
-            Until::Time(time) => {
+            LoadLimit::Time(time) => {
                 Self { end: Some(Instant::now() + *time), left: AtomicU64::new(u64::MAX) }
             }
-            Until::Count(count) => Self { end: None, left: AtomicU64::new(*count) },
+            LoadLimit::Count(count) => Self { end: None, left: AtomicU64::new(*count) },
         }
     }
 
@@ -66,7 +66,7 @@ impl Rest {
 }
 
 /// Lets all clients work at once.
-pub(crate) async fn load(clients: Vec<Client>, until: Until) -> Result<Load, Failure> {
+pub(crate) async fn load(clients: Vec<LoadClient>, until: LoadLimit) -> Result<Load, BenchFailure> {
     let mut connected = Vec::new();
     for client in clients {
         connected.push((Connection::open(client.site).await?, client.operations));
@@ -89,7 +89,7 @@ async fn work(
     mut connection: Connection,
     operations: Vec<Bytes>,
     rest: Arc<Rest>,
-) -> Result<(Vec<Duration>, u64), Failure> {
+) -> Result<(Vec<Duration>, u64), BenchFailure> {
     let (mut times, mut ran) = (Vec::new(), 0);
     for operation in operations.iter().cycle() {
         if !rest.take() {

@@ -39,13 +39,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::beside::Both;
 use crate::connection::Work;
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::process::MachineTime;
 use crate::program::Program;
-use crate::report::{Format, Report, Section};
+use crate::report::{Report, ReportFormat, Section};
 use crate::servers::Tools;
-use crate::service::Service;
-use crate::stage::Stage;
+use crate::service::BenchService;
+use crate::stage::BenchCluster;
 
 const NOTES: [&str; 2] = [
     "The original (Go on CouchDB), three sites on a machine with 2 cores: one replicated no-op p50",
@@ -55,13 +55,13 @@ const NOTES: [&str; 2] = [
 /// Measure three real agents on this machine
 #[derive(Debug, Parser)]
 #[command(name = "cheops-bench", version, max_term_width = 100)]
-struct Cli {
+struct BenchCli {
     /// How long each measurement takes
     #[arg(long, value_name = "N", default_value = "4", value_parser = seconds)]
     seconds: Duration,
     /// Measure this alone; may be given several times
     #[arg(long, value_enum, value_name = "WHAT")]
-    only: Vec<What>,
+    only: Vec<Measurement>,
     /// Throughput with so many clients alone; may be given several times [default: 1, 8 and 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: Vec<u16>,
@@ -94,7 +94,7 @@ struct Cli {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum Measurement {
     Latency,
     Throughput,
     Store,
@@ -103,7 +103,7 @@ enum What {
     Proxy,
 }
 
-impl What {
+impl Measurement {
     fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency",
@@ -115,7 +115,7 @@ impl What {
         }
     }
 
-    async fn measure(self, bench: &Bench, report: &Report) -> Result<Section, Failure> {
+    async fn measure(self, bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
         match self {
             Self::Latency => latency::measure(bench, report).await,
             Self::Throughput => throughput::measure(bench, report).await,
@@ -136,14 +136,14 @@ struct Bench {
     clients: Vec<usize>,
     /// None is all.
     work: Option<Work>,
-    service: Service,
+    service: BenchService,
     /// Requests per second of the proxy's half load, once it is known. Programs that are compared
     /// share it.
     half_load: Arc<OnceLock<f64>>,
 }
 
 impl Bench {
-    async fn of(program: PathBuf, place: &Path, cli: &Cli) -> Result<Self, Failure> {
+    async fn of(program: PathBuf, place: &Path, cli: &BenchCli) -> Result<Self, BenchFailure> {
         let clients = cli.clients.iter().map(|&clients| clients.into()).collect();
         Ok(Self {
             program: Program::ask(program, place).await?,
@@ -151,7 +151,7 @@ impl Bench {
             time: cli.seconds,
             clients: if cli.clients.is_empty() { throughput::CLIENTS.to_vec() } else { clients },
             work: cli.work,
-            service: Service::start().await?,
+            service: BenchService::start().await?,
             half_load: Arc::default(),
         })
     }
@@ -163,24 +163,24 @@ impl Bench {
     }
 
     /// Three new sites.
-    async fn stage(&self) -> Result<Stage, Failure> {
+    async fn stage(&self) -> Result<BenchCluster, BenchFailure> {
         self.stage_before(self.service.address).await
     }
 
     /// Three new sites in front of that service.
-    async fn stage_before(&self, service: SocketAddr) -> Result<Stage, Failure> {
-        Stage::start(&self.program, &self.place, service).await
+    async fn stage_before(&self, service: SocketAddr) -> Result<BenchCluster, BenchFailure> {
+        BenchCluster::start(&self.program, &self.place, service).await
     }
 }
 
 /// What is measured: a program, beside the machine alone or beside another program as well.
-enum Subject {
+enum BenchSubject {
     One(Bench),
     Two(Both),
 }
 
-impl Subject {
-    async fn of(cli: &Cli) -> Result<Self, Failure> {
+impl BenchSubject {
+    async fn of(cli: &BenchCli) -> Result<Self, BenchFailure> {
         let own = std::env::current_exe().map_err(cannot("find its own program"))?;
         let folder = own.parent().map(PathBuf::from).unwrap_or_default();
         let program = cli.cheops.clone().unwrap_or_else(|| folder.join("cheops"));
@@ -192,7 +192,11 @@ impl Subject {
         Ok(Self::Two(Both { new, old, turns: cli.turns }))
     }
 
-    async fn measure(&self, what: What, report: &mut Report) -> Result<Section, Failure> {
+    async fn measure(
+        &self,
+        what: Measurement,
+        report: &mut Report,
+    ) -> Result<Section, BenchFailure> {
         match self {
             Self::One(bench) => what.measure(bench, report).await,
             Self::Two(both) => both.measure(what, report).await,
@@ -212,7 +216,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = BenchCli::parse();
     let ended = tokio::select! {
         ended = measure(&cli) => ended,
         // The sites and servers end with what is dropped here.
@@ -229,7 +233,7 @@ async fn main() -> ExitCode {
 }
 
 /// Waits until somebody wants this to stop.
-async fn interrupted() -> Failure {
+async fn interrupted() -> BenchFailure {
     let stopped = async {
         let mut terminated = signal(SignalKind::terminate())?;
         tokio::select! {
@@ -238,33 +242,34 @@ async fn interrupted() -> Failure {
         }
     };
     match stopped.await {
-        Ok(()) => Failure::new("not all was measured", "interrupted"),
-        Err(error) => Failure::new("cannot wait for signals", error),
+        Ok(()) => BenchFailure::new("not all was measured", "interrupted"),
+        Err(error) => BenchFailure::new("cannot wait for signals", error),
     }
 }
 
-async fn measure(cli: &Cli) -> Result<(), Failure> {
-    let subject = Subject::of(cli).await?;
+async fn measure(cli: &BenchCli) -> Result<(), BenchFailure> {
+    let subject = BenchSubject::of(cli).await?;
     let before = MachineTime::now()?;
-    let mut report = Report::new(if cli.json { Format::Programs } else { Format::People });
-    if let Subject::Two(both) = &subject {
+    let mut report =
+        Report::new(if cli.json { ReportFormat::Programs } else { ReportFormat::People });
+    if let BenchSubject::Two(both) = &subject {
         report.about(&both.words(), "beside", both.data()).map_err(cannot("print"))?;
     }
-    for &what in What::value_variants() {
+    for &what in Measurement::value_variants() {
         if !cli.only.is_empty() && !cli.only.contains(&what) {
             continue;
         }
         let section = match (what, Tools::find()) {
-            (What::Proxy, Err(missing)) if cli.only.is_empty() => proxy::skipped(&missing),
-            (What::Proxy, Err(missing)) => return Err(missing),
+            (Measurement::Proxy, Err(missing)) if cli.only.is_empty() => proxy::skipped(&missing),
+            (Measurement::Proxy, Err(missing)) => return Err(missing),
             _ => subject.measure(what, &mut report).await?,
         };
         report.section(section).map_err(cannot("print"))?;
     }
     let stolen = MachineTime::now()?.stolen_since(before);
     let notes = match subject {
-        Subject::One(_) => NOTES.as_slice(),
-        Subject::Two(_) => &[],
+        BenchSubject::One(_) => NOTES.as_slice(),
+        BenchSubject::Two(_) => &[],
     };
     report.end(stolen, notes).map_err(cannot("print"))
 }

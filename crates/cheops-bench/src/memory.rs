@@ -6,12 +6,12 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::connection::{Kind, Work, make_resources, operation};
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{Client, Until, load};
+use crate::load::{LoadClient, LoadLimit, load};
 use crate::process::{disk, resident};
-use crate::report::{Section, Table, Target, Verdict, megabytes, number};
-use crate::stage::{SITES, Stage};
+use crate::report::{BenchTarget, Section, Table, TargetVerdict, megabytes, number};
+use crate::stage::{BenchCluster, SITES};
 use crate::{Bench, Report};
 
 const TITLE: &str = "Memory and disk per site; 10,000 operations over 100 resources, 32 clients";
@@ -23,32 +23,33 @@ const WANTED_BYTES: u64 = 30_000_000;
 const SETTLING: Duration = Duration::from_secs(1);
 
 #[derive(Serialize)]
-struct Memory {
-    runs: Vec<Run>,
+struct MemoryResult {
+    runs: Vec<MemoryRun>,
 }
 
 #[derive(Serialize)]
-struct Run {
+struct MemoryRun {
     history: &'static str,
-    idle: Vec<Taken>,
-    after: Vec<Taken>,
+    idle: Vec<AgentUsage>,
+    after: Vec<AgentUsage>,
     /// Requests that reached the service, and how many should have.
     requests: u64,
     requests_wanted: u64,
 }
 
-impl Run {
+impl MemoryRun {
     /// Of the largest of the three agents each.
     fn figures(&self) -> Vec<Figure> {
         let history = self.history;
-        let most = |taken: &[Taken], of: fn(&Taken) -> u64| {
+        let most = |taken: &[AgentUsage], of: fn(&AgentUsage) -> u64| {
             taken.iter().map(of).max().unwrap_or_default() as f64 / 1e6
         };
         let figure = |when: &str, what: &str, megabytes: f64| {
             let name = format!("history {history}, {when}: {what} MB");
             Figure::new(name, Measure::Amount, megabytes)
         };
-        let (resident, disk) = (|taken: &Taken| taken.resident, |taken: &Taken| taken.disk);
+        let (resident, disk) =
+            (|taken: &AgentUsage| taken.resident, |taken: &AgentUsage| taken.disk);
         vec![
             figure("idle", "RSS", most(&self.idle, resident)),
             figure("idle", "disk", most(&self.idle, disk)),
@@ -67,22 +68,22 @@ impl Run {
 
 /// What one agent takes, in bytes.
 #[derive(Serialize)]
-struct Taken {
+struct AgentUsage {
     site: String,
     resident: u64,
     disk: u64,
 }
 
-pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     let mut runs = Vec::new();
     for (kind, history) in [(Kind::Kept, "kept"), (Kind::Replacing, "replaced")] {
         report.remark(format_args!("memory: {OPERATIONS} operations, history {history}"));
         runs.push(run(bench, kind, history).await?);
     }
-    section(&Memory { runs })
+    section(&MemoryResult { runs })
 }
 
-async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<Run, Failure> {
+async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<MemoryRun, BenchFailure> {
     let stage = bench.stage().await?;
     let idle = taken(&stage)?;
     let asked_before = bench.service.answered();
@@ -92,30 +93,30 @@ async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<Run, Fa
     let client = |n: usize| {
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let operations = own.map(|resource| operation(resource, Work::Http, kind, Wait::All));
-        Ok(Client {
+        Ok(LoadClient {
             site: stage.sites[n % SITES].api,
             operations: operations.collect::<Result<_, _>>()?,
         })
     };
-    let clients: Result<_, Failure> = (0..CLIENTS).map(client).collect();
-    load(clients?, Until::Count(OPERATIONS)).await?;
+    let clients: Result<_, BenchFailure> = (0..CLIENTS).map(client).collect();
+    load(clients?, LoadLimit::Count(OPERATIONS)).await?;
     let requests = bench.service.answered() - asked_before;
     tokio::time::sleep(SETTLING).await;
     let after = taken(&stage)?;
     stage.end().await?;
     let requests_wanted = (OPERATIONS + RESOURCES as u64) * SITES as u64;
-    Ok(Run { history, idle, after, requests, requests_wanted })
+    Ok(MemoryRun { history, idle, after, requests, requests_wanted })
 }
 
-fn taken(stage: &Stage) -> Result<Vec<Taken>, Failure> {
-    let of = |site: &crate::stage::Site| {
+fn taken(stage: &BenchCluster) -> Result<Vec<AgentUsage>, BenchFailure> {
+    let of = |site: &crate::stage::BenchSite| {
         let disk = disk(&site.data).map_err(cannot("measure a folder"))?;
-        Ok(Taken { site: site.name.to_string(), resident: resident(site.pid()?)?, disk })
+        Ok(AgentUsage { site: site.name.to_string(), resident: resident(site.pid()?)?, disk })
     };
     stage.sites.iter().map(of).collect()
 }
 
-fn section(memory: &Memory) -> Result<Section, Failure> {
+fn section(memory: &MemoryResult) -> Result<Section, BenchFailure> {
     let mut table = Table::new(&["", "site", "RSS MB", "disk MB", "disk bytes per operation"]);
     let mut notes = Vec::new();
     for run in &memory.runs {
@@ -140,19 +141,19 @@ fn section(memory: &Memory) -> Result<Section, Failure> {
     }
     let idle = memory.runs.iter().flat_map(|run| &run.idle).map(|taken| taken.resident).max();
     let idle = idle.unwrap_or_default();
-    let target = Target {
+    let target = BenchTarget {
         of: "idle agent, the largest",
         wanted: format!("< {} MB RSS", megabytes(WANTED_BYTES)),
         measured: format!("{} MB", megabytes(idle)),
-        verdict: Verdict::of(idle < WANTED_BYTES),
+        verdict: TargetVerdict::of(idle < WANTED_BYTES),
     };
     Ok(Section {
         tables: vec![table],
         notes,
         targets: vec![target],
         data: serde_json::to_value(memory).map_err(cannot("write JSON"))?,
-        figures: memory.runs.iter().flat_map(Run::figures).collect(),
-        wrong: memory.runs.iter().filter_map(Run::wrong).collect(),
+        figures: memory.runs.iter().flat_map(MemoryRun::figures).collect(),
+        wrong: memory.runs.iter().filter_map(MemoryRun::wrong).collect(),
         ..Section::new("memory", TITLE)
     })
 }

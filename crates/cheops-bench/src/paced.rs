@@ -30,7 +30,7 @@ pub(crate) struct Paced {
 }
 
 /// What one connection is at.
-struct Asked {
+struct PacedConnection {
     due: Instant,
     heard: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl Paced {
         let (start, gap) = (Instant::now(), Duration::from_secs_f64(1.0 / per_second));
         let due = |n: usize| start + gap.mul_f64(n as f64);
         let mut asked: Vec<_> =
-            streams.iter().map(|_| Asked { due: start, heard: Vec::new() }).collect();
+            streams.iter().map(|_| PacedConnection { due: start, heard: Vec::new() }).collect();
         // The one that rested longest is next, so that all are used.
         let mut free: VecDeque<_> = (0..streams.len()).collect();
         let (mut sent, mut times) = (0, Vec::with_capacity(count));

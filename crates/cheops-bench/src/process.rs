@@ -4,13 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// The memory of this process that is resident, in bytes.
-pub(crate) fn resident(pid: u32) -> Result<u64, Failure> {
+pub(crate) fn resident(pid: u32) -> Result<u64, BenchFailure> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     let status = status.map_err(cannot("read a process's status"))?;
-    resident_in(&status).ok_or_else(|| Failure::new("no resident memory", "there is no `VmRSS`"))
+    resident_in(&status)
+        .ok_or_else(|| BenchFailure::new("no resident memory", "there is no `VmRSS`"))
 }
 
 fn resident_in(status: &str) -> Option<u64> {
@@ -21,10 +22,10 @@ fn resident_in(status: &str) -> Option<u64> {
 
 /// Seconds of processor time that this process used, in user and in kernel mode, without its
 /// children.
-pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
+pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, BenchFailure> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     let stat = stat.map_err(cannot("read a process's processor time"))?;
-    let ticks = ticks_in(&stat).ok_or_else(|| Failure::new("no processor time", &stat))?;
+    let ticks = ticks_in(&stat).ok_or_else(|| BenchFailure::new("no processor time", &stat))?;
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
@@ -44,9 +45,10 @@ pub(crate) struct MachineTime {
 }
 
 impl MachineTime {
-    pub(crate) fn now() -> Result<Self, Failure> {
+    pub(crate) fn now() -> Result<Self, BenchFailure> {
         let stat = fs::read_to_string("/proc/stat").map_err(cannot("read the processors' time"))?;
-        Self::of(&stat).ok_or_else(|| Failure::new("no processors' time", "`/proc/stat` has none"))
+        Self::of(&stat)
+            .ok_or_else(|| BenchFailure::new("no processors' time", "`/proc/stat` has none"))
     }
 
     fn of(stat: &str) -> Option<Self> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use cheops_core::model::SiteId;
 use tokio::process::Command;
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,7 +51,7 @@ impl AuthKey {
 
 impl Program {
     /// Lets it run an agent for a moment, to learn what it reads.
-    pub(crate) async fn ask(path: PathBuf, place: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn ask(path: PathBuf, place: &Path) -> Result<Self, BenchFailure> {
         let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(place);
         let dir = dir.map_err(cannot("make a folder"))?;
         let program = Self { path, auth: AuthKey::Known };
@@ -73,12 +73,13 @@ impl Program {
         let ended = program.run(agent).await?;
         let said = String::from_utf8_lossy(&ended.stderr);
         let auth = AuthKey::of(ended.status.success(), said.trim());
-        let auth = auth.map_err(|said| Failure::new(program.failed_to("run an agent"), said))?;
+        let auth =
+            auth.map_err(|said| BenchFailure::new(program.failed_to("run an agent"), said))?;
         Ok(Self { auth, ..program })
     }
 
     /// Makes a mesh's authority in that folder.
-    pub(crate) async fn make_mesh(&self, authority: &Path) -> Result<(), Failure> {
+    pub(crate) async fn make_mesh(&self, authority: &Path) -> Result<(), BenchFailure> {
         let mut command = Command::new(&self.path);
         command.args(["mesh", "new", "--dir"]).arg(authority);
         self.succeed(command, "make a mesh").await
@@ -90,25 +91,25 @@ impl Program {
         authority: &Path,
         site: &SiteId,
         identity: &Path,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BenchFailure> {
         let mut command = Command::new(&self.path);
         command.args(["mesh", "issue", site.as_str(), "--dir"]).arg(authority);
         command.arg("--out").arg(identity);
         self.succeed(command, "issue an identity").await
     }
 
-    async fn succeed(&self, command: Command, what: &str) -> Result<(), Failure> {
+    async fn succeed(&self, command: Command, what: &str) -> Result<(), BenchFailure> {
         let ended = self.run(command).await?;
         let said = String::from_utf8_lossy(&ended.stderr);
         match ended.status.success() {
             true => Ok(()),
-            false => Err(Failure::new(self.failed_to(what), said.trim())),
+            false => Err(BenchFailure::new(self.failed_to(what), said.trim())),
         }
     }
 
-    async fn run(&self, mut command: Command) -> Result<Output, Failure> {
+    async fn run(&self, mut command: Command) -> Result<Output, BenchFailure> {
         let running = command.stdin(Stdio::null()).kill_on_drop(true).output();
-        let late = |_| Failure::new(self.failed_to("end"), "time is up");
+        let late = |_| BenchFailure::new(self.failed_to("end"), "time is up");
         let ended = tokio::time::timeout(PATIENCE, running).await.map_err(late)?;
         ended.map_err(cannot(&format!("start `{}`", self.path.display())))
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure, Of};
 use crate::paced::{Paced, Question};
 use crate::process::{cpu_seconds, resident};
-use crate::report::{Section, Table, Target, Verdict, megabytes, number};
+use crate::report::{BenchTarget, Section, Table, TargetVerdict, megabytes, number};
 use crate::servers::{BODY, Servers, Tools};
-use crate::stage::{SERVICE, Stage};
+use crate::stage::{BenchCluster, SERVICE};
 use crate::stats::{Spread, median};
 use crate::wrk::wrk;
 use crate::{Bench, Report};
@@ -47,7 +47,7 @@ const WANTED_BYTES: u64 = 60_000_000;
 /// How a request gets to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Way {
+enum RequestPath {
     Direct,
     Nginx,
     Haproxy,
@@ -56,7 +56,7 @@ enum Way {
     RemoteScope,
 }
 
-impl Way {
+impl RequestPath {
     const ALL: [Self; 6] = [
         Self::Direct,
         Self::Nginx,
@@ -90,60 +90,65 @@ impl Way {
 /// Everybody on the way.
 struct Scene {
     servers: Servers,
-    stage: Stage,
+    stage: BenchCluster,
 }
 
 impl Scene {
-    async fn set(bench: &Bench, tools: &Tools) -> Result<Self, Failure> {
+    async fn set(bench: &Bench, tools: &Tools) -> Result<Self, BenchFailure> {
         let servers = Servers::start(tools, &bench.place).await?;
         let stage = bench.stage_before(servers.service.address).await?;
         Ok(Self { servers, stage })
     }
 
-    fn address(&self, way: Way) -> SocketAddr {
+    fn address(&self, way: RequestPath) -> SocketAddr {
         match way {
-            Way::Direct => self.servers.service.address,
-            Way::Nginx => self.servers.nginx.address,
-            Way::Haproxy => self.servers.haproxy.address,
-            Way::NoScope | Way::LocalScope | Way::RemoteScope => self.stage.sites[0].proxy,
+            RequestPath::Direct => self.servers.service.address,
+            RequestPath::Nginx => self.servers.nginx.address,
+            RequestPath::Haproxy => self.servers.haproxy.address,
+            RequestPath::NoScope | RequestPath::LocalScope | RequestPath::RemoteScope => {
+                self.stage.sites[0].proxy
+            }
         }
     }
 
-    fn header(&self, way: Way) -> Option<String> {
+    fn header(&self, way: RequestPath) -> Option<String> {
         let scope = |at: usize| format!("X-Scope: {{{SERVICE}: {}}}", self.stage.sites[at].name);
         match way {
-            Way::LocalScope => Some(scope(0)),
-            Way::RemoteScope => Some(scope(1)),
-            Way::Direct | Way::Nginx | Way::Haproxy | Way::NoScope => None,
+            RequestPath::LocalScope => Some(scope(0)),
+            RequestPath::RemoteScope => Some(scope(1)),
+            RequestPath::Direct
+            | RequestPath::Nginx
+            | RequestPath::Haproxy
+            | RequestPath::NoScope => None,
         }
     }
 
     /// Processor time of all proxies on this way so far, if there are any.
-    fn cpu(&self, way: Way) -> Result<Option<f64>, Failure> {
+    fn cpu(&self, way: RequestPath) -> Result<Option<f64>, BenchFailure> {
         let agent = |at: usize| cpu_seconds(self.stage.sites[at].pid()?);
         Ok(match way {
-            Way::Direct => None,
-            Way::Nginx => Some(cpu_seconds(self.servers.nginx.pid()?)?),
-            Way::Haproxy => Some(cpu_seconds(self.servers.haproxy.pid()?)?),
-            Way::NoScope | Way::LocalScope => Some(agent(0)?),
-            Way::RemoteScope => Some(agent(0)? + agent(1)?),
+            RequestPath::Direct => None,
+            RequestPath::Nginx => Some(cpu_seconds(self.servers.nginx.pid()?)?),
+            RequestPath::Haproxy => Some(cpu_seconds(self.servers.haproxy.pid()?)?),
+            RequestPath::NoScope | RequestPath::LocalScope => Some(agent(0)?),
+            RequestPath::RemoteScope => Some(agent(0)? + agent(1)?),
         })
     }
 
     /// The agent that clients ask.
-    fn resident(&self) -> Result<u64, Failure> {
+    fn resident(&self) -> Result<u64, BenchFailure> {
         resident(self.stage.sites[0].pid()?)
     }
 
-    async fn end(self) -> Result<(), Failure> {
+    async fn end(self) -> Result<(), BenchFailure> {
         self.stage.end().await?;
         self.servers.end().await
     }
 }
 
 #[derive(Serialize)]
-struct Proxy {
-    runs: Vec<Run>,
+struct ProxyResult {
+    runs: Vec<ProxyRun>,
     half_load: HalfLoad,
     /// Of the agent, after many connections without scope, the most of all blocks. It has had
     /// requests with scopes by then, as an agent at work has.
@@ -153,8 +158,8 @@ struct Proxy {
 }
 
 #[derive(Serialize)]
-struct Run {
-    way: Way,
+struct ProxyRun {
+    way: RequestPath,
     connections: usize,
     per_second: f64,
     p50_ms: f64,
@@ -163,8 +168,8 @@ struct Run {
     per_cpu_second: Option<f64>,
 }
 
-impl Run {
-    fn in_the_middle(way: Way, connections: usize, blocks: &[Self]) -> Self {
+impl ProxyRun {
+    fn in_the_middle(way: RequestPath, connections: usize, blocks: &[Self]) -> Self {
         let middle = |figure: fn(&Self) -> f64| median(blocks.iter().map(figure).collect());
         let per_cpu_second: Option<Vec<_>> =
             blocks.iter().map(|block| block.per_cpu_second).collect();
@@ -187,15 +192,15 @@ struct HalfLoad {
 
 #[derive(Serialize)]
 struct PacedWay {
-    way: Way,
+    way: RequestPath,
     blocks: Vec<Spread>,
     /// Of all requests of all blocks, with whatever the machine did meanwhile.
     whole: Spread,
 }
 
-impl Proxy {
+impl ProxyResult {
     /// Requests per second of processor time.
-    fn per_cpu_second(&self, way: Way) -> f64 {
+    fn per_cpu_second(&self, way: RequestPath) -> f64 {
         let run = self.runs.iter().find(|run| run.way == way && run.connections == SOME);
         run.and_then(|run| run.per_cpu_second).unwrap_or_default()
     }
@@ -209,15 +214,15 @@ impl PacedWay {
 
 impl HalfLoad {
     /// What this way adds to the direct one.
-    fn added_p99_ms(&self, way: Way) -> f64 {
+    fn added_p99_ms(&self, way: RequestPath) -> f64 {
         let of = |way| self.ways.iter().find(|paced| paced.way == way);
         let p99 = |way| of(way).map_or(0.0, |paced| paced.middle(|spread| spread.p99_ms));
-        p99(way) - p99(Way::Direct)
+        p99(way) - p99(RequestPath::Direct)
     }
 }
 
 /// In place of the measurement, where the tools are missing.
-pub(crate) fn skipped(because: &Failure) -> Section {
+pub(crate) fn skipped(because: &BenchFailure) -> Section {
     Section {
         notes: vec![format!("skipped: {because}")],
         data: json!({ "skipped": because.to_string() }),
@@ -229,12 +234,12 @@ pub(crate) async fn measure(
     bench: &Bench,
     report: &Report,
     tools: &Tools,
-) -> Result<Section, Failure> {
+) -> Result<Section, BenchFailure> {
     let scene = Scene::set(bench, tools).await?;
     report.remark(format_args!("proxy: memory, {MANY} connections"));
-    run(&scene, tools, Way::NoScope, MANY, bench.time).await?;
+    run(&scene, tools, RequestPath::NoScope, MANY, bench.time).await?;
     let resident_when_new = scene.resident()?;
-    for way in Way::ALL {
+    for way in RequestPath::ALL {
         run(&scene, tools, way, SOME, WARMING_UP).await?;
     }
     let (mut runs, mut resident) = (Vec::new(), 0);
@@ -244,7 +249,7 @@ pub(crate) async fn measure(
         runs.extend(turns);
         resident = taken;
     }
-    let full = runs.iter().find(|run| run.way == Way::NoScope && run.connections == SOME);
+    let full = runs.iter().find(|run| run.way == RequestPath::NoScope && run.connections == SOME);
     let per_second = full.map_or(0.0, |run| run.per_second) / 2.0;
     // Half of what the first one reached, for whoever is compared with it: at a rate of its own,
     // the faster one would be asked for more.
@@ -252,7 +257,7 @@ pub(crate) async fn measure(
     report.remark(format_args!("proxy: half load, {per_second:.0} requests/s"));
     let half_load = half_load(&scene, per_second, bench.time).await?;
     scene.end().await?;
-    section(&Proxy { runs, half_load, resident, resident_when_new })
+    section(&ProxyResult { runs, half_load, resident, resident_when_new })
 }
 
 /// All ways, and what the agent had resident after those without scope.
@@ -261,33 +266,35 @@ async fn turns(
     tools: &Tools,
     connections: usize,
     time: Duration,
-) -> Result<(Vec<Run>, u64), Failure> {
+) -> Result<(Vec<ProxyRun>, u64), BenchFailure> {
     let mut taken = 0;
-    let mut blocks = Way::ALL.map(|way| (way, Vec::new()));
+    let mut blocks = RequestPath::ALL.map(|way| (way, Vec::new()));
     for _ in 0..BLOCKS {
         for (way, blocks) in &mut blocks {
             blocks.push(run(scene, tools, *way, connections, time / BLOCKS).await?);
-            if *way == Way::NoScope {
+            if *way == RequestPath::NoScope {
                 taken = scene.resident()?.max(taken);
             }
         }
     }
-    let middle = |(way, blocks): &(Way, Vec<Run>)| Run::in_the_middle(*way, connections, blocks);
+    let middle = |(way, blocks): &(RequestPath, Vec<ProxyRun>)| {
+        ProxyRun::in_the_middle(*way, connections, blocks)
+    };
     Ok((blocks.iter().map(middle).collect(), taken))
 }
 
 async fn run(
     scene: &Scene,
     tools: &Tools,
-    way: Way,
+    way: RequestPath,
     connections: usize,
     time: Duration,
-) -> Result<Run, Failure> {
+) -> Result<ProxyRun, BenchFailure> {
     let header = scene.header(way);
     let before = scene.cpu(way)?;
     let heard = wrk(&tools.wrk, scene.address(way), header.as_deref(), connections, time).await?;
     let used = scene.cpu(way)?.zip(before).map(|(after, before)| after - before);
-    Ok(Run {
+    Ok(ProxyRun {
         way,
         connections,
         per_second: heard.per_second,
@@ -297,8 +304,12 @@ async fn run(
     })
 }
 
-async fn half_load(scene: &Scene, per_second: f64, time: Duration) -> Result<HalfLoad, Failure> {
-    let addresses = Way::PACED.map(|way| (way, scene.address(way)));
+async fn half_load(
+    scene: &Scene,
+    per_second: f64,
+    time: Duration,
+) -> Result<HalfLoad, BenchFailure> {
+    let addresses = RequestPath::PACED.map(|way| (way, scene.address(way)));
     let ways = tokio::task::spawn_blocking(move || paced(addresses, per_second, time)).await;
     let ways = ways.map_err(cannot("wait for a client"))?;
     Ok(HalfLoad { per_second, ways: ways.map_err(cannot("keep up half of the load"))? })
@@ -306,7 +317,7 @@ async fn half_load(scene: &Scene, per_second: f64, time: Duration) -> Result<Hal
 
 /// Blocks the thread.
 fn paced(
-    ways: [(Way, SocketAddr); 3],
+    ways: [(RequestPath, SocketAddr); 3],
     per_second: f64,
     time: Duration,
 ) -> io::Result<Vec<PacedWay>> {
@@ -327,7 +338,7 @@ fn paced(
     Ok(ways.into_iter().map(spread).collect())
 }
 
-fn section(proxy: &Proxy) -> Result<Section, Failure> {
+fn section(proxy: &ProxyResult) -> Result<Section, BenchFailure> {
     let mut table = Table::new(&[
         "as fast as answers come",
         "connections",
@@ -384,7 +395,7 @@ fn section(proxy: &Proxy) -> Result<Section, Failure> {
     })
 }
 
-fn figures(proxy: &Proxy) -> Vec<Figure> {
+fn figures(proxy: &ProxyResult) -> Vec<Figure> {
     let mut figures = Vec::new();
     for run in &proxy.runs {
         let name = format!("{}, {} connections", run.way.words(), run.connections);
@@ -409,36 +420,36 @@ fn figures(proxy: &Proxy) -> Vec<Figure> {
     figures
 }
 
-fn targets(proxy: &Proxy) -> Vec<Target> {
-    let plain = proxy.per_cpu_second(Way::NoScope);
-    let of_haproxy = plain / proxy.per_cpu_second(Way::Haproxy);
-    let scope_cost = plain / proxy.per_cpu_second(Way::LocalScope) - 1.0;
-    let added = proxy.half_load.added_p99_ms(Way::NoScope);
-    let by_haproxy = proxy.half_load.added_p99_ms(Way::Haproxy);
+fn targets(proxy: &ProxyResult) -> Vec<BenchTarget> {
+    let plain = proxy.per_cpu_second(RequestPath::NoScope);
+    let of_haproxy = plain / proxy.per_cpu_second(RequestPath::Haproxy);
+    let scope_cost = plain / proxy.per_cpu_second(RequestPath::LocalScope) - 1.0;
+    let added = proxy.half_load.added_p99_ms(RequestPath::NoScope);
+    let by_haproxy = proxy.half_load.added_p99_ms(RequestPath::Haproxy);
     vec![
-        Target {
+        BenchTarget {
             of: "proxy: requests per CPU s, 32 connections",
             wanted: format!("≥ {WANTED_OF_HAPROXY} × HAProxy"),
             measured: format!("{} ×", number(of_haproxy)),
-            verdict: Verdict::of(of_haproxy >= WANTED_OF_HAPROXY),
+            verdict: TargetVerdict::of(of_haproxy >= WANTED_OF_HAPROXY),
         },
-        Target {
+        BenchTarget {
             of: "proxy: p99 added at half load",
             wanted: format!("≤ {WANTED_ADDED_MS} ms"),
             measured: format!("{} ms, HAProxy {}", number(added), number(by_haproxy)),
-            verdict: Verdict::of(added <= WANTED_ADDED_MS),
+            verdict: TargetVerdict::of(added <= WANTED_ADDED_MS),
         },
-        Target {
+        BenchTarget {
             of: "proxy: CPU that a scope of this site adds",
             wanted: format!("< {:.0} %", WANTED_SCOPE_COST * 100.0),
             measured: format!("{:.0} %", scope_cost * 100.0),
-            verdict: Verdict::of(scope_cost < WANTED_SCOPE_COST),
+            verdict: TargetVerdict::of(scope_cost < WANTED_SCOPE_COST),
         },
-        Target {
+        BenchTarget {
             of: "proxy: agent after 256 connections",
             wanted: format!("< {} MB RSS", megabytes(WANTED_BYTES)),
             measured: format!("{} MB", megabytes(proxy.resident)),
-            verdict: Verdict::of(proxy.resident < WANTED_BYTES),
+            verdict: TargetVerdict::of(proxy.resident < WANTED_BYTES),
         },
     ]
 }

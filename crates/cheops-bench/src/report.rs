@@ -13,29 +13,29 @@ const GAP: &str = "  ";
 
 /// Who reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ReportFormat {
     People,
     Programs,
 }
 
 /// What was wanted, and what was measured.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Target {
+pub(crate) struct BenchTarget {
     pub(crate) of: &'static str,
     pub(crate) wanted: String,
     pub(crate) measured: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: TargetVerdict,
 }
 
 /// How a target came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Verdict {
+pub(crate) enum TargetVerdict {
     Met,
     Missed,
 }
 
-impl Verdict {
+impl TargetVerdict {
     pub(crate) fn of(is_met: bool) -> Self {
         if is_met { Self::Met } else { Self::Missed }
     }
@@ -87,7 +87,7 @@ pub(crate) struct Section {
     pub(crate) title: &'static str,
     pub(crate) tables: Vec<Table>,
     pub(crate) notes: Vec<String>,
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<BenchTarget>,
     /// The same for programs.
     pub(crate) data: Value,
     /// What may be compared with the same of another program.
@@ -114,15 +114,15 @@ impl Section {
 
 /// The way to the terminal.
 pub(crate) struct Report {
-    format: Format,
+    format: ReportFormat,
     data: Map<String, Value>,
-    targets: Vec<Target>,
+    targets: Vec<BenchTarget>,
     /// What all remarks are about.
     during: String,
 }
 
 impl Report {
-    pub(crate) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: ReportFormat) -> Self {
         Self { format, data: Map::new(), targets: Vec::new(), during: String::new() }
     }
 
@@ -141,13 +141,13 @@ impl Report {
     pub(crate) fn about(&mut self, words: &str, name: &str, data: Value) -> io::Result<()> {
         self.data.insert(name.to_owned(), data);
         match self.format {
-            Format::People => writeln!(io::stdout(), "{words}"),
-            Format::Programs => Ok(()),
+            ReportFormat::People => writeln!(io::stdout(), "{words}"),
+            ReportFormat::Programs => Ok(()),
         }
     }
 
     pub(crate) fn section(&mut self, section: Section) -> io::Result<()> {
-        if self.format == Format::People {
+        if self.format == ReportFormat::People {
             let mut out = io::stdout().lock();
             writeln!(out, "\n{}\n", section.title)?;
             for table in &section.tables {
@@ -169,7 +169,7 @@ impl Report {
     /// what to stand beside.
     pub(crate) fn end(mut self, stolen: f64, notes: &[&str]) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        if self.format == Format::Programs {
+        if self.format == ReportFormat::Programs {
             self.data.insert("targets".to_owned(), serde_json::to_value(&self.targets)?);
             self.data.insert("stolen".to_owned(), stolen.into());
             return writeln!(out, "{:#}", Value::Object(self.data));
@@ -177,7 +177,7 @@ impl Report {
         if !self.targets.is_empty() {
             writeln!(out, "\nTargets\n")?;
             let mut table = Table::new(&["", "wanted", "measured", ""]);
-            for Target { of, wanted, measured, verdict } in self.targets {
+            for BenchTarget { of, wanted, measured, verdict } in self.targets {
                 table.row(vec![of.to_owned(), wanted, measured, verdict.word().to_owned()]);
             }
             for line in table.lines() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// What the service answers.
 pub(crate) const BODY: &str = "hello, this is a small answer of a service";
@@ -28,7 +28,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn find() -> Result<Self, Failure> {
+    pub(crate) fn find() -> Result<Self, BenchFailure> {
         let path = std::env::var("PATH").unwrap_or_default() + ":" + ROOTS_PATH;
         let mut missing = Vec::new();
         let mut find = |name: &'static str| {
@@ -44,7 +44,7 @@ impl Tools {
         }
         let missing = missing.join(", ");
         let hint = "`scripts/setup bench` installs it";
-        Err(Failure::new(format!("the part `proxy` needs {missing}, which is not here"), hint))
+        Err(BenchFailure::new(format!("the part `proxy` needs {missing}, which is not here"), hint))
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// Starts them, in a new folder in that one, and waits until each can be reached.
-    pub(crate) async fn start(tools: &Tools, place: &Path) -> Result<Self, Failure> {
+    pub(crate) async fn start(tools: &Tools, place: &Path) -> Result<Self, BenchFailure> {
         let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(place);
         let dir = dir.map_err(cannot("make a folder"))?;
         let [service, nginx, haproxy] = addresses().map_err(cannot("find free ports"))?;
@@ -74,7 +74,7 @@ impl Servers {
         })
     }
 
-    pub(crate) async fn end(mut self) -> Result<(), Failure> {
+    pub(crate) async fn end(mut self) -> Result<(), BenchFailure> {
         for server in [&mut self.nginx, &mut self.haproxy, &mut self.service] {
             server.process.kill().await.map_err(cannot("stop a server"))?;
         }
@@ -94,7 +94,7 @@ impl Server {
         folder: PathBuf,
         address: SocketAddr,
         config: &str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchFailure> {
         let mut command = Command::new(&tools.nginx);
         command.arg("-p").arg(&folder).args(["-c", CONFIG]);
         Self::start(command, &folder, address, config).await
@@ -105,7 +105,7 @@ impl Server {
         folder: PathBuf,
         address: SocketAddr,
         service: SocketAddr,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchFailure> {
         let mut command = Command::new(&tools.haproxy);
         command.args(["-db", "-f", CONFIG]);
         Self::start(command, &folder, address, &haproxy_config(address, service)).await
@@ -116,7 +116,7 @@ impl Server {
         folder: &Path,
         address: SocketAddr,
         config: &str,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchFailure> {
         let log = folder.join("log");
         let prepared = fs::create_dir(folder)
             .and_then(|()| fs::write(folder.join(CONFIG), config))
@@ -131,7 +131,7 @@ impl Server {
             return Ok(server);
         }
         let log = fs::read_to_string(log).unwrap_or_default();
-        Err(Failure::new(format!("a server does not start: `{command:?}`"), log.trim()))
+        Err(BenchFailure::new(format!("a server does not start: `{command:?}`"), log.trim()))
     }
 
     /// Waits until it can be reached, or has ended.
@@ -145,8 +145,8 @@ impl Server {
         true
     }
 
-    pub(crate) fn pid(&self) -> Result<u32, Failure> {
-        self.process.id().ok_or_else(|| Failure::new("a server", "it does not run"))
+    pub(crate) fn pid(&self) -> Result<u32, BenchFailure> {
+        self.process.id().ok_or_else(|| BenchFailure::new("a server", "it does not run"))
     }
 }
 

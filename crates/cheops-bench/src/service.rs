@@ -14,16 +14,16 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// One service for all sites.
-pub(crate) struct Service {
+pub(crate) struct BenchService {
     pub(crate) address: SocketAddr,
     answered: Arc<AtomicU64>,
 }
 
-impl Service {
-    pub(crate) async fn start() -> Result<Self, Failure> {
+impl BenchService {
+    pub(crate) async fn start() -> Result<Self, BenchFailure> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let listener = listener.map_err(cannot("listen as a service"))?;
         let address = listener.local_addr().map_err(cannot("listen as a service"))?;

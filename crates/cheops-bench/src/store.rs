@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use cheops_core::engine::Record;
 use cheops_core::model::{
-    Author, Body, Entry, EntryId, IdError, Incarnation, Operation, OperationId, OperationType,
+    Author, Entry, EntryBody, EntryId, IdError, Incarnation, Operation, OperationId, OperationType,
     Payload, Replaces, ResourceId, SiteId, Stamp,
 };
-use cheops_store::{Opened, Options, open};
+use cheops_store::{Opened, StoreOptions, open};
 use serde::Serialize;
 
 use crate::bare::sync_rate;
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::report::{Section, Table, number};
 use crate::stats::rate;
 use crate::{Bench, Report};
@@ -22,7 +22,7 @@ pub(crate) const TITLE: &str = "Durable appends of the store beside raw fsync";
 const BATCHES: [u64; 3] = [1, 16, 256];
 
 #[derive(Serialize)]
-struct Store {
+struct StoreResult {
     bare_syncs_per_second: f64,
     batches: Vec<Batches>,
 }
@@ -34,7 +34,7 @@ struct Batches {
     records_per_second: f64,
 }
 
-pub(crate) fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+pub(crate) fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     report.remark("store: durable appends");
     let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(&bench.place);
     let dir = dir.map_err(cannot("make a folder"))?;
@@ -42,17 +42,17 @@ pub(crate) fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure
     let mut next = 1;
     let mut batches = Vec::new();
     let site = SiteId::new("site1").map_err(cannot("name a site"))?;
-    let opened = open(&dir.path().join("data"), &site, || 1, Options::default());
+    let opened = open(&dir.path().join("data"), &site, || 1, StoreOptions::default());
     let mut opened = opened.map_err(cannot("open a store"))?;
     for records_each in BATCHES {
         batches.push(append(&mut opened, records_each, &mut next, bench.time)?);
     }
     // The medium is noisy: once before and once after.
     let bare_after = bare(dir.path(), bench.time / 2)?;
-    section(&Store { bare_syncs_per_second: f64::midpoint(bare_before, bare_after), batches })
+    section(&StoreResult { bare_syncs_per_second: f64::midpoint(bare_before, bare_after), batches })
 }
 
-fn bare(folder: &Path, time: Duration) -> Result<f64, Failure> {
+fn bare(folder: &Path, time: Duration) -> Result<f64, BenchFailure> {
     sync_rate(folder, time).map_err(cannot("sync a file"))
 }
 
@@ -61,7 +61,7 @@ fn append(
     records_each: u64,
     next: &mut u64,
     time: Duration,
-) -> Result<Batches, Failure> {
+) -> Result<Batches, BenchFailure> {
     let (mut spent, mut count) = (Duration::ZERO, 0);
     while spent < time {
         let records: Result<Vec<_>, _> = (*next..*next + records_each).map(entry).collect();
@@ -97,11 +97,16 @@ fn entry(n: u64) -> Result<Record, IdError> {
     };
     Ok(Record::Entry(
         resource.clone(),
-        Arc::new(Entry::new(&resource, Default::default(), Body::Operation(operation), Vec::new())),
+        Arc::new(Entry::new(
+            &resource,
+            Default::default(),
+            EntryBody::Operation(operation),
+            Vec::new(),
+        )),
     ))
 }
 
-fn section(store: &Store) -> Result<Section, Failure> {
+fn section(store: &StoreResult) -> Result<Section, BenchFailure> {
     let bare = store.bare_syncs_per_second;
     let mut table = Table::new(&["durable appends", "batches/s", "records/s", "batch : bare sync"]);
     table.row(vec![

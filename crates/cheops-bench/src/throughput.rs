@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::bare;
 use crate::connection::{Kind, Work, make_resources, operation};
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{Client, Load, Until, load};
+use crate::load::{Load, LoadClient, LoadLimit, load};
 use crate::process::cpu_seconds;
-use crate::report::{Section, Table, Target, Verdict, number};
-use crate::stage::{SITES, Stage};
+use crate::report::{BenchTarget, Section, Table, TargetVerdict, number};
+use crate::stage::{BenchCluster, SITES};
 use crate::stats::{Spread, rate};
 use crate::{Bench, Report};
 
@@ -43,7 +43,7 @@ impl On {
 
 #[derive(Serialize)]
 struct Throughput {
-    runs: Vec<Run>,
+    runs: Vec<ThroughputRun>,
     bare_shells_per_second: Vec<Bare>,
 }
 
@@ -54,7 +54,7 @@ struct Bare {
 }
 
 #[derive(Serialize)]
-struct Run {
+struct ThroughputRun {
     work: &'static str,
     on: On,
     clients: usize,
@@ -66,7 +66,7 @@ struct Run {
     cpu_seconds_per_1000: Vec<f64>,
 }
 
-impl Run {
+impl ThroughputRun {
     fn name(&self) -> String {
         format!("{} on {}, {} clients", self.work, self.on.words(), self.clients)
     }
@@ -77,7 +77,7 @@ impl Run {
     }
 }
 
-pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, Failure> {
+pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     let mut runs = Vec::new();
     for work in bench.works().rev() {
         let stage = bench.stage().await?;
@@ -106,11 +106,11 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, F
 
 async fn run(
     bench: &Bench,
-    stage: &Stage,
+    stage: &BenchCluster,
     work: Work,
     on: On,
     clients: usize,
-) -> Result<Run, Failure> {
+) -> Result<ThroughputRun, BenchFailure> {
     let name = |n: usize| match on {
         On::Different => format!("different-{clients}-{n}"),
         On::One => format!("one-{clients}"),
@@ -119,19 +119,19 @@ async fn run(
     let resource_of = resources.clone();
     resources.dedup();
     make_resources(stage, &resources).await?;
-    let plan = |_: ()| -> Result<Vec<Client>, Failure> {
+    let plan = |_: ()| -> Result<Vec<LoadClient>, BenchFailure> {
         resource_of
             .iter()
             .enumerate()
             .map(|(n, resource)| {
                 let operations = vec![operation(resource, work, Kind::Kept, Wait::All)?];
-                Ok(Client { site: stage.sites[n % SITES].api, operations })
+                Ok(LoadClient { site: stage.sites[n % SITES].api, operations })
             })
             .collect()
     };
-    load(plan(())?, Until::Time(bench.time / 8)).await?;
+    load(plan(())?, LoadLimit::Time(bench.time / 8)).await?;
     let before = cpu(stage)?;
-    let load = load(plan(())?, Until::Time(bench.time)).await?;
+    let load = load(plan(())?, LoadLimit::Time(bench.time)).await?;
     let cpu_seconds_per_1000 = cpu(stage)?
         .iter()
         .zip(before)
@@ -146,8 +146,8 @@ fn summed_up(
     on: On,
     clients: usize,
     cpu_seconds_per_1000: Vec<f64>,
-) -> Run {
-    Run {
+) -> ThroughputRun {
+    ThroughputRun {
         work: work.word(),
         on,
         clients,
@@ -158,11 +158,11 @@ fn summed_up(
     }
 }
 
-fn cpu(stage: &Stage) -> Result<Vec<f64>, Failure> {
+fn cpu(stage: &BenchCluster) -> Result<Vec<f64>, BenchFailure> {
     stage.sites.iter().map(|site| cpu_seconds(site.pid()?)).collect()
 }
 
-fn section(throughput: &Throughput) -> Result<Section, Failure> {
+fn section(throughput: &Throughput) -> Result<Section, BenchFailure> {
     let mut table =
         Table::new(&["", "clients", "ops/s", "p50 ms", "p99 ms", "CPU s per 1,000", "not run"]);
     for run in &throughput.runs {
@@ -197,7 +197,7 @@ fn section(throughput: &Throughput) -> Result<Section, Failure> {
         targets: targets(&throughput.runs, fastest),
         data: serde_json::to_value(throughput).map_err(cannot("write JSON"))?,
         figures: figures(throughput),
-        wrong: throughput.runs.iter().filter_map(Run::wrong).collect(),
+        wrong: throughput.runs.iter().filter_map(ThroughputRun::wrong).collect(),
         ..Section::new("throughput", TITLE)
     })
 }
@@ -220,25 +220,25 @@ fn figures(throughput: &Throughput) -> Vec<Figure> {
 }
 
 /// Those of what was measured.
-fn targets(runs: &[Run], fastest: f64) -> Vec<Target> {
+fn targets(runs: &[ThroughputRun], fastest: f64) -> Vec<BenchTarget> {
     let measured = |work: Work| {
         let mut runs = runs.iter().filter(|run| run.work == work.word() && run.on == On::Different);
         runs.find(|run| run.clients == MANY).map(|run| run.per_second)
     };
-    let http = measured(Work::Http).map(|http| Target {
+    let http = measured(Work::Http).map(|http| BenchTarget {
         of: "HTTP, 32 clients",
         wanted: format!("≥ {WANTED_HTTP} ops/s"),
         measured: format!("{} ops/s", number(http)),
-        verdict: Verdict::of(http >= WANTED_HTTP),
+        verdict: TargetVerdict::of(http >= WANTED_HTTP),
     });
     let shell = measured(Work::Shell).map(|per_second| {
         let shells = per_second * SITES as f64;
         let ratio = if fastest > 0.0 { shells / fastest } else { 0.0 };
-        Target {
+        BenchTarget {
             of: "shell, 32 clients: commands run",
             wanted: format!("≥ {:.0} % of bare", WANTED_SHELL * 100.0),
             measured: format!("{:.0} % ({shells:.0} of {fastest:.0}/s)", ratio * 100.0),
-            verdict: Verdict::of(ratio >= WANTED_SHELL),
+            verdict: TargetVerdict::of(ratio >= WANTED_SHELL),
         }
     });
     http.into_iter().chain(shell).collect()

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::failure::{Failure, cannot};
+use crate::failure::{BenchFailure, cannot};
 
 /// Beyond the time that it is told.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What it measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct WrkResult {
     pub(crate) requests: u64,
     pub(crate) per_second: f64,
     pub(crate) p50_ms: f64,
@@ -28,7 +28,7 @@ pub(crate) async fn wrk(
     header: Option<&str>,
     connections: usize,
     time: Duration,
-) -> Result<Heard, Failure> {
+) -> Result<WrkResult, BenchFailure> {
     // It knows whole seconds only.
     let seconds = time.as_secs_f64().ceil();
     let mut arguments: Vec<OsString> =
@@ -37,27 +37,27 @@ pub(crate) async fn wrk(
     arguments.extend(header.iter().flat_map(|header| ["-H".into(), header.into()]));
     arguments.push(format!("http://{to}/").into());
     let running = Command::new(program).args(arguments).kill_on_drop(true).output();
-    let late = |_| Failure::new("`wrk` did not end", "time is up");
+    let late = |_| BenchFailure::new("`wrk` did not end", "time is up");
     let output = tokio::time::timeout(time + PATIENCE, running).await.map_err(late)?;
     let output = output.map_err(cannot("run `wrk`"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match (heard_in(&text), failed_in(&text)) {
-        (_, Some(failed)) => Err(Failure::new(format!("requests to {to} failed"), failed)),
+        (_, Some(failed)) => Err(BenchFailure::new(format!("requests to {to} failed"), failed)),
         (Some(heard), None) => Ok(heard),
-        (None, None) => Err(Failure::new(
+        (None, None) => Err(BenchFailure::new(
             "cannot read what `wrk` says",
             format!("{text}{}", String::from_utf8_lossy(&output.stderr)),
         )),
     }
 }
 
-fn heard_in(text: &str) -> Option<Heard> {
+fn heard_in(text: &str) -> Option<WrkResult> {
     let after = |start: &str| {
         let mut lines = text.lines().map(str::trim);
         lines.find_map(|line| line.strip_prefix(start)).map(str::trim)
     };
     let requests = text.lines().find_map(|line| line.trim().split_once(" requests in "))?.0;
-    Some(Heard {
+    Some(WrkResult {
         requests: requests.parse().ok()?,
         per_second: after("Requests/sec:")?.parse().ok()?,
         p50_ms: milliseconds(after("50%")?)?,
@@ -106,7 +106,8 @@ Transfer/sec:      4.66MB
 
     #[test]
     fn what_wrk_prints_is_understood() {
-        let heard = Heard { requests: 77_212, per_second: 25_712.34, p50_ms: 0.75, p99_ms: 2.5 };
+        let heard =
+            WrkResult { requests: 77_212, per_second: 25_712.34, p50_ms: 0.75, p99_ms: 2.5 };
         assert_eq!(heard_in(PRINTED), Some(heard));
         assert_eq!(failed_in(PRINTED), None);
         assert_eq!(heard_in("unable to connect to 127.0.0.1:1 Connection refused\n"), None);

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Batch, Effect, Engine, Event, Log, Now, Reaction, Settings, Submission, Ticket, Unsigned, Wait,
+    Batch, Effect, Engine, Event, Log, Now, Reaction, Settings, Submission, Ticket, Unsigned,
+    WaitFor,
 };
 use cheops_core::model::{
     Author, Incarnation, OperationType, Outcome, Payload, ResourceId, SiteId,
@@ -147,7 +148,7 @@ impl Three {
             payload: Payload::shell(format!("redis-cli {kind} x 1")),
             inline_body: None,
             force: false,
-            wait: Wait::All,
+            wait: WaitFor::All,
             timeout_ms: 1_000,
             needs: Default::default(),
             asked_by: None,

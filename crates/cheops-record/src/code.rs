@@ -1,7 +1,7 @@
 //! Bytes: how numbers, texts and lists are written, and how they are read without trust.
 //!
 //! Numbers take seven bits a byte, the lowest first; texts and lists begin with how many there are.
-//! What may be of a kind that a later version adds is a [`Reader::section`]: a number, a length, and
+//! What may be of a kind that a later version adds is a [`ByteReader::section`]: a number, a length, and
 //! so many bytes, so that who does not know the kind knows where it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,9 +91,9 @@ impl FormError {
 
 /// Bytes on their way in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub(crate) struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -176,10 +176,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Something with its length before it.
-    pub(crate) fn section(&mut self) -> Result<Reader<'a>, FormError> {
+    pub(crate) fn section(&mut self) -> Result<ByteReader<'a>, FormError> {
         let length = u32::from_le_bytes(self.array()?);
         let length = usize::try_from(length).map_err(|_long| FormError::Cut)?;
-        self.take(length).map(Reader)
+        self.take(length).map(ByteReader)
     }
 
     /// Nothing follows.
@@ -249,7 +249,7 @@ pub(crate) trait Form: Sized {
     /// How many bytes it takes at least.
     const LEAST: usize;
     fn put(&self, out: &mut Vec<u8>);
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError>;
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError>;
 }
 
 impl Form for u64 {
@@ -257,7 +257,7 @@ impl Form for u64 {
     fn put(&self, out: &mut Vec<u8>) {
         out.number(*self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.number()
     }
 }
@@ -269,7 +269,7 @@ macro_rules! small_numbers {
             fn put(&self, out: &mut Vec<u8>) {
                 out.number(u64::from(*self));
             }
-            fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+            fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
                 from.small()
             }
         }
@@ -282,7 +282,7 @@ impl Form for i32 {
     fn put(&self, out: &mut Vec<u8>) {
         out.signed(*self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.signed()
     }
 }
@@ -292,7 +292,7 @@ impl Form for bool {
     fn put(&self, out: &mut Vec<u8>) {
         out.flag(*self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.flag()
     }
 }
@@ -302,7 +302,7 @@ impl Form for String {
     fn put(&self, out: &mut Vec<u8>) {
         out.text(self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.text().map(str::to_owned)
     }
 }
@@ -312,7 +312,7 @@ impl Form for [u8; 32] {
     fn put(&self, out: &mut Vec<u8>) {
         out.raw(self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.array()
     }
 }
@@ -325,7 +325,7 @@ impl<T: Form> Form for Option<T> {
             value.put(out);
         }
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         if from.flag()? { T::take(from).map(Some) } else { Ok(None) }
     }
 }
@@ -335,7 +335,7 @@ impl<T: Form> Form for Box<T> {
     fn put(&self, out: &mut Vec<u8>) {
         T::put(self, out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         T::take(from).map(Self::new)
     }
 }
@@ -345,7 +345,7 @@ impl<T: Form> Form for Arc<T> {
     fn put(&self, out: &mut Vec<u8>) {
         T::put(self, out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         T::take(from).map(Self::new)
     }
 }
@@ -356,7 +356,7 @@ impl<A: Form, B: Form> Form for (A, B) {
         self.0.put(out);
         self.1.put(out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok((A::take(from)?, B::take(from)?))
     }
 }
@@ -368,7 +368,7 @@ impl<A: Form, B: Form, C: Form> Form for (A, B, C) {
         self.1.put(out);
         self.2.put(out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok((A::take(from)?, B::take(from)?, C::take(from)?))
     }
 }
@@ -379,7 +379,7 @@ impl<T: Form> Form for Vec<T> {
         out.number(self.len() as u64);
         self.iter().for_each(|value| value.put(out));
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(T::LEAST)?).map(|_| T::take(from)).collect()
     }
 }
@@ -390,7 +390,7 @@ impl<T: Form + Ord> Form for BTreeSet<T> {
         out.number(self.len() as u64);
         self.iter().for_each(|value| value.put(out));
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(T::LEAST)?).map(|_| T::take(from)).collect()
     }
 }
@@ -404,7 +404,7 @@ impl<K: Form + Ord, V: Form> Form for BTreeMap<K, V> {
             value.put(out);
         }
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(K::LEAST + V::LEAST)?).map(|_| <(K, V)>::take(from)).collect()
     }
 }
@@ -418,7 +418,7 @@ macro_rules! names {
                 $crate::code::Writer::text(out, self.as_str());
             }
             fn take(
-                from: &mut $crate::code::Reader<'_>,
+                from: &mut $crate::code::ByteReader<'_>,
             ) -> Result<Self, $crate::code::FormError> {
                 Ok(Self::new(from.text()?)?)
             }
@@ -436,7 +436,7 @@ macro_rules! parts {
                 $($crate::code::Form::put($field, out);)*
             }
             fn take(
-                from: &mut $crate::code::Reader<'_>,
+                from: &mut $crate::code::ByteReader<'_>,
             ) -> Result<Self, $crate::code::FormError> {
                 $(let $field = $crate::code::Form::take(from)?;)*
                 Ok(Self { $($member: $field),* })
@@ -455,7 +455,7 @@ macro_rules! choices {
                 $crate::code::Writer::number(out, tag);
             }
             fn take(
-                from: &mut $crate::code::Reader<'_>,
+                from: &mut $crate::code::ByteReader<'_>,
             ) -> Result<Self, $crate::code::FormError> {
                 match from.number()? {
                     $($tag => Ok(Self::$variant),)*
@@ -484,7 +484,7 @@ macro_rules! kinds {
                 });
             }
             fn take(
-                from: &mut $crate::code::Reader<'_>,
+                from: &mut $crate::code::ByteReader<'_>,
             ) -> Result<Self, $crate::code::FormError> {
                 let kind = from.number()?;
                 let mut inner = from.section()?;

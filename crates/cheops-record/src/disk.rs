@@ -5,11 +5,11 @@
 use cheops_core::engine::{Ending, Malformed, Notice, Record};
 use cheops_core::model::ResourceId;
 use cheops_core::plan::{
-    Divergence, Effect, Ended, Item, Run, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
+    Divergence, Ended, Item, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
 };
 use std::sync::Arc;
 
-use crate::code::{Form, FormError, Reader, Writer, choices, kinds, parts};
+use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, parts};
 use crate::form::{Placed, put_entry, take_entry};
 
 /// The version of bodies that is written.
@@ -25,7 +25,7 @@ kinds!(Step, "a step", {
     5 => Restore { 0: id },
 });
 choices!(Ended, "an end of a step", { 1 => Ok, 2 => Ko, 3 => ItHappened, 4 => ItDidNot });
-choices!(Effect, "an effect", { 1 => Took, 2 => Refused });
+choices!(RunEffect, "an effect", { 1 => Took, 2 => Refused });
 choices!(Trace, "a trace of a run", {
     1 => Took,
     2 => Refused,
@@ -49,7 +49,7 @@ impl Form for RunLog {
     fn put(&self, out: &mut Vec<u8>) {
         RunLogParts::from(self).put(out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         RunLogParts::take(from).map(Self::from)
     }
 }
@@ -58,7 +58,7 @@ impl Form for RunLog {
 struct OnResource(ResourceId, Arc<cheops_core::model::Entry>);
 
 impl OnResource {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let resource = ResourceId::take(from)?;
         let entry = take_entry(&resource, Placed::Yes, from)?;
         Ok(Self(resource, Arc::new(entry)))
@@ -138,7 +138,7 @@ impl Form for Record {
         }
     }
 
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok(match from.number()? {
             ENTRY => {
                 let OnResource(resource, entry) = OnResource::take(from)?;
@@ -217,7 +217,7 @@ fn encode<T: Form>(value: &T) -> Vec<u8> {
 }
 
 fn decode<T: Form>(body: &[u8]) -> Result<T, FormError> {
-    let mut from = Reader::new(body);
+    let mut from = ByteReader::new(body);
     if from.is_empty() {
         return Err(FormError::Nothing);
     }

@@ -8,14 +8,14 @@ use cheops_core::config::{
 };
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
-    Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Body, Chain, Declaration, Entry, EntryHash,
+    Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash,
     EntryHeader, EntryId, Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId,
     LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
     Proof, Replaces, Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status,
     Vector, broken_off_header,
 };
 
-use crate::code::{Form, FormError, Reader, Writer, choices, kinds, names, parts};
+use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, names, parts};
 
 names!(SiteId, ResourceId, MetaId, LocalId, OperationType);
 
@@ -100,7 +100,7 @@ impl Form for Outcome {
             Self::NotStarted { reason } => reason.put(out),
         });
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         const WHAT: &str = "an outcome";
         let kind = from.number()?;
         let mut inner = from.section()?;
@@ -186,7 +186,7 @@ impl Form for Config {
             hooks.put(out);
         });
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let mut from = from.section()?;
         let matrix = Form::take(&mut from)?;
         let types = Form::take(&mut from)?;
@@ -208,7 +208,7 @@ impl Form for Vector {
             n.put(out);
         }
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..few_authors(from.count(EntryId::LEAST)?)?).map(|_| EntryId::take(from)).collect()
     }
 }
@@ -232,7 +232,7 @@ impl Form for Chain {
             hash.put(out);
         }
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let least = Author::LEAST + EntryHash::LEAST;
         (0..few_authors(from.count(least)?)?).map(|_| <(Author, EntryHash)>::take(from)).collect()
     }
@@ -259,7 +259,7 @@ impl Form for Base {
             order.put(out);
         });
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let mut from = from.section()?;
         Ok(Self {
             upto: Form::take(&mut from)?,
@@ -277,7 +277,7 @@ impl Form for Arc<[u8]> {
     fn put(&self, out: &mut Vec<u8>) {
         out.bytes(self);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         from.bytes().map(Self::from)
     }
 }
@@ -305,7 +305,7 @@ impl Form for Extension {
         out.flag(*must_understand);
         out.bytes(value);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let (name, must_understand) = (from.text()?, from.flag()?);
         if must_understand && !UNDERSTOOD.contains(&name) {
             // A name of a later version is short; whoever makes up a long one need not be quoted.
@@ -336,11 +336,11 @@ pub(crate) fn put_entry(entry: &Entry, placed: Placed, out: &mut Vec<u8>) {
         entry.after.put(out);
         entry.after_hash.put(out);
         match &entry.body {
-            Body::Operation(operation) => {
+            EntryBody::Operation(operation) => {
                 out.number(OPERATION);
                 out.section(|out| put_operation(operation, placed, out));
             }
-            Body::Reply(Reply { id: _, stamp, operation, status, outcome }) => {
+            EntryBody::Reply(Reply { id: _, stamp, operation, status, outcome }) => {
                 out.number(REPLY);
                 out.section(|out| {
                     stamp.put(out);
@@ -363,7 +363,7 @@ pub(crate) fn put_entry(entry: &Entry, placed: Placed, out: &mut Vec<u8>) {
 pub(crate) fn take_entry(
     resource: &ResourceId,
     placed: Placed,
-    from: &mut Reader<'_>,
+    from: &mut ByteReader<'_>,
 ) -> Result<Entry, FormError> {
     let mut from = from.section()?;
     let id = EntryId::take(&mut from)?;
@@ -375,7 +375,7 @@ fn take_said(
     resource: &ResourceId,
     id: &EntryId,
     placed: Placed,
-    from: &mut Reader<'_>,
+    from: &mut ByteReader<'_>,
 ) -> Result<Entry, FormError> {
     let after = (u64::take(from)?, EntryHash::take(from)?);
     let kind = from.number()?;
@@ -386,7 +386,7 @@ fn take_said(
         OPERATION => {
             let operation = take_operation(resource, id, placed, &mut said)?;
             said.knows_all("an operation")?;
-            Body::Operation(operation)
+            EntryBody::Operation(operation)
         }
         REPLY => {
             let reply = Reply {
@@ -397,7 +397,7 @@ fn take_said(
                 outcome: Form::take(&mut said)?,
             };
             said.knows_all("a reply")?;
-            Body::Reply(reply)
+            EntryBody::Reply(reply)
         }
         kind => return Err(FormError::UnknownKind { what: "an entry", kind }),
     };
@@ -442,7 +442,7 @@ fn take_operation(
     resource: &ResourceId,
     id: &EntryId,
     placed: Placed,
-    from: &mut Reader<'_>,
+    from: &mut ByteReader<'_>,
 ) -> Result<Operation, FormError> {
     let of = ResourceId::take(from)?;
     // There are many operations on one resource: they share its name.

@@ -158,12 +158,12 @@ impl PublicKey {
 #[derive(Debug)]
 pub struct SiteKey {
     id: KeyId,
-    pair: Pair,
+    pair: SigningPair,
     random: SystemRandom,
 }
 
 #[derive(Debug)]
-enum Pair {
+enum SigningPair {
     Ed25519(Ed25519KeyPair),
     P256(EcdsaKeyPair),
 }
@@ -173,10 +173,10 @@ impl SiteKey {
     pub fn new(pkcs8: &[u8], certificate: &CertificateDer<'_>) -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let pair = if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(pkcs8) {
-            Pair::Ed25519(pair)
+            SigningPair::Ed25519(pair)
         } else {
             let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8, &random);
-            Pair::P256(pair.map_err(|_not_that_either| KeyError::Unknown)?)
+            SigningPair::P256(pair.map_err(|_not_that_either| KeyError::Unknown)?)
         };
         let parsed = EndEntityCert::try_from(certificate)
             .map_err(|error| KeyError::Certificate(CertificateError::Unreadable(error)))?;
@@ -203,8 +203,8 @@ impl SiteKey {
     /// has no random numbers.
     pub fn sign_text(&self, text: &[u8]) -> Option<Vec<u8>> {
         match &self.pair {
-            Pair::Ed25519(pair) => Some(pair.sign(text).as_ref().to_vec()),
-            Pair::P256(pair) => Some(pair.sign(&self.random, text).ok()?.as_ref().to_vec()),
+            SigningPair::Ed25519(pair) => Some(pair.sign(text).as_ref().to_vec()),
+            SigningPair::P256(pair) => Some(pair.sign(&self.random, text).ok()?.as_ref().to_vec()),
         }
     }
 
@@ -238,18 +238,18 @@ const MOST_REMEMBERED: usize = 8_192;
 
 /// The certificates of a mesh's sites, and whose word an entry is by them.
 #[derive(Debug, Clone)]
-pub struct Keyring(Arc<Inner>);
+pub struct Keyring(Arc<KeyringState>);
 
 #[derive(Debug)]
-struct Inner {
+struct KeyringState {
     anchors: Vec<TrustAnchor<'static>>,
-    known: RwLock<BTreeMap<KeyId, Arc<Known>>>,
+    known: RwLock<BTreeMap<KeyId, Arc<KnownKey>>>,
     /// Hashes of key, root and signature that were found to fit.
     good: Mutex<HashSet<[u8; 32]>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownKey {
     site: SiteId,
     certificate: CertificateDer<'static>,
     public: PublicKey,
@@ -265,7 +265,11 @@ impl Keyring {
             anchor.map(|anchor| anchor.to_owned()).map_err(CertificateError::Unreadable)
         };
         let anchors = authorities.into_iter().map(anchor).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Inner { anchors, known: RwLock::default(), good: Mutex::default() })))
+        Ok(Self(Arc::new(KeyringState {
+            anchors,
+            known: RwLock::default(),
+            good: Mutex::default(),
+        })))
     }
 
     /// Takes in a certificate, if the mesh's authority issued it; and says whose it is, and whether
@@ -299,7 +303,7 @@ impl Keyring {
         }
         let certificate = certificate.clone().into_owned();
         let is_new = known
-            .insert(key, Arc::new(Known { site: site.clone(), certificate, public }))
+            .insert(key, Arc::new(KnownKey { site: site.clone(), certificate, public }))
             .is_none();
         Ok((site, key, is_new))
     }
@@ -371,7 +375,7 @@ impl Keyring {
         Ok(())
     }
 
-    fn known(&self, key: KeyId) -> Option<Arc<Known>> {
+    fn known(&self, key: KeyId) -> Option<Arc<KnownKey>> {
         self.0.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 

@@ -12,16 +12,16 @@ use cheops_core::config::{
 };
 use cheops_core::engine::{Base, Declared, Ending, Malformed, Notice, Record};
 use cheops_core::model::{
-    Act, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryId, FileRef, Header,
+    Act, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryId, FileRef, Header,
     Incarnation, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome,
     Output, Payload, Position, Replaces, Replica, Replicant, Reply, ResourceId, SiteId, Stamp,
     Status, Vector,
 };
 use cheops_core::plan::{
-    Divergence, Effect, Ended, Item, Run, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
+    Divergence, Ended, Item, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
 };
 
-use crate::code::{FormError, Reader};
+use crate::code::{ByteReader, FormError};
 use crate::form::answered;
 
 /// The version of these bodies.
@@ -38,7 +38,7 @@ pub fn decode_notice(body: &[u8]) -> Result<Notice, FormError> {
 }
 
 fn decode<T: Old>(body: &[u8]) -> Result<T, FormError> {
-    let mut from = Reader::new(body);
+    let mut from = ByteReader::new(body);
     if from.is_empty() {
         return Err(FormError::Nothing);
     }
@@ -54,13 +54,13 @@ fn decode<T: Old>(body: &[u8]) -> Result<T, FormError> {
 
 /// Something that was written so.
 trait Old: Sized {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError>;
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError>;
 }
 
 macro_rules! old {
     ($($type:ty: $from:ident => $read:expr;)*) => {$(
         impl Old for $type {
-            fn take($from: &mut Reader<'_>) -> Result<Self, FormError> {
+            fn take($from: &mut ByteReader<'_>) -> Result<Self, FormError> {
                 $read
             }
         }
@@ -71,7 +71,7 @@ macro_rules! old {
 macro_rules! old_parts {
     ($($type:ident { $($member:tt),* $(,)? })*) => {$(
         impl Old for $type {
-            fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+            fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
                 Ok(Self { $($member: Old::take(from)?),* })
             }
         }
@@ -82,7 +82,7 @@ macro_rules! old_parts {
 macro_rules! old_kinds {
     ($($type:ident, $what:literal { $($tag:literal => $variant:ident { $($member:tt),* }),* $(,)? })*) => {$(
         impl Old for $type {
-            fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+            fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
                 Ok(match from.number()? {
                     $($tag => Self::$variant { $($member: Old::take(from)?),* },)*
                     kind => return Err(FormError::UnknownKind { what: $what, kind }),
@@ -108,43 +108,43 @@ old! {
 }
 
 impl<T: Old> Old for Option<T> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         if from.flag()? { T::take(from).map(Some) } else { Ok(None) }
     }
 }
 
 impl<T: Old> Old for Box<T> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         T::take(from).map(Self::new)
     }
 }
 
 impl<T: Old> Old for Arc<T> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         T::take(from).map(Self::new)
     }
 }
 
 impl<A: Old, B: Old> Old for (A, B) {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok((A::take(from)?, B::take(from)?))
     }
 }
 
 impl<T: Old> Old for Vec<T> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(1)?).map(|_| T::take(from)).collect()
     }
 }
 
 impl<T: Old + Ord> Old for BTreeSet<T> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(1)?).map(|_| T::take(from)).collect()
     }
 }
 
 impl<K: Old + Ord, V: Old> Old for BTreeMap<K, V> {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(2)?).map(|_| <(K, V)>::take(from)).collect()
     }
 }
@@ -175,7 +175,7 @@ old_parts! {
 }
 
 impl Old for Outcome {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok(match from.number()? {
             0 => Self::Exited { code: Old::take(from)?, output: Old::take(from)? },
             1 => answered(
@@ -237,7 +237,7 @@ old_kinds! {
         4 => Restore { 0 },
     }
     Ended, "an end of a step" { 0 => Ok {}, 1 => Ko {}, 2 => ItHappened {}, 3 => ItDidNot {} }
-    Effect, "an effect" { 0 => Took {}, 1 => Refused {} }
+    RunEffect, "an effect" { 0 => Took {}, 1 => Refused {} }
     Trace, "a trace of a run" {
         0 => Took {},
         1 => Refused {},
@@ -286,21 +286,21 @@ old_kinds! {
 }
 
 impl Old for Stamp {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let (wall_ms, counter) = (from.number()?, from.small::<u32>()?);
         Ok(Self { wall_ms, counter: u64::from(counter) })
     }
 }
 
 impl Old for Vector {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         (0..from.count(4)?).map(|_| EntryId::take(from)).collect()
     }
 }
 
 /// Then an id was a site's, whichever of its lives said so: see [`Base`].
 impl Old for Replicant {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let (service, meta_id) = (Old::take(from)?, Old::take(from)?);
         let collection = Old::take(from)?;
         let said: Option<BTreeMap<SiteId, LocalId>> = Old::take(from)?;
@@ -327,7 +327,7 @@ fn of_their_lives(replicant: &mut Replicant, upto: &Vector) {
 }
 
 impl Old for Base {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let upto: Vector = Old::take(from)?;
         let mut declared: Option<Declared> = Old::take(from)?;
         if let Some(replicant) = declared.as_mut().and_then(|it| it.replicant.as_mut()) {
@@ -338,9 +338,9 @@ impl Old for Base {
 }
 
 impl Old for RunLog {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let runs = Old::take(from)?;
-        let ended: BTreeMap<OperationId, (Effect, u32)> = Old::take(from)?;
+        let ended: BTreeMap<OperationId, (RunEffect, u32)> = Old::take(from)?;
         let ended = ended.into_iter().map(|(id, (last, refusals))| (id, last, refusals)).collect();
         let (pending, snapshots, suspects) = (Old::take(from)?, Old::take(from)?, Old::take(from)?);
         let (next_snapshot, since_snapshot) = (from.number()?, from.number()?);
@@ -359,7 +359,7 @@ impl Old for RunLog {
 
 /// What was an operation's stamp then was its claim as well as its place.
 impl Old for Operation {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let (id, resource, stamp) = (Old::take(from)?, Old::take(from)?, Old::take(from)?);
         Ok(Self {
             id,
@@ -378,7 +378,7 @@ impl Old for Operation {
 }
 
 impl Old for Record {
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok(match from.number()? {
             0 => {
                 let resource = ResourceId::take(from)?;
@@ -400,11 +400,11 @@ impl Old for Record {
     }
 }
 
-fn take_entry(resource: &ResourceId, from: &mut Reader<'_>) -> Result<Entry, FormError> {
+fn take_entry(resource: &ResourceId, from: &mut ByteReader<'_>) -> Result<Entry, FormError> {
     let after = from.number()?;
     let body = match from.number()? {
-        0 => Body::Operation(Old::take(from)?),
-        1 => Body::Reply(Old::take(from)?),
+        0 => EntryBody::Operation(Old::take(from)?),
+        1 => EntryBody::Reply(Old::take(from)?),
         kind => return Err(FormError::UnknownKind { what: "an entry", kind }),
     };
     Ok(Entry::new(resource, (after, EntryHash::UNSAID), body, Vec::new()))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cheops_core::engine::{Base, Echo, Heartbeat, Message, Update};
 use cheops_core::model::{Evidence, ResourceId};
 
-use crate::code::{Form, FormError, Reader, Writer, parts};
+use crate::code::{ByteReader, Form, FormError, Writer, parts};
 use crate::form::{Placed, put_entry, take_entry};
 
 const HEARTBEAT: u64 = 1;
@@ -51,7 +51,7 @@ impl Form for Heartbeat {
         unheard.put(out);
         set_apart.put(out);
     }
-    fn take(from: &mut Reader<'_>) -> Result<Self, FormError> {
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         Ok(Self {
             incarnation: Form::take(from)?,
             sent_ms: Form::take(from)?,
@@ -76,7 +76,10 @@ fn put_update(update: &Update, out: &mut Vec<u8>) {
     entries.iter().for_each(|entry| put_entry(entry, Placed::No, out));
 }
 
-fn take_update(from: &mut Reader<'_>, left_out: &mut Vec<FormError>) -> Result<Update, FormError> {
+fn take_update(
+    from: &mut ByteReader<'_>,
+    left_out: &mut Vec<FormError>,
+) -> Result<Update, FormError> {
     /// The least that an entry takes: its length, name, place, body, and the rest.
     const LEAST_ENTRY: usize = 48;
     let incarnation = Form::take(from)?;
@@ -138,7 +141,7 @@ pub fn decode(bytes: &[u8]) -> Result<Received, FormError> {
         return Err(FormError::Nothing);
     }
     let mut left_out = Vec::new();
-    let frame = match take(&mut Reader::new(bytes), &mut left_out) {
+    let frame = match take(&mut ByteReader::new(bytes), &mut left_out) {
         Ok(frame) => Some(frame),
         // It may be right for who knows more: the link is not to blame.
         Err(error) if error.is_of_a_later_version() => {
@@ -150,7 +153,7 @@ pub fn decode(bytes: &[u8]) -> Result<Received, FormError> {
     Ok(Received { frame, left_out })
 }
 
-fn take(from: &mut Reader<'_>, left_out: &mut Vec<FormError>) -> Result<Frame, FormError> {
+fn take(from: &mut ByteReader<'_>, left_out: &mut Vec<FormError>) -> Result<Frame, FormError> {
     Ok(match from.number()? {
         HEARTBEAT => Frame::Message(Message::Heartbeat(Form::take(from)?)),
         UPDATE => Frame::Message(Message::Update(Box::new(take_update(from, left_out)?))),

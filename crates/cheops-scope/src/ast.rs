@@ -23,7 +23,7 @@ pub struct Binding {
     /// Where it runs.
     pub location: Location,
     /// What stands in square brackets after it.
-    pub options: Options,
+    pub options: LocationOptions,
 }
 
 /// An expression over sites.
@@ -62,7 +62,7 @@ pub enum LocationKind {
 
 /// What stands in square brackets after a location.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Options {
+pub struct LocationOptions {
     /// `consistency=…`, if it was given.
     pub consistency: Option<Spanned<Consistency>>,
 }
@@ -117,7 +117,7 @@ impl Binding {
         Self {
             service: Spanned::new(self.service.value.clone(), Span::default()),
             location: self.location.without_spans(),
-            options: Options {
+            options: LocationOptions {
                 consistency: self
                     .options
                     .consistency

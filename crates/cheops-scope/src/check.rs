@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ast::{Location, LocationKind, Scope};
 use crate::name::SiteName;
-use crate::problem::{Code, Findings, Problem};
+use crate::problem::{Code, Findings, ScopeProblem};
 use crate::span::Span;
 
 pub(crate) fn scope(scope: &Scope, findings: &mut Findings) {
@@ -13,7 +13,7 @@ pub(crate) fn scope(scope: &Scope, findings: &mut Findings) {
         let service = &binding.service;
         if let Some(before) = first.get(&service.value) {
             let message = format!("service `{}` is placed a second time", service.value);
-            let problem = Problem::new(Code::RepeatedService, service.span, message)
+            let problem = ScopeProblem::new(Code::RepeatedService, service.span, message)
                 .found(service.value.as_str())
                 .hint("a service has one location; join several sites with `&`, `%` or `;`")
                 .related(*before, "first placed here");
@@ -36,19 +36,21 @@ pub(crate) fn location(location: &Location, findings: &mut Findings) {
                 self::location(part, findings);
             }
         }
-        LocationKind::Both(parts) => list(&List::BOTH, parts, &mut BTreeMap::new(), findings),
-        LocationKind::Spread(parts) => list(&List::SPREAD, parts, &mut BTreeMap::new(), findings),
+        LocationKind::Both(parts) => list(&ListKind::BOTH, parts, &mut BTreeMap::new(), findings),
+        LocationKind::Spread(parts) => {
+            list(&ListKind::SPREAD, parts, &mut BTreeMap::new(), findings);
+        }
     }
 }
 
 /// A list in which a site may stand once.
-struct List {
+struct ListKind {
     symbol: &'static str,
     why: &'static str,
     nested: fn(&LocationKind) -> Option<&[Location]>,
 }
 
-impl List {
+impl ListKind {
     const BOTH: Self = Self {
         symbol: "&",
         why: "`&` keeps one copy at each site, so a site can stand in it once",
@@ -69,7 +71,7 @@ impl List {
 
 /// The same operator in parentheses within itself is the same list.
 fn list<'a>(
-    which: &List,
+    which: &ListKind,
     parts: &'a [Location],
     first: &mut BTreeMap<&'a SiteName, Span>,
     findings: &mut Findings,
@@ -90,9 +92,9 @@ fn list<'a>(
     }
 }
 
-fn repeated(which: &List, site: &SiteName, span: Span, before: Span) -> Problem {
+fn repeated(which: &ListKind, site: &SiteName, span: Span, before: Span) -> ScopeProblem {
     let message = format!("site `{site}` stands twice in one `{}` list", which.symbol);
-    Problem::new(Code::RepeatedSite, span, message)
+    ScopeProblem::new(Code::RepeatedSite, span, message)
         .found(site.as_str())
         .hint(which.why)
         .related(before, "first here")

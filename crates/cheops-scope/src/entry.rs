@@ -7,7 +7,7 @@ use crate::check;
 use crate::known::Known;
 use crate::parser;
 use crate::placement::{Placement, Target};
-use crate::problem::{Code, Findings, Problem, Problems};
+use crate::problem::{Code, Findings, Problems, ScopeProblem};
 use crate::resolve::Resolver;
 use crate::span::Span;
 
@@ -94,7 +94,7 @@ fn limit(bytes: usize, how: &str) -> Result<(), Problems> {
         return Ok(());
     }
     let message = format!("the scope{how} has {bytes} bytes, and the limit is {MAX_SCOPE_BYTES}");
-    let problem = Problem::new(Code::TooLong, Span::default(), message)
+    let problem = ScopeProblem::new(Code::TooLong, Span::default(), message)
         .hint("name fewer sites, or use `around(site, 10ms)`");
     Err(Problems::of_too_long(problem))
 }

@@ -28,13 +28,13 @@ pub(crate) enum TokenKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token {
+pub(crate) struct LexToken {
     pub(crate) kind: TokenKind,
     pub(crate) span: Span,
 }
 
 /// All tokens of `text`; the last one is [`TokenKind::End`], and there is no other.
-pub(crate) fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<LexToken> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -44,12 +44,12 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
         }
         let (kind, length) = token_at(&text[at..], first);
         let span = Span::new(at, at + length);
-        tokens.push(Token { kind, span });
+        tokens.push(LexToken { kind, span });
         at = span.end;
     }
     // Not after trailing blanks: a caret at the end belongs next to the last word.
     let end = text.trim_end().len();
-    tokens.push(Token { kind: TokenKind::End, span: Span::new(end, end) });
+    tokens.push(LexToken { kind: TokenKind::End, span: Span::new(end, end) });
     tokens
 }
 

@@ -50,13 +50,13 @@ mod span;
 mod suggest;
 
 pub use around::MAX_STEPS;
-pub use ast::{Binding, Consistency, Location, LocationKind, Options, Scope};
+pub use ast::{Binding, Consistency, Location, LocationKind, LocationOptions, Scope};
 pub use entry::{MAX_SCOPE_BYTES, parse, parse_location, resolve, resolve_location};
 pub use known::{Known, RoundTrips};
 pub use micros::{BadDuration, Micros};
 pub use name::{BadName, MAX_NAME_BYTES, ServiceName, SiteName};
 pub use parser::MAX_DEPTH;
 pub use placement::{NearSite, Nearby, Placement, ServicePlacement, Target};
-pub use problem::{Code, MAX_PROBLEMS, Problem, Problems, Related};
+pub use problem::{Code, MAX_PROBLEMS, Problems, Related, ScopeProblem};
 pub use render::Look;
-pub use span::{Position, Span, Spanned};
+pub use span::{SourcePosition, Span, Spanned};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::span::{Position, Span};
+use crate::span::{SourcePosition, Span};
 
 /// How many problems of one scope are reported; the rest are only counted.
 pub const MAX_PROBLEMS: usize = 20;
@@ -55,14 +55,14 @@ pub enum Code {
 
 /// One thing that is wrong, where, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
+pub struct ScopeProblem {
     /// Its kind, for programs.
     pub code: Code,
     /// What is wrong, for people.
     pub message: String,
     /// Where it begins.
     #[serde(flatten)]
-    pub position: Position,
+    pub position: SourcePosition,
     /// Which bytes of the text it is about.
     pub span: Span,
     /// What stands there, if anything does; shortened if long, control characters escaped.
@@ -82,24 +82,24 @@ pub struct Problem {
     pub related: Vec<Related>,
 }
 
-/// Another place that has to do with a [`Problem`].
+/// Another place that has to do with a [`ScopeProblem`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {
     /// What is there.
     pub message: String,
     /// Where it begins.
     #[serde(flatten)]
-    pub position: Position,
+    pub position: SourcePosition,
     /// Which bytes of the text.
     pub span: Span,
 }
 
-impl Problem {
+impl ScopeProblem {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
-            position: Position::default(),
+            position: SourcePosition::default(),
             span,
             found: None,
             expected: Vec::new(),
@@ -130,15 +130,19 @@ impl Problem {
     }
 
     pub(crate) fn related(mut self, span: Span, message: impl Into<String>) -> Self {
-        self.related.push(Related { message: message.into(), position: Position::default(), span });
+        self.related.push(Related {
+            message: message.into(),
+            position: SourcePosition::default(),
+            span,
+        });
         self
     }
 
     /// Positions are worked out once, at the end: only reported problems need them.
     fn locate(&mut self, text: &str) {
-        self.position = Position::of(text, self.span.start);
+        self.position = SourcePosition::of(text, self.span.start);
         for related in &mut self.related {
-            related.position = Position::of(text, related.span.start);
+            related.position = SourcePosition::of(text, related.span.start);
         }
     }
 
@@ -151,9 +155,9 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ScopeProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Position { line, column } = self.position;
+        let SourcePosition { line, column } = self.position;
         write!(f, "line {line}, column {column}: {}", self.message)?;
         if let Some(correction) = self.correction() {
             write!(f, ", {correction}")?;
@@ -185,7 +189,7 @@ fn listed(words: &[String], quoted: bool) -> Option<String> {
 /// the scope has it, and puts it back with [`Problems::with_text`] to render.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problems {
-    problems: Vec<Problem>,
+    problems: Vec<ScopeProblem>,
     /// How many more there are, beyond [`MAX_PROBLEMS`].
     #[serde(default)]
     omitted: usize,
@@ -216,7 +220,7 @@ impl Problems {
 
     /// The problems reported, at most [`MAX_PROBLEMS`].
     #[must_use]
-    pub fn as_slice(&self) -> &[Problem] {
+    pub fn as_slice(&self) -> &[ScopeProblem] {
         &self.problems
     }
 
@@ -231,7 +235,7 @@ impl Problems {
     }
 
     /// The one problem of a text too long to keep: reported without the text.
-    pub(crate) fn of_too_long(problem: Problem) -> Self {
+    pub(crate) fn of_too_long(problem: ScopeProblem) -> Self {
         let mut findings = Findings::default();
         findings.add(problem);
         findings.into_problems("")
@@ -263,12 +267,12 @@ pub(crate) fn and_more(omitted: usize) -> String {
 /// Problems while they are being found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    problems: Vec<Problem>,
+    problems: Vec<ScopeProblem>,
     omitted: usize,
 }
 
 impl Findings {
-    pub(crate) fn add(&mut self, problem: Problem) {
+    pub(crate) fn add(&mut self, problem: ScopeProblem) {
         if self.has_room() {
             self.problems.push(problem);
         } else {

@@ -2,7 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::problem::{Problem, Problems, and_more};
+use crate::problem::{Problems, ScopeProblem, and_more};
 
 /// Longer lines are cut around the carets.
 const WIDTH: usize = 100;
@@ -40,7 +40,7 @@ impl Problems {
     }
 }
 
-fn group<'a>(problem: &'a Problem, text: &'a str) -> Group<'a> {
+fn group<'a>(problem: &'a ScopeProblem, text: &'a str) -> Group<'a> {
     let mut group = Group::with_title(Level::ERROR.primary_title(&problem.message));
     if !text.is_empty() {
         group = group.element(snippet(problem, text));
@@ -52,7 +52,7 @@ fn group<'a>(problem: &'a Problem, text: &'a str) -> Group<'a> {
 }
 
 fn snippet<'a>(
-    problem: &'a Problem,
+    problem: &'a ScopeProblem,
     text: &'a str,
 ) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let span = problem.span.clamped(text);

@@ -6,7 +6,7 @@ use crate::known::Known;
 use crate::micros::Micros;
 use crate::name::{ServiceName, SiteName};
 use crate::placement::{Nearby, Placement, ServicePlacement, Target};
-use crate::problem::{Code, Findings, Problem, shown};
+use crate::problem::{Code, Findings, ScopeProblem, shown};
 use crate::span::{Span, Spanned};
 use crate::suggest::closest;
 
@@ -77,7 +77,7 @@ impl<'a> Resolver<'a> {
         let problem = match self.findings.has_room() {
             true => unknown.problem(name, span, self.known),
             // It will only be counted: no need to look for similar names.
-            false => Problem::new(Code::UnknownSite, span, ""),
+            false => ScopeProblem::new(Code::UnknownSite, span, ""),
         };
         self.findings.add(problem);
     }
@@ -96,7 +96,7 @@ impl<'a> Resolver<'a> {
 
     fn too_much(&mut self, span: Span) {
         let message = format!("`around` would compare more than {MAX_STEPS} pairs of sites");
-        let problem = Problem::new(Code::TooMuch, span, message)
+        let problem = ScopeProblem::new(Code::TooMuch, span, message)
             .hint("use fewer `around`, or fewer sites within each");
         self.findings.add(problem);
     }
@@ -137,7 +137,7 @@ impl Unknown {
         }
     }
 
-    fn problem(&self, name: &str, span: Span, known: &Known) -> Problem {
+    fn problem(&self, name: &str, span: Span, known: &Known) -> ScopeProblem {
         let what = self.what();
         let names = self.known(known);
         let similar = closest(name, names.iter().copied());
@@ -148,10 +148,11 @@ impl Unknown {
         if similar.is_empty() {
             hints.push(listed(what, &names));
         }
-        let problem = Problem::new(self.code(), span, format!("unknown {what} `{}`", shown(name)))
-            .found(name)
-            .expected(&[&format!("a known {what}")])
-            .did_you_mean(similar);
+        let problem =
+            ScopeProblem::new(self.code(), span, format!("unknown {what} `{}`", shown(name)))
+                .found(name)
+                .expected(&[&format!("a known {what}")])
+                .did_you_mean(similar);
         match hints.is_empty() {
             true => problem,
             false => problem.hint(hints.join("; ")),

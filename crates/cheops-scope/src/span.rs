@@ -44,14 +44,14 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 
 /// A line and a column, both counted from one; the column in characters, not bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Position {
+pub struct SourcePosition {
     /// The line, from one.
     pub line: usize,
     /// The character in that line, from one.
     pub column: usize,
 }
 
-impl Position {
+impl SourcePosition {
     /// The position of the byte `offset` of `text`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = &text[..floor_boundary(text, offset)];
@@ -87,9 +87,9 @@ mod tests {
     fn columns_count_characters_and_lines_count_newlines() {
         let text = "é: a,\n😀b";
         let b = text.find('b').unwrap();
-        assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
-        assert_eq!(Position::of(text, 2), Position { line: 1, column: 2 });
-        assert_eq!(Position::of(text, b), Position { line: 2, column: 2 });
+        assert_eq!(SourcePosition::of(text, 0), SourcePosition { line: 1, column: 1 });
+        assert_eq!(SourcePosition::of(text, 2), SourcePosition { line: 1, column: 2 });
+        assert_eq!(SourcePosition::of(text, b), SourcePosition { line: 2, column: 2 });
     }
 
     #[test]

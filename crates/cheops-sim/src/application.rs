@@ -7,28 +7,28 @@ use cheops_core::model::{OperationId, ResourceId};
 
 /// The state of one resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Value {
+pub struct SimValue {
     /// Text, number or set, as its commands treat it.
     pub text: String,
 }
 
 /// What the application holds, and which operations are in it.
 #[derive(Debug, Clone, Default)]
-pub struct Application {
-    values: BTreeMap<ResourceId, Value>,
+pub struct SimApplication {
+    values: BTreeMap<ResourceId, SimValue>,
     effects: BTreeMap<ResourceId, Vec<OperationId>>,
     /// What ran under each name: of a liar's operations sites hear different ones.
     commands: BTreeMap<OperationId, String>,
-    snapshots: BTreeMap<(ResourceId, u64), (Value, Vec<OperationId>)>,
+    snapshots: BTreeMap<(ResourceId, u64), (SimValue, Vec<OperationId>)>,
 }
 
 /// What an application must never see.
 #[derive(Debug)]
 pub struct RanTwice(pub OperationId);
 
-impl Application {
+impl SimApplication {
     /// The state of a resource.
-    pub fn value(&self, resource: &ResourceId) -> Value {
+    pub fn value(&self, resource: &ResourceId) -> SimValue {
         self.values.get(resource).cloned().unwrap_or_default()
     }
 
@@ -111,8 +111,8 @@ impl Application {
 }
 
 /// The state that a fresh application has after these commands, failures and all.
-pub fn fresh_run<'a>(commands: impl IntoIterator<Item = &'a str>) -> Value {
-    let mut value = Value::default();
+pub fn fresh_run<'a>(commands: impl IntoIterator<Item = &'a str>) -> SimValue {
+    let mut value = SimValue::default();
     for command in commands {
         // A command that fails changes nothing, there as here.
         let _refused = interpret(&mut value, command);
@@ -134,7 +134,7 @@ fn inverse(command: &str) -> Option<String> {
 
 /// The command language. Everything a state change can be: overwriting (`set`), adding
 /// (`inc`), order-dependent (`append`), idempotent (`add`), refusing (`take`, below zero), failing.
-fn interpret(value: &mut Value, command: &str) -> Result<String, String> {
+fn interpret(value: &mut SimValue, command: &str) -> Result<String, String> {
     let (verb, argument) = command.split_once(' ').unwrap_or((command, ""));
     let text = match verb {
         "set" => argument.to_owned(),
@@ -156,7 +156,7 @@ fn interpret(value: &mut Value, command: &str) -> Result<String, String> {
     Ok(value.text.clone())
 }
 
-fn number(value: &Value) -> Result<i64, String> {
+fn number(value: &SimValue) -> Result<i64, String> {
     if value.text.is_empty() { Ok(0) } else { parse(&value.text) }
 }
 

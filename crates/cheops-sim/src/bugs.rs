@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use cheops_core::engine::{Effect, Message, Record};
-use cheops_core::model::{Body, Entry};
+use cheops_core::model::{Entry, EntryBody};
 
 use crate::keys::SimKey;
 
@@ -79,7 +79,7 @@ impl Bug {
     /// What arrives instead of an entry.
     pub fn arrives(bug: Option<Self>, entry: &mut Entry, wall_ms: u64) {
         if bug == Some(Self::OrderByArrival)
-            && let Body::Operation(operation) = &mut entry.body
+            && let EntryBody::Operation(operation) = &mut entry.body
         {
             operation.claimed.wall_ms = operation.claimed.wall_ms.max(wall_ms);
         }

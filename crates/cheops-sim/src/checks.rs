@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use cheops_core::engine::{Malformed, Progress, ResourceView, Update};
+use cheops_core::engine::{Malformed, ResourceView, RunProgress, Update};
 use cheops_core::model::{Entry, EntryId, OperationId, Reply, ResourceId, SiteId, Status, Vector};
 use cheops_core::plan::Health;
 
 use crate::disk::Disk;
-use crate::liar::Lie;
-use crate::site::Site;
+use crate::liar::LiarMove;
+use crate::site::SimSite;
 
 /// Something that must never be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Checks {
     }
 
     /// A liar made something up about a resource.
-    pub fn lied_about(&mut self, resource: &ResourceId, _lie: Lie) {
+    pub fn lied_about(&mut self, resource: &ResourceId, _lie: LiarMove) {
         // Whatever it made up, it writes on under numbers that it has used: any lie may be a fork.
         self.forked.insert(resource.clone());
     }
@@ -163,7 +163,7 @@ impl Checks {
     }
 
     /// A site's engine did something about a resource.
-    pub fn after_step(&mut self, at_ms: u64, site: &Site, view: &ResourceView) {
+    pub fn after_step(&mut self, at_ms: u64, site: &SimSite, view: &ResourceView) {
         if !self.forked.contains(&view.id) {
             self.same_knowledge_same_list(at_ms, site, view);
         }
@@ -175,9 +175,9 @@ impl Checks {
 
     /// To wait for others instead of saying that it has diverged, a site needs an operation that
     /// failed there, and another site that has yet to say what became of it.
-    fn undecided_only_while_it_is(&mut self, site: &Site, view: &ResourceView) {
+    fn undecided_only_while_it_is(&mut self, site: &SimSite, view: &ResourceView) {
         let Health::Undecided { on } = &view.health else { return };
-        if view.progress == Progress::Running {
+        if view.progress == RunProgress::Running {
             return; // It looks again when that has ended.
         }
         let ran_at = |replies: &[Reply], at: &SiteId| {
@@ -194,7 +194,7 @@ impl Checks {
         }
     }
 
-    fn same_knowledge_same_list(&mut self, at_ms: u64, site: &Site, view: &ResourceView) {
+    fn same_knowledge_same_list(&mut self, at_ms: u64, site: &SimSite, view: &ResourceView) {
         // What was pruned is ruled out for good, so that the list is the same with or without it;
         // only an operation made by a site that had lost its memory can be concurrent to the floor.
         let pruned = if self.a_disk_was_lost { view.pruned.clone() } else { Vector::default() };

@@ -41,7 +41,7 @@ fn note_needs(view: &ResourceView, sometimes: &mut Sometimes) {
 }
 
 /// An operation that failed at a site.
-pub(crate) struct Refusal<'a> {
+pub(crate) struct SimRefusal<'a> {
     pub(crate) site: &'a SiteId,
     /// Since something that it needs failed.
     pub(crate) is_need: bool,
@@ -49,8 +49,8 @@ pub(crate) struct Refusal<'a> {
     pub(crate) is_unknown: bool,
 }
 
-pub(crate) fn refusals(operation: &OperationView) -> impl Iterator<Item = Refusal<'_>> {
-    operation.replies.iter().filter(|reply| reply.status == Status::Ko).map(|reply| Refusal {
+pub(crate) fn refusals(operation: &OperationView) -> impl Iterator<Item = SimRefusal<'_>> {
+    operation.replies.iter().filter(|reply| reply.status == Status::Ko).map(|reply| SimRefusal {
         site: reply.site(),
         is_need: matches!(&reply.outcome, Some(Outcome::NotStarted { reason }) if reason.starts_with("needs ")),
         is_unknown: matches!(&reply.outcome, Some(Outcome::Answered { status: 404, .. })),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use cheops_core::engine::{Batch, Log, Record};
-use cheops_core::model::{Body, OperationId, ResourceId, SiteId, Vector};
+use cheops_core::model::{EntryBody, OperationId, ResourceId, SiteId, Vector};
 
 /// What survives a crash.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ impl Disk {
         self.records.iter().rev().any(|record| match record {
             Record::Entry(of, entry) => {
                 of == resource
-                    && matches!(&entry.body, Body::Operation(held) if held.id == *operation)
+                    && matches!(&entry.body, EntryBody::Operation(held) if held.id == *operation)
             }
             Record::Pruned(of, base) => of == resource && base.upto.includes(&operation.0),
             _ => false,
@@ -67,7 +67,7 @@ impl Disk {
     fn compact(&mut self) {
         self.prunable = 0;
         let mut bases = BTreeMap::<ResourceId, Vector>::new();
-        let mut last = BTreeMap::<Slot, usize>::new();
+        let mut last = BTreeMap::<DiskSlot, usize>::new();
         for (at, record) in self.records.iter().enumerate() {
             if let Record::Pruned(resource, base) = record {
                 bases.entry(resource.clone()).or_default().join(&base.upto);
@@ -76,7 +76,7 @@ impl Disk {
                 last.insert(slot, at);
             }
         }
-        let is_last = |slot: Slot, at| last.get(&slot).is_none_or(|last| at >= *last);
+        let is_last = |slot: DiskSlot, at| last.get(&slot).is_none_or(|last| at >= *last);
         let mut next = 0;
         self.records.retain(|record| {
             let at = next;
@@ -86,11 +86,11 @@ impl Disk {
                     bases.get(resource).is_none_or(|base| !base.includes(entry.id()))
                 }
                 Record::Begun(resource, _) | Record::Finished(resource, ..) => {
-                    is_last(Slot::Ran(resource.clone()), at)
+                    is_last(DiskSlot::Ran(resource.clone()), at)
                 }
                 Record::Knows(resource, site, ..) => {
-                    is_last(Slot::EarlierLife(resource.clone(), site.clone()), at)
-                        && is_last(Slot::Knows(resource.clone(), site.clone()), at)
+                    is_last(DiskSlot::EarlierLife(resource.clone(), site.clone()), at)
+                        && is_last(DiskSlot::Knows(resource.clone(), site.clone()), at)
                 }
                 _ => slot(record).is_none_or(|slot| is_last(slot, at)),
             }
@@ -100,7 +100,7 @@ impl Disk {
 
 /// What only the last record of counts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Slot {
+enum DiskSlot {
     Ran(ResourceId),
     Pruned(ResourceId),
     Shed(ResourceId),
@@ -110,18 +110,18 @@ enum Slot {
     SetApart(SiteId, [u8; 32]),
 }
 
-fn slot(record: &Record) -> Option<Slot> {
+fn slot(record: &Record) -> Option<DiskSlot> {
     match record {
-        Record::Ran(resource, _) => Some(Slot::Ran(resource.clone())),
-        Record::Pruned(resource, _) => Some(Slot::Pruned(resource.clone())),
-        Record::Shed(resource, _) => Some(Slot::Shed(resource.clone())),
-        Record::Knows(resource, site, ..) => Some(Slot::Knows(resource.clone(), site.clone())),
+        Record::Ran(resource, _) => Some(DiskSlot::Ran(resource.clone())),
+        Record::Pruned(resource, _) => Some(DiskSlot::Pruned(resource.clone())),
+        Record::Shed(resource, _) => Some(DiskSlot::Shed(resource.clone())),
+        Record::Knows(resource, site, ..) => Some(DiskSlot::Knows(resource.clone(), site.clone())),
         Record::EarlierLife(resource, site, _) => {
-            Some(Slot::EarlierLife(resource.clone(), site.clone()))
+            Some(DiskSlot::EarlierLife(resource.clone(), site.clone()))
         }
-        Record::Life(site, _) => Some(Slot::Life(site.clone())),
+        Record::Life(site, _) => Some(DiskSlot::Life(site.clone())),
         Record::SetApart(evidence) => {
-            Some(Slot::SetApart(evidence.author().site.clone(), evidence.one.0.resource))
+            Some(DiskSlot::SetApart(evidence.author().site.clone(), evidence.one.0.resource))
         }
         Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => None,
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cheops_core::engine::{Base, Message, Sealer, Update};
 use cheops_core::model::{
-    Author, Body, Declaration, Entry, EntryHash, EntryId, Incarnation, Operation, OperationId,
+    Author, Declaration, Entry, EntryBody, EntryHash, EntryId, Incarnation, Operation, OperationId,
     OperationType, Payload, Proof, Replaces, Reply, ResourceId, SignedBy, SiteId, Stamp, Status,
     Vector,
 };
@@ -15,7 +15,7 @@ use crate::rng::Rng;
 
 /// What it can do beside playing along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lie {
+pub enum LiarMove {
     /// Writes in the name of another site.
     ForgesAuthor,
     /// Uses up its own numbers, and tries to use up those of another.
@@ -40,7 +40,7 @@ pub enum Lie {
     Declares,
 }
 
-impl Lie {
+impl LiarMove {
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::ForgesAuthor,
@@ -98,7 +98,7 @@ pub(crate) type Lies = Vec<(SiteId, Message)>;
 
 impl Stolen<'_> {
     /// Makes something up.
-    pub(crate) fn lie(&self, lie: Lie, rng: &mut Rng) -> Lies {
+    pub(crate) fn lie(&self, lie: LiarMove, rng: &mut Rng) -> Lies {
         let others: Vec<SiteId> =
             self.sites.iter().filter(|site| **site != self.liar.site).cloned().collect();
         if others.is_empty() {
@@ -113,20 +113,20 @@ impl Stolen<'_> {
         let after = (own, self.last_hash);
         let next = own + 1 + rng.below(3);
         match lie {
-            Lie::ForgesAuthor => {
+            LiarMove::ForgesAuthor => {
                 let author = self.author_of(&victim);
                 let last = self.knows.last_of(&author);
                 let forged = self.operation(&author, last + 1, (last, EntryHash::UNSAID), rng);
                 all(vec![self.signed(forged)])
             }
-            Lie::UsesUpNumbers => {
+            LiarMove::UsesUpNumbers => {
                 let author = self.author_of(&victim);
                 let last = self.knows.last_of(&author);
                 let huge = u64::MAX / 2 - rng.below(2);
                 let muting = self.operation(&author, huge, (last, EntryHash::UNSAID), rng);
                 all(vec![self.signed(muting)])
             }
-            Lie::ClaimsEndOfTime => {
+            LiarMove::ClaimsEndOfTime => {
                 let stamps = [
                     Stamp { wall_ms: (1 << 48) - 1, counter: u64::from(u32::MAX) },
                     Stamp { wall_ms: u64::MAX / 2, counter: 0 },
@@ -136,10 +136,10 @@ impl Stolen<'_> {
                 let mut operation = self.plain(self.liar, next, rng);
                 (operation.claimed, operation.stamp) = (claimed, claimed);
                 let entry =
-                    Entry::new(self.resource, after, Body::Operation(operation), Vec::new());
+                    Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new());
                 all(vec![self.signed(entry)])
             }
-            Lie::ForgesReply => {
+            LiarMove::ForgesReply => {
                 let Some(about) = self.operations.last() else { return Vec::new() };
                 let author = self.author_of(&victim);
                 let last = self.knows.last_of(&author);
@@ -151,10 +151,10 @@ impl Stolen<'_> {
                     outcome: None,
                 };
                 let after = (last, EntryHash::UNSAID);
-                let entry = Entry::new(self.resource, after, Body::Reply(reply), Vec::new());
+                let entry = Entry::new(self.resource, after, EntryBody::Reply(reply), Vec::new());
                 all(vec![self.signed(entry)])
             }
-            Lie::Equivocates => {
+            LiarMove::Equivocates => {
                 // Each of the others hears something else, and perhaps under another number.
                 let entry = |to: SiteId, rng: &mut Rng| {
                     let n = if rng.chance(700) { next } else { next + 1 + rng.below(4) };
@@ -163,7 +163,7 @@ impl Stolen<'_> {
                 };
                 others.iter().map(|to| entry(to.clone(), rng)).collect()
             }
-            Lie::Replays => {
+            LiarMove::Replays => {
                 let mut entries: Vec<Entry> = Vec::new();
                 for _ in 0..rng.between(1, 6) {
                     if !self.heard.is_empty() {
@@ -172,7 +172,7 @@ impl Stolen<'_> {
                 }
                 all(entries)
             }
-            Lie::Oversizes => {
+            LiarMove::Oversizes => {
                 let count = rng.between(1_025, 1_100);
                 let mut after = after;
                 let mut entries = Vec::new();
@@ -184,7 +184,7 @@ impl Stolen<'_> {
                 }
                 vec![(victim, self.update(entries))]
             }
-            Lie::ClaimsBase => {
+            LiarMove::ClaimsBase => {
                 let mut message = self.update(Vec::new());
                 if let Message::Update(update) = &mut message {
                     let mut upto = self.knows.clone();
@@ -196,7 +196,7 @@ impl Stolen<'_> {
                 }
                 others.iter().map(|to| (to.clone(), message.clone())).collect()
             }
-            Lie::ClaimsKnowledge => {
+            LiarMove::ClaimsKnowledge => {
                 let mut message = self.update(Vec::new());
                 if let Message::Update(update) = &mut message {
                     let author = self.author_of(&victim);
@@ -205,21 +205,21 @@ impl Stolen<'_> {
                 }
                 vec![(victim, message)]
             }
-            Lie::Vouches => {
+            LiarMove::Vouches => {
                 let author = self.author_of(&victim);
                 let last = self.knows.last_of(&author);
                 let entry = self.operation(&author, last + 1, (last, EntryHash::UNSAID), rng);
                 SimKey::of(&self.liar.site).vouch(&self.liar.site, &entry);
                 all(vec![entry])
             }
-            Lie::Declares => {
+            LiarMove::Declares => {
                 let mut operation = self.plain(self.liar, next, rng);
                 operation.parents =
                     self.operations.last().map(|it| it.id.clone()).into_iter().collect();
                 let sites = self.sites.iter().cloned().chain(SiteId::new("nowhere").ok()).collect();
                 operation.declares = Some(Arc::new(Declaration { sites, config: None }));
                 let entry =
-                    Entry::new(self.resource, after, Body::Operation(operation), Vec::new());
+                    Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new());
                 all(vec![self.signed(entry)])
             }
         }
@@ -257,7 +257,7 @@ impl Stolen<'_> {
 
     fn operation(&self, author: &Author, n: u64, after: (u64, EntryHash), rng: &mut Rng) -> Entry {
         let operation = self.plain(author, n, rng);
-        Entry::new(self.resource, after, Body::Operation(operation), Vec::new())
+        Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new())
     }
 
     fn signed(&self, entry: Entry) -> Entry {

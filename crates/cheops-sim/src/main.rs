@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cheops_sim::{Bug, Report, Sometimes, torture};
+use cheops_sim::{Bug, SeedReport, Sometimes, torture};
 use clap::Parser;
 
 /// Tortures simulated sites, seed by seed.
@@ -67,18 +67,18 @@ fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
 }
 
 /// What the workers share.
-struct Shared {
+struct SharedByWorkers {
     next: AtomicU64,
     stop: AtomicBool,
-    sum: Mutex<Sum>,
+    sum: Mutex<Totals>,
 }
 
 #[derive(Default)]
-struct Sum {
+struct Totals {
     seeds: u64,
     operations: usize,
     sometimes: Sometimes,
-    failed: Vec<Report>,
+    failed: Vec<SeedReport>,
 }
 
 /// Enough to work on; more would only hide the first.
@@ -89,7 +89,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     let until = arguments.minutes.map(|minutes| start + Duration::from_secs(60 * minutes));
     let end =
         if until.is_some() { u64::MAX } else { arguments.from.saturating_add(arguments.seeds) };
-    let shared = Shared {
+    let shared = SharedByWorkers {
         next: AtomicU64::new(arguments.from),
         stop: AtomicBool::new(false),
         sum: Mutex::default(),
@@ -104,7 +104,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     conclude(&sum, start.elapsed(), arguments)
 }
 
-fn work(shared: &Shared, end: u64, until: Option<Instant>, bug: Option<Bug>) {
+fn work(shared: &SharedByWorkers, end: u64, until: Option<Instant>, bug: Option<Bug>) {
     loop {
         let seed = shared.next.fetch_add(1, Ordering::Relaxed);
         let out_of_time = until.is_some_and(|until| Instant::now() >= until);
@@ -129,7 +129,7 @@ fn work(shared: &Shared, end: u64, until: Option<Instant>, bug: Option<Bug>) {
     }
 }
 
-fn conclude(sum: &Sum, took: Duration, arguments: &Arguments) -> ExitCode {
+fn conclude(sum: &Totals, took: Duration, arguments: &Arguments) -> ExitCode {
     if arguments.coverage {
         for (what, count) in sum.sometimes.iter() {
             println!("{count:>10}  {what}");

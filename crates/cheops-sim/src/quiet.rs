@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use cheops_core::engine::{OperationView, OperationsAsked, PageOrder, Progress, ResourceView};
+use cheops_core::engine::{OperationView, OperationsAsked, PageOrder, ResourceView, RunProgress};
 use cheops_core::model::{OperationId, Reply, ResourceId, SiteId, Status};
 use cheops_core::plan::Health;
 
-use crate::application::{Value, fresh_run};
+use crate::application::{SimValue, fresh_run};
 use crate::checks::Violation;
-use crate::site::{Site, command_at};
+use crate::site::{SimSite, command_at};
 use crate::things;
 use crate::world::World;
 
@@ -20,7 +20,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
         // say that all is done.
         let has_liar = home.iter().any(|site| liars.contains(site));
         let home: BTreeSet<SiteId> = home.difference(liars).cloned().collect();
-        let holders: Vec<(&Site, ResourceView)> = world
+        let holders: Vec<(&SimSite, ResourceView)> = world
             .sites
             .iter()
             .filter(|site| home.contains(&site.id))
@@ -44,7 +44,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
 fn all_agree(
     resource: &ResourceId,
     home: &BTreeSet<SiteId>,
-    holders: &[(&Site, ResourceView)],
+    holders: &[(&SimSite, ResourceView)],
 ) -> Result<(), Violation> {
     let Some((first, seen)) = holders.first() else { return Ok(()) };
     if holders.len() < home.len() {
@@ -68,7 +68,7 @@ fn all_agree(
 }
 
 /// What is counted as it comes, and shown in pages, is what the whole says.
-fn reads_the_same(site: &Site, view: &ResourceView) -> Result<(), Violation> {
+fn reads_the_same(site: &SimSite, view: &ResourceView) -> Result<(), Violation> {
     let Some(engine) = &site.engine else { return Ok(()) };
     let went_wrong = |it: &&OperationView| {
         let is_well =
@@ -94,8 +94,8 @@ fn reads_the_same(site: &Site, view: &ResourceView) -> Result<(), Violation> {
     Ok(())
 }
 
-fn is_done(site: &Site, view: &ResourceView, has_liar: bool) -> Result<(), Violation> {
-    if view.progress != Progress::Idle || !(view.converged || has_liar) {
+fn is_done(site: &SimSite, view: &ResourceView, has_liar: bool) -> Result<(), Violation> {
+    if view.progress != RunProgress::Idle || !(view.converged || has_liar) {
         return Err(Violation(format!(
             "{} is not done with {}: {:?}, converged: {}",
             site.id, view.id, view.progress, view.converged
@@ -108,10 +108,10 @@ fn is_done(site: &Site, view: &ResourceView, has_liar: bool) -> Result<(), Viola
 /// What some site has forgotten, all knew and none needed: who came back without its memory after
 /// that never hears of it, and says nothing of it.
 fn all_replied(
-    site: &Site,
+    site: &SimSite,
     view: &ResourceView,
     home: &BTreeSet<SiteId>,
-    holders: &[(&Site, ResourceView)],
+    holders: &[(&SimSite, ResourceView)],
 ) -> Result<(), Violation> {
     let was_forgotten =
         |id: &OperationId| holders.iter().any(|(_, view)| view.pruned.includes(&id.0));
@@ -136,7 +136,7 @@ fn all_replied(
 /// Nobody is waited for any more.
 fn follows_the_list(
     world: &World,
-    site: &Site,
+    site: &SimSite,
     view: &ResourceView,
     has_liar: bool,
 ) -> Result<(), Violation> {
@@ -151,7 +151,7 @@ fn follows_the_list(
         .filter_map(|id| view.operations.iter().find(|it| it.id() == id))
         .map(|it| command_at(&it.operation, &site.id))
         .collect();
-    let expected: Value = fresh_run(commands.iter().copied());
+    let expected: SimValue = fresh_run(commands.iter().copied());
     let found = site.application.value(&view.id);
     // Where a disk was lost and the application was not, it may hold what nobody knows of.
     let beyond_knowledge = world.checks.a_disk_was_lost
@@ -168,7 +168,7 @@ fn follows_the_list(
 fn nothing_lost(
     world: &World,
     resource: &ResourceId,
-    holders: &[(&Site, ResourceView)],
+    holders: &[(&SimSite, ResourceView)],
 ) -> Result<(), Violation> {
     let checks = &world.checks;
     let due = checks.accepted.iter().filter(|(id, of)| {

@@ -8,7 +8,7 @@ use cheops_core::model::{OperationId, ResourceId, SiteId};
 
 /// What one instance holds.
 #[derive(Debug, Clone, Default)]
-pub struct Service {
+pub struct SimService {
     /// By path.
     objects: BTreeMap<String, Object>,
     /// The last id drawn, by collection.
@@ -28,7 +28,7 @@ pub struct Object {
 
 /// A request, with the ids of the instance that it is sent to.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct ServiceRequest<'a> {
     /// `POST`, `PUT`, `PATCH` or `DELETE`.
     pub method: &'a str,
     /// Where to.
@@ -43,7 +43,7 @@ pub struct Request<'a> {
 
 /// What a service says.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct ServiceAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The id that it drew.
@@ -62,7 +62,7 @@ pub struct Stranger {
 /// The only thing below an object that is no object of its own.
 const PART: &str = "file";
 
-impl Service {
+impl SimService {
     /// The object at a path.
     pub fn object(&self, path: &str) -> Option<&Object> {
         self.objects.get(path)
@@ -89,8 +89,12 @@ impl Service {
     }
 
     /// Carries a request out.
-    pub fn handle(&mut self, site: &SiteId, request: &Request<'_>) -> Result<Answered, Stranger> {
-        let said = |status| Ok(Answered { status, id: None });
+    pub fn handle(
+        &mut self,
+        site: &SiteId,
+        request: &ServiceRequest<'_>,
+    ) -> Result<ServiceAnswer, Stranger> {
+        let said = |status| Ok(ServiceAnswer { status, id: None });
         if request.body.get("refuse").is_some_and(|at| at == "all" || at == site.as_str()) {
             return said(422);
         }
@@ -135,27 +139,27 @@ impl Service {
         said(200)
     }
 
-    fn make(&mut self, collection: &str, request: &Request<'_>) -> Answered {
+    fn make(&mut self, collection: &str, request: &ServiceRequest<'_>) -> ServiceAnswer {
         let parent = collection.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !parent.is_empty() && !self.objects.contains_key(parent) {
-            return Answered { status: 404, id: None };
+            return ServiceAnswer { status: 404, id: None };
         }
         if let Some(id) = request.body.get("id") {
             let path = format!("{collection}/{id}");
             if self.objects.contains_key(&path) {
-                return Answered { status: 409, id: None };
+                return ServiceAnswer { status: 409, id: None };
             }
             self.insert(path, request);
-            return Answered { status: 201, id: None };
+            return ServiceAnswer { status: 201, id: None };
         }
         let drawn = self.drawn.entry(collection.to_owned()).or_default();
         *drawn += 1;
         let id = drawn.to_string();
         self.insert(format!("{collection}/{id}"), request);
-        Answered { status: 201, id: Some(id) }
+        ServiceAnswer { status: 201, id: Some(id) }
     }
 
-    fn insert(&mut self, path: String, request: &Request<'_>) {
+    fn insert(&mut self, path: String, request: &ServiceRequest<'_>) {
         let value = request.body.get("value").cloned().unwrap_or_default();
         let object = Object {
             made_by: request.by.clone(),

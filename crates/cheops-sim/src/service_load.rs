@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cheops_core::config::{self, Config};
-use cheops_core::engine::{Submission, Ticket, Wait};
+use cheops_core::engine::{Submission, Ticket, WaitFor};
 use cheops_core::model::{
     Act, BlobId, FileRef, Header, MetaId, OperationType, Payload, Replica, Replicant, ResourceId,
     SiteId,
@@ -19,7 +19,7 @@ pub(crate) const SERVICE: &str = "gallery";
 pub(crate) const BODY: &str = "x-body";
 
 /// What users know at a site: what its agent says is there.
-pub type Directory = BTreeMap<ResourceId, Arc<Replicant>>;
+pub type KnownReplicants = BTreeMap<ResourceId, Arc<Replicant>>;
 
 /// A kind of service, by what its users do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ServiceLoad {
 
     /// Something that a user might ask for at a site where these are known; with the things that
     /// it is below of, or speaks of.
-    pub fn operation(&mut self, known: &Directory, rng: &mut Rng) -> Submission {
+    pub fn operation(&mut self, known: &KnownReplicants, rng: &mut Rng) -> Submission {
         self.made += 1;
         let prefix = format!("{}{}", self.prefix(), self.number);
         let ours: Vec<_> = known.iter().filter(|(id, _)| id.as_str().contains(&prefix)).collect();
@@ -222,7 +222,7 @@ impl ServiceLoad {
             },
             inline_body: content.map(|content| content.into_bytes().into()),
             force: false,
-            wait: Wait::Local,
+            wait: WaitFor::Local,
             timeout_ms: 5_000,
             needs: BTreeSet::new(),
             asked_by: None,

@@ -7,17 +7,17 @@ use cheops_core::config::Config;
 use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
 use cheops_core::model::{KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId};
 
-use crate::application::{Application, RanTwice};
+use crate::application::{RanTwice, SimApplication};
 use crate::disk::Disk;
-use crate::service::Service;
-use crate::service_load::Directory;
+use crate::service::SimService;
+use crate::service_load::KnownReplicants;
 
 /// A day on which the simulated world begins.
 const EPOCH_MS: u64 = 1_760_000_000_000;
 
 /// A site and all that belongs to it.
 #[derive(Debug)]
-pub struct Site {
+pub struct SimSite {
     /// Its name.
     pub id: SiteId,
     /// The agent's brain; none while it is down.
@@ -25,11 +25,11 @@ pub struct Site {
     /// What survives a crash of the agent.
     pub disk: Disk,
     /// What survives a crash of the agent, too: it is another process.
-    pub application: Application,
+    pub application: SimApplication,
     /// A service beside the agent; another process as well.
-    pub service: Service,
+    pub service: SimService,
     /// What requests are known by, as the agent last said.
-    pub directory: Directory,
+    pub directory: KnownReplicants,
     /// Operations whose large bodies are gone from here.
     pub shed: BTreeSet<OperationId>,
     /// How wrong its clock is.
@@ -40,7 +40,7 @@ pub struct Site {
     /// With which the agent starts.
     pub settings: Settings,
     /// Commands under way.
-    pub running: BTreeMap<JobId, Running>,
+    pub running: BTreeMap<JobId, RunningJob>,
     /// The keys from which it hears nothing any more.
     pub set_apart: BTreeSet<KeyId>,
     /// Whether it plays along only as long as it likes.
@@ -53,14 +53,14 @@ pub struct Site {
 
 /// A command under way.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningJob {
     /// What was asked for.
     pub job: Job,
     /// How it ended, once its effect is there.
     pub outcome: Option<Outcome>,
 }
 
-impl Site {
+impl SimSite {
     /// The time as this site reads it.
     pub fn now(&self, now_ms: u64) -> Now {
         let wall_ms = (EPOCH_MS + now_ms).saturating_add_signed(self.skew_ms);

@@ -10,13 +10,13 @@ use cheops_core::plan::Health;
 use crate::checks::Violation;
 use crate::conflicts::refusals;
 use crate::service::Object;
-use crate::site::Site;
+use crate::site::SimSite;
 use crate::world::World;
 
 /// Whether a site says of a service's resource that it has diverged. By the `http` profile it may then
 /// leave an operation of its list without a run, and so without a reply: see
 /// [`cheops_core::plan::plan`].
-pub(crate) fn some_site_gave_up(holders: &[(&Site, ResourceView)]) -> bool {
+pub(crate) fn some_site_gave_up(holders: &[(&SimSite, ResourceView)]) -> bool {
     let gave_up = |view: &ResourceView| {
         view.replicant.is_some() && matches!(view.health, Health::Diverged { .. })
     };
@@ -25,7 +25,7 @@ pub(crate) fn some_site_gave_up(holders: &[(&Site, ResourceView)]) -> bool {
 
 /// The things of all services.
 pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
-    let known: BTreeMap<&ResourceId, Vec<(&Site, ResourceView)>> = world
+    let known: BTreeMap<&ResourceId, Vec<(&SimSite, ResourceView)>> = world
         .checks
         .homes
         .keys()
@@ -64,8 +64,8 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
 }
 
 /// What each site that has a resource makes of it.
-fn views<'w>(world: &'w World, resource: &ResourceId) -> Vec<(&'w Site, ResourceView)> {
-    let view = |site: &Site| site.engine.as_ref()?.resource(resource);
+fn views<'w>(world: &'w World, resource: &ResourceId) -> Vec<(&'w SimSite, ResourceView)> {
+    let view = |site: &SimSite| site.engine.as_ref()?.resource(resource);
     let honest = world.sites.iter().filter(|site| !site.lies);
     honest.filter_map(|site| Some((site, view(site)?))).collect()
 }
@@ -74,7 +74,7 @@ fn views<'w>(world: &'w World, resource: &ResourceId) -> Vec<(&'w Site, Resource
 pub(crate) fn ends(world: &World) -> Vec<&'static str> {
     let mut ends = Vec::new();
     for resource in world.checks.homes.keys() {
-        let view = |site: &Site| site.engine.as_ref()?.resource(resource);
+        let view = |site: &SimSite| site.engine.as_ref()?.resource(resource);
         let views = || world.sites.iter().filter_map(view).filter(|it| it.replicant.is_some());
         if views().next().is_none() {
             continue;
@@ -91,7 +91,7 @@ pub(crate) fn ends(world: &World) -> Vec<&'static str> {
 }
 
 /// Whether all that was asked for was done at that site, and nobody meddled.
-fn went_well(world: &World, site: &Site, view: &ResourceView) -> bool {
+fn went_well(world: &World, site: &SimSite, view: &ResourceView) -> bool {
     let is_done = |operation: &OperationView| {
         operation.replies.iter().all(|reply| {
             reply.site() != &site.id
@@ -115,9 +115,9 @@ fn went_well(world: &World, site: &Site, view: &ResourceView) -> bool {
 fn same_everywhere(
     world: &World,
     resource: &ResourceId,
-    views: &[(&Site, ResourceView)],
+    views: &[(&SimSite, ResourceView)],
 ) -> Result<(), Violation> {
-    let contents = |site: &Site| -> Vec<BTreeMap<String, String>> {
+    let contents = |site: &SimSite| -> Vec<BTreeMap<String, String>> {
         let fields = |object: &Object| object.fields.clone();
         site.service.made_by(resource).map(fields).collect()
     };
@@ -144,7 +144,7 @@ fn same_everywhere(
 
 /// A child is not refused for want of a parent that is there.
 fn not_refused_in_vain(
-    site: &Site,
+    site: &SimSite,
     view: &ResourceView,
     needed: &ResourceId,
 ) -> Result<(), Violation> {

@@ -1,13 +1,13 @@
 //! One seed: a safety phase full of faults with checks after every step, then a liveness phase
 //! without faults in which everything must come to rest and agree.
 
-use cheops_core::engine::{Event, Progress};
+use cheops_core::engine::{Event, RunProgress};
 use cheops_core::model::{OperationId, ResourceId};
 use cheops_core::plan::Decision;
 
 use crate::bugs::Bug;
 use crate::checks::Violation;
-use crate::liar::Lie;
+use crate::liar::LiarMove;
 use crate::network::Weather;
 use crate::quiet::when_quiet;
 use crate::rng::Rng;
@@ -18,7 +18,7 @@ use crate::world::{Setup, World};
 
 /// What came of one seed.
 #[derive(Debug)]
-pub struct Report {
+pub struct SeedReport {
     /// The seed.
     pub seed: u64,
     /// A hash over everything that happened.
@@ -40,7 +40,7 @@ const SAFETY_MS: u64 = 40_000;
 const LIVENESS_MS: u64 = 1_800_000;
 
 /// Runs one seed.
-pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
+pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> SeedReport {
     let mut rng = Rng::new(seed ^ 0x5eed);
     let sites = usize::try_from(rng.between(2, 6)).unwrap_or(2);
     let mut setup = Setup::new(sites, seed);
@@ -55,7 +55,7 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> Report {
     if result.is_err() {
         run.note_final_views();
     }
-    Report {
+    SeedReport {
         seed,
         hash: run.world.trace.hash(),
         sometimes: run.world.sometimes.clone(),
@@ -134,7 +134,7 @@ impl Torture {
         let liars: Vec<usize> =
             (0..self.world.sites.len()).filter(|at| self.world.sites[*at].lies).collect();
         if !liars.is_empty() {
-            let (liar, lie) = (*self.rng.pick(&liars), *self.rng.pick(&Lie::ALL));
+            let (liar, lie) = (*self.rng.pick(&liars), *self.rng.pick(&LiarMove::ALL));
             self.world.lie(liar, lie);
         }
     }
@@ -306,7 +306,7 @@ impl Torture {
         for (index, site) in self.world.sites.iter().enumerate() {
             let Some(engine) = &site.engine else { continue };
             for id in engine.resources() {
-                if let Some(Progress::AwaitsOperator(operation)) =
+                if let Some(RunProgress::AwaitsOperator(operation)) =
                     engine.resource(id).map(|view| view.progress)
                 {
                     found.push((index, id.clone(), operation));

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 /// Hashes all, and keeps lines if asked to.
 #[derive(Debug)]
-pub struct Trace {
+pub struct SimTrace {
     hasher: blake3::Hasher,
     lines: Option<Vec<String>>,
     /// Where what is noted is written before it is hashed: kept, since there are millions of them.
     written: Vec<u8>,
 }
 
-impl Trace {
+impl SimTrace {
     /// With lines to read, or only the hash.
     pub fn new(keep_lines: bool) -> Self {
         let lines = keep_lines.then(Vec::new);

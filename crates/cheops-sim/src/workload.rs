@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cheops_core::config::Config;
-use cheops_core::engine::{Submission, Ticket, Wait};
+use cheops_core::engine::{Submission, Ticket, WaitFor};
 use cheops_core::model::{OperationType, Payload, ResourceId, SiteId};
 
 use crate::rng::Rng;
@@ -20,12 +20,12 @@ pub struct Flavour {
     config: &'static str,
     /// What the operator may change the config to, and back.
     changed: Option<&'static str>,
-    verbs: &'static [(&'static str, Verb)],
+    verbs: &'static [(&'static str, CommandKind)],
 }
 
 /// A kind of command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum CommandKind {
     Set,
     Inc,
     Append,
@@ -106,53 +106,75 @@ pub const FLAVOURS: &[Flavour] = &[
         name: "counter",
         config: SET_AND_INC,
         changed: Some(SET_AND_INC_KEPT),
-        verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
+        verbs: &[("set", CommandKind::Set), ("inc", CommandKind::Inc), ("inc", CommandKind::Inc)],
     },
     Flavour {
         name: "counter-kept",
         config: SET_AND_INC_KEPT,
         changed: None,
-        verbs: &[("set", Verb::Set), ("inc", Verb::Inc), ("inc", Verb::Inc)],
+        verbs: &[("set", CommandKind::Set), ("inc", CommandKind::Inc), ("inc", CommandKind::Inc)],
     },
     Flavour {
         name: "file",
         config: SET_AND_APPEND,
         changed: Some(SET_AND_APPEND_KEPT),
-        verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
+        verbs: &[
+            ("set", CommandKind::Set),
+            ("add", CommandKind::Append),
+            ("add", CommandKind::Append),
+        ],
     },
     Flavour {
         name: "file-kept",
         config: SET_AND_APPEND_KEPT,
         changed: None,
-        verbs: &[("set", Verb::Set), ("add", Verb::Append), ("add", Verb::Append)],
+        verbs: &[
+            ("set", CommandKind::Set),
+            ("add", CommandKind::Append),
+            ("add", CommandKind::Append),
+        ],
     },
-    Flavour { name: "deployment", config: APPLY, changed: None, verbs: &[("apply", Verb::Set)] },
-    Flavour { name: "log", config: APPENDS, changed: None, verbs: &[("add", Verb::Append)] },
+    Flavour {
+        name: "deployment",
+        config: APPLY,
+        changed: None,
+        verbs: &[("apply", CommandKind::Set)],
+    },
+    Flavour { name: "log", config: APPENDS, changed: None, verbs: &[("add", CommandKind::Append)] },
     Flavour {
         name: "log-saved",
         config: APPENDS_SAVED,
         changed: Some(APPENDS),
-        verbs: &[("add", Verb::Append)],
+        verbs: &[("add", CommandKind::Append)],
     },
-    Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", Verb::Inc)] },
+    Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", CommandKind::Inc)] },
     Flavour {
         name: "sum-undone",
         config: INCS_UNDONE,
         changed: Some(INCS_NOT_UNDONE),
-        verbs: &[("inc", Verb::Inc)],
+        verbs: &[("inc", CommandKind::Inc)],
     },
-    Flavour { name: "members", config: MEMBERS, changed: None, verbs: &[("add", Verb::Add)] },
+    Flavour {
+        name: "members",
+        config: MEMBERS,
+        changed: None,
+        verbs: &[("add", CommandKind::Add)],
+    },
     Flavour {
         name: "stock",
         config: STOCK,
         changed: None,
-        verbs: &[("set", Verb::Set), ("take", Verb::Take), ("take", Verb::Take)],
+        verbs: &[
+            ("set", CommandKind::Set),
+            ("take", CommandKind::Take),
+            ("take", CommandKind::Take),
+        ],
     },
     Flavour {
         name: "circle",
         config: CIRCLE,
         changed: None,
-        verbs: &[("a", Verb::Set), ("b", Verb::Set), ("c", Verb::Set)],
+        verbs: &[("a", CommandKind::Set), ("b", CommandKind::Set), ("c", CommandKind::Set)],
     },
 ];
 
@@ -196,9 +218,9 @@ impl Subject {
         }
         let (kind, verb) = *rng.pick(self.flavour.verbs);
         // What is forced has to stand on its own, as an operator's repair does.
-        let verb = if force { Verb::Set } else { verb };
+        let verb = if force { CommandKind::Set } else { verb };
         let command = self.command(verb, rng);
-        let wait = *rng.pick(&[Wait::All, Wait::Local, Wait::Nothing]);
+        let wait = *rng.pick(&[WaitFor::All, WaitFor::Local, WaitFor::Nothing]);
         Submission {
             ticket: Ticket(0),
             resource: self.id.clone(),
@@ -215,14 +237,14 @@ impl Subject {
         }
     }
 
-    fn command(&self, verb: Verb, rng: &mut Rng) -> String {
+    fn command(&self, verb: CommandKind, rng: &mut Rng) -> String {
         let number = rng.between(1, 50);
         let command = match verb {
-            Verb::Set => format!("set {}", number * 10),
-            Verb::Inc => format!("inc {number}"),
-            Verb::Append => format!("append {}", self.made % 10),
-            Verb::Add => format!("add m{}", number % 7),
-            Verb::Take => format!("take {number}"),
+            CommandKind::Set => format!("set {}", number * 10),
+            CommandKind::Inc => format!("inc {number}"),
+            CommandKind::Append => format!("append {}", self.made % 10),
+            CommandKind::Add => format!("add m{}", number % 7),
+            CommandKind::Take => format!("take {number}"),
         };
         if rng.chance(60) {
             return "fail".to_owned();

@@ -15,10 +15,10 @@ use std::time::Instant;
 
 use cheops_core::engine::Record;
 use cheops_core::model::{
-    Author, Body, Entry, EntryId, Incarnation, Operation, OperationId, OperationType, Payload,
+    Author, Entry, EntryBody, EntryId, Incarnation, Operation, OperationId, OperationType, Payload,
     Replaces, ResourceId, SiteId, Stamp,
 };
-use cheops_store::{Opened, Options, Seq, open};
+use cheops_store::{Opened, Seq, StoreOptions, open};
 
 fn main() {
     let place = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
@@ -45,7 +45,7 @@ fn main() {
 }
 
 fn open_in(dir: &Path) -> Opened {
-    open(&dir.join("data"), &SiteId::new("paris").unwrap(), || 1, Options::default()).unwrap()
+    open(&dir.join("data"), &SiteId::new("paris").unwrap(), || 1, StoreOptions::default()).unwrap()
 }
 
 /// What any durable append costs at least.
@@ -109,7 +109,12 @@ fn entry(n: u64) -> Record {
     };
     Record::Entry(
         resource.clone(),
-        Arc::new(Entry::new(&resource, Default::default(), Body::Operation(operation), Vec::new())),
+        Arc::new(Entry::new(
+            &resource,
+            Default::default(),
+            EntryBody::Operation(operation),
+            Vec::new(),
+        )),
     )
 }
 

@@ -18,10 +18,10 @@ use rusqlite::Connection;
 
 use crate::blobs::{BlobError, Blobs};
 use crate::error::ReadError;
-use crate::fault::Fault;
+use crate::fault::StoreFault;
 use crate::files;
-use crate::log::{self, Access, Head, Key, Shared};
-use crate::options::Progress;
+use crate::log::{self, ConnectionUse, Head, OpenLog, RoundKey};
+use crate::options::ProgressReporter;
 use crate::rules::blobs_of;
 
 /// The life of a copy that was never started. None that is drawn is this one.
@@ -67,8 +67,8 @@ pub struct Copied {
 
 /// Makes copies. Cheap to clone; never waits for the writer.
 #[derive(Debug, Clone)]
-pub struct Backup {
-    shared: Arc<Shared>,
+pub struct BackupMaker {
+    shared: Arc<OpenLog>,
     blobs: Blobs,
     snapshots: PathBuf,
 }
@@ -78,13 +78,13 @@ fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupE
     move |source| BackupError::Io { doing, path, source }
 }
 
-impl Backup {
-    pub(crate) fn new(shared: Arc<Shared>, blobs: Blobs, snapshots: PathBuf) -> Self {
+impl BackupMaker {
+    pub(crate) fn new(shared: Arc<OpenLog>, blobs: Blobs, snapshots: PathBuf) -> Self {
         Self { shared, blobs, snapshots }
     }
 
     /// Makes a copy of all that is in the tables into that folder, which is new or empty.
-    pub fn to(&self, dir: &Path, progress: &Progress) -> Result<Copied, BackupError> {
+    pub fn to(&self, dir: &Path, progress: &ProgressReporter) -> Result<Copied, BackupError> {
         let is_free = match fs::read_dir(dir) {
             Ok(mut entries) => entries.next().is_none(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -112,26 +112,26 @@ impl Backup {
         Ok(copied)
     }
 
-    fn unread(&self, fault: Fault) -> BackupError {
+    fn unread(&self, fault: StoreFault) -> BackupError {
         fault.into_read(&self.shared.path).into()
     }
 
     /// Returns the blobs that the copy refers to.
     fn copy_log(&self, draft: &Path) -> Result<BTreeSet<BlobId>, BackupError> {
         drop(files::create_new(draft).map_err(failed("make", draft))?);
-        let copy = || -> Result<_, Fault> {
+        let copy = || -> Result<_, StoreFault> {
             // One state of the log, whatever is written meanwhile.
-            let reader = log::connect(&self.shared.path, Access::Read)?;
+            let reader = log::connect(&self.shared.path, ConnectionUse::Read)?;
             let name = draft.to_str().ok_or_else(|| {
                 let error = io::Error::other("its name is not text");
-                Fault::Io("write", draft.to_path_buf(), error)
+                StoreFault::Io("write", draft.to_path_buf(), error)
             })?;
             reader.execute("VACUUM INTO ?", [name])?;
-            let db = log::connect(draft, Access::Write)?;
+            let db = log::connect(draft, ConnectionUse::Write)?;
             let mut head = Head::load(&db)?;
             head.incarnation = COPIED;
-            head.journal.key = Key::draw()
-                .map_err(|error| Fault::Io("draw a key for", draft.to_path_buf(), error))?;
+            head.journal.key = RoundKey::draw()
+                .map_err(|error| StoreFault::Io("draw a key for", draft.to_path_buf(), error))?;
             head.save(&db)?;
             let scanned = log::scan(&db, &head)?;
             log::check_structure(&db)?;
@@ -155,7 +155,7 @@ impl Backup {
         &self,
         dir: &Path,
         needed: &BTreeSet<BlobId>,
-        progress: &Progress,
+        progress: &ProgressReporter,
         copied: &mut Copied,
     ) -> Result<(), BackupError> {
         for (done, blob) in needed.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Backup {
     fn copy_snapshots(
         &self,
         dir: &Path,
-        progress: &Progress,
+        progress: &ProgressReporter,
         copied: &mut Copied,
     ) -> Result<(), BackupError> {
         let list = |dir: &Path| files::list(dir).map_err(failed("list", dir));
@@ -227,7 +227,7 @@ fn inline_in(record: &Record) -> Option<BlobId> {
     entry.inline_body().and_then(|_| blobs_of(entry).into_iter().next())
 }
 
-fn blobs_in(db: &Connection) -> Result<BTreeSet<BlobId>, Fault> {
+fn blobs_in(db: &Connection) -> Result<BTreeSet<BlobId>, StoreFault> {
     let mut statement = db.prepare("SELECT DISTINCT blob FROM blob_refs")?;
     let rows = statement.query_map((), |row| Ok(BlobId(row.get(0)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -187,14 +187,14 @@ pub struct Corruption {
     /// The file.
     pub path: PathBuf,
     /// Where in it.
-    pub place: Place,
+    pub place: LogPlace,
     /// What is wrong.
     pub what: String,
 }
 
 /// A place in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LogPlace {
     /// One row.
     Row {
         /// Of which table.
@@ -214,7 +214,7 @@ pub enum Place {
     Journal,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row { table, key, resource: Some(resource) } => {

@@ -4,22 +4,22 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::{AppendError, Corruption, OpenError, Place, ReadError};
+use crate::error::{AppendError, Corruption, LogPlace, OpenError, ReadError};
 
 /// What goes wrong inside, before it is known what for and with which file.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum StoreFault {
     Sql(rusqlite::Error),
     /// A transaction was whole, and committing it failed.
     Commit(rusqlite::Error),
-    Damaged(Place, String),
+    Damaged(LogPlace, String),
     /// What could not be done with which file.
     Io(&'static str, PathBuf, io::Error),
     /// A body is longer than a row or frame can hold.
     TooLong(usize),
 }
 
-impl Fault {
+impl StoreFault {
     pub(crate) fn row(
         table: &'static str,
         key: &dyn fmt::Display,
@@ -27,11 +27,11 @@ impl Fault {
         what: impl Into<String>,
     ) -> Self {
         let resource = resource.map(ToString::to_string);
-        Self::Damaged(Place::Row { table, key: key.to_string(), resource }, what.into())
+        Self::Damaged(LogPlace::Row { table, key: key.to_string(), resource }, what.into())
     }
 
     pub(crate) fn table(table: &'static str, what: impl Into<String>) -> Self {
-        Self::Damaged(Place::Table(table), what.into())
+        Self::Damaged(LogPlace::Table(table), what.into())
     }
 
     /// Whether what was to be committed may be whole in the files all the same: its end is written
@@ -50,10 +50,10 @@ impl Fault {
             |place, what| Sorted::Damaged(Corruption { path: path.to_path_buf(), place, what });
         match self {
             Self::Sql(error) | Self::Commit(error) if says_damaged(&error) => {
-                damaged(Place::File, error.to_string())
+                damaged(LogPlace::File, error.to_string())
             }
             Self::Sql(error) | Self::Commit(error) => Sorted::Sql(error),
-            Self::Damaged(place @ Place::Journal, what) => {
+            Self::Damaged(place @ LogPlace::Journal, what) => {
                 Sorted::Damaged(Corruption { path: path.with_file_name("journal"), place, what })
             }
             Self::Damaged(place, what) => damaged(place, what),
@@ -107,10 +107,10 @@ enum Sorted {
 
 fn too_long(path: &Path, bytes: usize) -> Corruption {
     let what = format!("a record of {bytes} bytes is longer than any can be");
-    Corruption { path: path.to_path_buf(), place: Place::File, what }
+    Corruption { path: path.to_path_buf(), place: LogPlace::File, what }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for StoreFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
     }

@@ -30,25 +30,25 @@ impl FromStr for Seq {
 
 /// One thing that happened at this site.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct LoggedChange {
     /// Its place in the log.
     pub seq: Seq,
     /// When it was written, by this site's wall clock.
     pub at_ms: u64,
     /// What happened.
-    pub what: What,
+    pub what: ChangeKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum ChangeKind {
     /// An operation or reply became known here.
     Entry(ResourceId, Arc<Entry>),
     /// The engine had news.
     Notice(Notice),
 }
 
-impl What {
+impl ChangeKind {
     /// The resource it is about, if it is about one.
     pub fn resource(&self) -> Option<&ResourceId> {
         match self {
@@ -60,9 +60,9 @@ impl What {
 
 /// A stretch of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct LoggedChanges {
     /// What happened, in order.
-    pub items: Vec<Change>,
+    pub items: Vec<LoggedChange>,
     /// Where to go on from. It moves past rows that are no changes, or not of the resource asked
     /// for, so that a follower with little to see does not fall behind.
     pub next: Seq,
@@ -70,9 +70,9 @@ pub struct Changes {
     pub more: bool,
 }
 
-impl Changes {
+impl LoggedChanges {
     /// Cuts what was found, which is one more than the limit where there is more.
-    pub(crate) fn new(mut items: Vec<Change>, after: Seq, limit: usize, last: Seq) -> Self {
+    pub(crate) fn new(mut items: Vec<LoggedChange>, after: Seq, limit: usize, last: Seq) -> Self {
         let more = items.len() > limit;
         items.truncate(limit);
         let reached = items.last().map_or(after, |change| change.seq);

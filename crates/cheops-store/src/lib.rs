@@ -28,13 +28,13 @@ mod options;
 mod rules;
 mod snapshots;
 
-pub use backup::{Backup, BackupError, Copied};
+pub use backup::{BackupError, BackupMaker, Copied};
 pub use blobs::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Pin, Stored};
-pub use error::{AppendError, Corruption, OpenError, Place, ReadError};
-pub use feed::{Change, Changes, Seq, What};
+pub use error::{AppendError, Corruption, LogPlace, OpenError, ReadError};
+pub use feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
 pub use log::{Reader, Store};
 pub use memory::MemoryStore;
 pub use open::{Claim, Opened, open};
-pub use options::{Far, Options, Progress, Voucher, WallClock};
+pub use options::{Far, ProgressReporter, StoreOptions, Voucher, WallClock};
 pub use rules::WAITS_FOR;
 pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

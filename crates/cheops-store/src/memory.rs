@@ -8,21 +8,21 @@ use cheops_core::engine::{Base, Batch, Log, Notice, Record};
 use cheops_core::model::{Author, ResourceId};
 
 use crate::error::ReadError;
-use crate::feed::{Change, Changes, Seq, What};
-use crate::options::Options;
+use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
+use crate::options::StoreOptions;
 use crate::rules::{Slot, WAITS_FOR, spent_before, sweep_limit, waited_before};
 
 /// A log that is gone when the last clone of it is. Clones are handles of the same log, so that
 /// one may write while others follow.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
-    options: Options,
-    log: Arc<Mutex<Kept>>,
+    options: StoreOptions,
+    log: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    rows: BTreeMap<u64, Row>,
+struct MemoryState {
+    rows: BTreeMap<u64, MemoryRow>,
     slots: BTreeMap<Slot, Vec<u64>>,
     /// Live entries by name. The same may be there twice, under different places.
     entries: BTreeMap<ResourceId, BTreeSet<(Author, u64, u64)>>,
@@ -34,21 +34,21 @@ struct Kept {
 }
 
 #[derive(Debug)]
-struct Row {
+struct MemoryRow {
     at_ms: u64,
     spent: bool,
-    what: Written,
+    what: WrittenItem,
 }
 
 #[derive(Debug)]
-enum Written {
+enum WrittenItem {
     Record(Record),
     Notice(Notice),
 }
 
 impl MemoryStore {
     /// An empty log.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: StoreOptions) -> Self {
         Self { options, log: Arc::default() }
     }
 
@@ -68,7 +68,7 @@ impl MemoryStore {
             }
         }
         for notice in notices {
-            log.write(now_ms, Written::Notice(notice.clone()));
+            log.write(now_ms, WrittenItem::Notice(notice.clone()));
         }
     }
 
@@ -76,7 +76,7 @@ impl MemoryStore {
     pub fn records(&self) -> Vec<Record> {
         let log = self.log();
         let live = log.rows.values().filter_map(|row| match &row.what {
-            Written::Record(record) if !row.spent => Some(record.clone()),
+            WrittenItem::Record(record) if !row.spent => Some(record.clone()),
             _ => None,
         });
         live.collect()
@@ -88,7 +88,7 @@ impl MemoryStore {
         after: Seq,
         resource: Option<&ResourceId>,
         limit: usize,
-    ) -> Result<Changes, ReadError> {
+    ) -> Result<LoggedChanges, ReadError> {
         let log = self.log();
         if after.0 < log.swept_to || after.0 > log.last {
             return Err(ReadError::Gone { oldest: Seq(log.swept_to) });
@@ -98,7 +98,7 @@ impl MemoryStore {
         let asked = changes
             .filter(|change| resource.is_none_or(|asked| change.what.resource() == Some(asked)));
         let items = asked.take(limit.saturating_add(1)).collect();
-        Ok(Changes::new(items, after, limit, Seq(log.last)))
+        Ok(LoggedChanges::new(items, after, limit, Seq(log.last)))
     }
 
     /// The last place given out.
@@ -116,7 +116,7 @@ impl MemoryStore {
         self.log().cursors.insert(name.to_string(), seq);
     }
 
-    fn log(&self) -> MutexGuard<'_, Kept> {
+    fn log(&self) -> MutexGuard<'_, MemoryState> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,20 +130,20 @@ impl Log for MemoryStore {
     }
 }
 
-impl Row {
-    fn change(&self, seq: u64) -> Option<Change> {
+impl MemoryRow {
+    fn change(&self, seq: u64) -> Option<LoggedChange> {
         let what = match &self.what {
-            Written::Record(Record::Entry(resource, entry)) => {
-                What::Entry(resource.clone(), Arc::clone(entry))
+            WrittenItem::Record(Record::Entry(resource, entry)) => {
+                ChangeKind::Entry(resource.clone(), Arc::clone(entry))
             }
-            Written::Record(_) => return None,
-            Written::Notice(notice) => What::Notice(notice.clone()),
+            WrittenItem::Record(_) => return None,
+            WrittenItem::Notice(notice) => ChangeKind::Notice(notice.clone()),
         };
-        Some(Change { seq: Seq(seq), at_ms: self.at_ms, what })
+        Some(LoggedChange { seq: Seq(seq), at_ms: self.at_ms, what })
     }
 }
 
-impl Kept {
+impl MemoryState {
     fn record(&mut self, record: &Record, now_ms: u64) {
         for slot in Slot::emptied_by(record) {
             for seq in self.slots.remove(&slot).unwrap_or_default() {
@@ -153,7 +153,7 @@ impl Kept {
         if let Record::Pruned(resource, base) = record {
             self.prune(resource, base, now_ms);
         }
-        let seq = self.write(now_ms, Written::Record(record.clone()));
+        let seq = self.write(now_ms, WrittenItem::Record(record.clone()));
         if let Some(slot) = Slot::of(record) {
             self.slots.entry(slot).or_default().push(seq);
         }
@@ -163,13 +163,13 @@ impl Kept {
         }
     }
 
-    fn write(&mut self, at_ms: u64, what: Written) -> u64 {
+    fn write(&mut self, at_ms: u64, what: WrittenItem) -> u64 {
         self.last += 1;
-        let spent = matches!(what, Written::Notice(_));
+        let spent = matches!(what, WrittenItem::Notice(_));
         if spent {
             self.spent.insert((at_ms, self.last));
         }
-        self.rows.insert(self.last, Row { at_ms, spent, what });
+        self.rows.insert(self.last, MemoryRow { at_ms, spent, what });
         self.last
     }
 
@@ -210,7 +210,7 @@ impl Kept {
 
     fn drop_spent_entries(&mut self) {
         let is_entry =
-            |seq| self.rows.get(seq).is_some_and(|row| matches!(row.what, Written::Record(_)));
+            |seq| self.rows.get(seq).is_some_and(|row| matches!(row.what, WrittenItem::Record(_)));
         let seen = self.seen_by_all();
         let due = self.spent.iter().filter(|(_, seq)| *seq <= seen && is_entry(seq));
         let entries: Vec<_> = due.copied().collect();

@@ -11,16 +11,16 @@ use cheops_core::model::{Incarnation, SiteId};
 use rusqlite::{Connection, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::backup::{Backup, COPIED};
+use crate::backup::{BackupMaker, COPIED};
 use crate::blobs::{BlobError, Blobs};
-use crate::error::{OpenError, Place};
-use crate::fault::Fault;
+use crate::error::{LogPlace, OpenError};
+use crate::fault::StoreFault;
 use crate::files;
 use crate::log::{
-    self, Access, FORMAT, Head, Journal, Key, Moving, OLD_FORMAT, Reader, Round, Scanned, Settled,
-    Shared, Store,
+    self, ConnectionUse, FORMAT, Head, Journal, Moving, OLD_FORMAT, OpenLog, Reader, Round,
+    RoundKey, Scanned, Settled, Store,
 };
-use crate::options::Options;
+use crate::options::StoreOptions;
 use crate::snapshots::Snapshots;
 
 /// Everything a site keeps.
@@ -41,13 +41,13 @@ pub struct Opened {
     /// What the site's engine is recovered from, in order.
     pub records: Vec<Record>,
     /// Makes copies while the site goes on.
-    pub backup: Backup,
+    pub backup: BackupMaker,
 }
 
 /// A data directory that nobody else works on, for as long as this is held.
 #[derive(Debug)]
 pub struct Claim {
-    places: Places,
+    places: DataPaths,
     lock: File,
 }
 
@@ -60,7 +60,7 @@ pub fn open(
     dir: &Path,
     site: &SiteId,
     draw: impl FnOnce() -> u64,
-    options: Options,
+    options: StoreOptions,
 ) -> Result<Opened, OpenError> {
     Claim::on(dir)?.open(site, draw, options)
 }
@@ -72,7 +72,7 @@ impl Claim {
     /// is its own program: so a claim on the directory of an agent that was killed can be had only
     /// when none of its children is about to begin.
     pub fn on(dir: &Path) -> Result<Self, OpenError> {
-        let places = Places::new(dir);
+        let places = DataPaths::new(dir);
         files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
         let lock = lock(&places)?;
         Ok(Self { places, lock })
@@ -83,17 +83,17 @@ impl Claim {
         self,
         site: &SiteId,
         draw: impl FnOnce() -> u64,
-        options: Options,
+        options: StoreOptions,
     ) -> Result<Opened, OpenError> {
         let Self { places, lock } = self;
         let mut draw = Some(draw);
         places.keep_private()?;
         let is_new = !places.was_created()?;
-        let failed = |fault: Fault| fault.into_open(&places.log);
-        let mut db =
-            log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
+        let failed = |fault: StoreFault| fault.into_open(&places.log);
+        let mut db = log::connect(&places.log, ConnectionUse::Write)
+            .map_err(|error| failed(error.into()))?;
         if is_new {
-            let drawn = Key::draw();
+            let drawn = RoundKey::draw();
             let key = drawn.map_err(|source| io_error("draw a key for", &places.dir, source))?;
             let round = Round { size: options.journal_bytes, key };
             let life = draw.take().map_or(1, |draw| draw().max(1));
@@ -105,7 +105,8 @@ impl Claim {
         if is_moved {
             places.of_site(site, Moving::site(&db).map_err(failed)?)?;
             moving.all(db).map_err(failed)?;
-            db = log::connect(&places.log, Access::Write).map_err(|error| failed(error.into()))?;
+            db = log::connect(&places.log, ConnectionUse::Write)
+                .map_err(|error| failed(error.into()))?;
         }
         let mut head = admit(&db, &places, site)?;
         let scanned = check(&db, &head).map_err(failed)?;
@@ -115,7 +116,7 @@ impl Claim {
             head.save(&db).map_err(failed)?;
         }
         places.mark_created(&head)?;
-        let shared = Arc::new(Shared::new(places.log.clone(), db, lock));
+        let shared = Arc::new(OpenLog::new(places.log.clone(), db, lock));
         let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
         let first_life = head.next_seq == 1 && unsettled.is_empty();
         let settled =
@@ -144,7 +145,7 @@ impl Claim {
             first_life,
             records: scanned.records,
             reader: Reader::new(Arc::clone(&shared)),
-            backup: Backup::new(Arc::clone(&shared), blobs.clone(), places.snapshots.clone()),
+            backup: BackupMaker::new(Arc::clone(&shared), blobs.clone(), places.snapshots.clone()),
             store: Store::new(shared, blobs.clone(), options, settled),
             blobs,
             snapshots,
@@ -154,7 +155,7 @@ impl Claim {
 
 /// What is where in a data directory.
 #[derive(Debug)]
-struct Places {
+struct DataPaths {
     dir: PathBuf,
     lock: PathBuf,
     mark: PathBuf,
@@ -165,7 +166,7 @@ struct Places {
     snapshots: PathBuf,
 }
 
-impl Places {
+impl DataPaths {
     fn new(dir: &Path) -> Self {
         Self {
             dir: dir.to_path_buf(),
@@ -209,8 +210,8 @@ impl Places {
         }
         // The machine stopped between the making of the log and the making of its mark, or even
         // earlier.
-        let empty = log::connect(&self.log, Access::Write).and_then(|db| log::is_empty(&db));
-        Ok(!empty.map_err(|error| Fault::from(error).into_open(&self.log))?)
+        let empty = log::connect(&self.log, ConnectionUse::Write).and_then(|db| log::is_empty(&db));
+        Ok(!empty.map_err(|error| StoreFault::from(error).into_open(&self.log))?)
     }
 
     fn of_site(&self, asked: &SiteId, found: SiteId) -> Result<(), OpenError> {
@@ -242,7 +243,7 @@ impl Places {
     }
 }
 
-fn lock(places: &Places) -> Result<File, OpenError> {
+fn lock(places: &DataPaths) -> Result<File, OpenError> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -257,7 +258,7 @@ fn lock(places: &Places) -> Result<File, OpenError> {
     }
 }
 
-fn create(db: &mut Connection, head: &Head) -> Result<(), Fault> {
+fn create(db: &mut Connection, head: &Head) -> Result<(), StoreFault> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     log::create(&transaction)?;
     head.save(&transaction)?;
@@ -266,9 +267,9 @@ fn create(db: &mut Connection, head: &Head) -> Result<(), Fault> {
 }
 
 /// Refuses what is not this site's or not of this version, before looking any closer.
-fn admit(db: &Connection, places: &Places, site: &SiteId) -> Result<Head, OpenError> {
-    let failed = |fault: Fault| fault.into_open(&places.log);
-    let damaged = |what: &str| failed(Fault::Damaged(Place::File, what.to_string()));
+fn admit(db: &Connection, places: &DataPaths, site: &SiteId) -> Result<Head, OpenError> {
+    let failed = |fault: StoreFault| fault.into_open(&places.log);
+    let damaged = |what: &str| failed(StoreFault::Damaged(LogPlace::File, what.to_string()));
     if log::is_empty(db).map_err(|error| failed(error.into()))? {
         return Err(damaged("it was lost: there is nothing in it any more"));
     }
@@ -286,7 +287,7 @@ fn admit(db: &Connection, places: &Places, site: &SiteId) -> Result<Head, OpenEr
     Ok(head)
 }
 
-fn check(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
+fn check(db: &Connection, head: &Head) -> Result<Scanned, StoreFault> {
     let scanned = log::scan(db, head)?;
     log::check_structure(db)?;
     Ok(scanned)

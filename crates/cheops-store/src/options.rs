@@ -8,7 +8,7 @@ use cheops_core::model::Entry;
 
 /// How a store behaves. The default is right for a site; tests bring their own clock.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct StoreOptions {
     /// How long pruned entries, and notices, stay readable in the feed of changes. Zero means
     /// that pruned entries are deleted at once, and notices with the next batch.
     pub audit_retention: Duration,
@@ -21,17 +21,17 @@ pub struct Options {
     /// without others has nobody, and keeps them as they are.
     pub vouch: Voucher,
     /// Who is told how far a directory of an earlier format has been moved to this one.
-    pub progress: Progress,
+    pub progress: ProgressReporter,
 }
 
-impl Default for Options {
+impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             audit_retention: Duration::from_secs(7 * 24 * 3600),
             journal_bytes: 8 << 20,
             clock: WallClock::default(),
             vouch: Voucher::default(),
-            progress: Progress::default(),
+            progress: ProgressReporter::default(),
         }
     }
 }
@@ -72,9 +72,9 @@ pub struct Far {
 
 /// Who is told how far something long has come.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(Far) + Send + Sync>>);
+pub struct ProgressReporter(Option<Arc<dyn Fn(Far) + Send + Sync>>);
 
-impl Progress {
+impl ProgressReporter {
     /// One who is told so.
     pub fn new(tell: impl Fn(Far) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
@@ -87,7 +87,7 @@ impl Progress {
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Progress" } else { "nobody" })
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use cheops_core::engine::Record;
-use cheops_core::model::{BlobId, Body, Entry, Payload, ResourceId, SiteId};
+use cheops_core::model::{BlobId, Entry, EntryBody, Payload, ResourceId, SiteId};
 
 /// What a record is kept under until a later one takes its place. Site names have no `/`, and the
 /// resource comes last, so no two slots have the same text.
@@ -82,7 +82,7 @@ fn first_eight(hash: &[u8; 32]) -> [u8; 8] {
 
 /// Contents without which the entry's operation cannot run.
 pub(crate) fn blobs_of(entry: &Entry) -> Vec<BlobId> {
-    let Body::Operation(operation) = &entry.body else { return Vec::new() };
+    let EntryBody::Operation(operation) = &entry.body else { return Vec::new() };
     match &operation.payload {
         Payload::Shell { files, .. } => files.iter().map(|file| file.blob).collect(),
         Payload::Http { body, .. } => body.iter().map(|file| file.blob).collect(),

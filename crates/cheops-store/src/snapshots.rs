@@ -13,7 +13,7 @@ use cheops_core::model::ResourceId;
 use cheops_core::plan::SnapshotId;
 
 use crate::files::{self, Draft};
-use crate::log::Shared;
+use crate::log::OpenLog;
 
 /// In the directory of a resource: its name.
 const NAME: &str = "resource";
@@ -55,11 +55,11 @@ pub struct Snapshots {
     /// Putting a file into a directory and removing an empty one must not meet.
     tidy: Arc<Mutex<()>>,
     /// Nobody else may open the directory while this is in use.
-    _shared: Arc<Shared>,
+    _shared: Arc<OpenLog>,
 }
 
 impl Snapshots {
-    pub(crate) fn open(dir: &Path, shared: Arc<Shared>) -> io::Result<Self> {
+    pub(crate) fn open(dir: &Path, shared: Arc<OpenLog>) -> io::Result<Self> {
         files::make_dir(dir)?;
         let drafts = dir.join("tmp");
         files::make_dir(&drafts)?;

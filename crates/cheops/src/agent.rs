@@ -26,7 +26,7 @@ const AUTHORITY: &str = "CHEOPS_AGENT_CA";
 
 /// The agent to talk to.
 #[derive(Debug, Args)]
-pub(crate) struct Target {
+pub(crate) struct AgentTarget {
     // Not by clap's `env`: what is set there would stand in every usage as if it had to be given.
     #[arg(long, global = true, value_name = "ADDRESS", display_order = 101)]
     #[arg(help = format!(
@@ -58,7 +58,7 @@ fn set(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|said| !said.is_empty())
 }
 
-impl Target {
+impl AgentTarget {
     /// Where the agent is.
     pub(crate) fn address(&self) -> String {
         let found = || {
@@ -120,7 +120,7 @@ fn token_in(file: &Path) -> Result<Token, Failure> {
 }
 
 /// Does something with that agent.
-pub(crate) fn with<F, T>(target: &Target, verb: impl FnOnce(Client) -> F) -> Result<T, Failure>
+pub(crate) fn with<F, T>(target: &AgentTarget, verb: impl FnOnce(Client) -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {

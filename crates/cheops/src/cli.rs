@@ -3,11 +3,11 @@
 use clap::builder::Styles;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::agent::Target;
+use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
 use crate::look;
 use crate::matrix;
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::verbs::{
     agent, backup, completions, delete, demo, exec, explain, http, init, mesh, open, resource,
     resources, sample, scope, settle, show, sites, watch, with,
@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     #[arg(display_order = 100)]
     pub(crate) output: Format,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: AgentTarget,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -84,7 +84,11 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(crate) fn run(self, agent: &Target, output: &mut Output) -> Result<Verdict, Failure> {
+    pub(crate) fn run(
+        self,
+        agent: &AgentTarget,
+        output: &mut VerbOutput,
+    ) -> Result<Verdict, Failure> {
         match self {
             Self::Demo(arguments) => demo::run(&arguments, output),
             Self::Agent(arguments) => agent::run(&arguments, output),

@@ -22,13 +22,13 @@ const TELLING: Duration = Duration::from_secs(1);
 /// What lets commands in at each agent, by its address.
 pub(crate) type Tokens = BTreeMap<String, String>;
 
-pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Asks the demo at the other end.
 pub(crate) async fn asked<T: DeserializeOwned>(
     stream: UnixStream,
     request: Request<Body>,
-) -> Result<T, Cause> {
+) -> Result<T, BoxedError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let response = sender.send_request(request).await?;

@@ -8,7 +8,7 @@ use anstyle::Style;
 use serde_json::json;
 
 use crate::look::{BAD, DIM, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
 
 /// What came of a verb that could do its work.
@@ -40,7 +40,7 @@ impl Verdict {
 
 /// Who can do something about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum FailureOwner {
     /// Who typed the command.
     Caller,
     /// Who wrote this program, or who runs the machine.
@@ -51,7 +51,7 @@ enum Fault {
     Program(u8),
 }
 
-impl Fault {
+impl FailureOwner {
     fn exit_code(self) -> u8 {
         match self {
             Self::Caller => 2,
@@ -65,7 +65,7 @@ impl Fault {
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    fault: Fault,
+    fault: FailureOwner,
     message: String,
     source: Option<Box<dyn Error>>,
     hint: Option<String>,
@@ -74,27 +74,27 @@ pub(crate) struct Failure {
 impl Failure {
     /// Something is wrong with what was typed.
     pub(crate) fn caller(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Caller, message: message.into(), source: None, hint: None }
+        Self { fault: FailureOwner::Caller, message: message.into(), source: None, hint: None }
     }
 
     /// Something is wrong that whoever typed the command could not know.
     pub(crate) fn ours(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Ours, ..Self::caller(message) }
+        Self { fault: FailureOwner::Ours, ..Self::caller(message) }
     }
 
     /// Who was asked is out of reach, or does not answer.
     pub(crate) fn away(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Away, ..Self::caller(message) }
+        Self { fault: FailureOwner::Away, ..Self::caller(message) }
     }
 
     /// There is no such program.
     pub(crate) fn no_program(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Program(127), ..Self::caller(message) }
+        Self { fault: FailureOwner::Program(127), ..Self::caller(message) }
     }
 
     /// The program is there and cannot be run.
     pub(crate) fn program_not_run(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Program(126), ..Self::caller(message) }
+        Self { fault: FailureOwner::Program(126), ..Self::caller(message) }
     }
 
     /// With what it comes from.
@@ -110,7 +110,7 @@ impl Failure {
     }
 
     /// Prints it, and says what to exit with.
-    pub(crate) fn report(&self, output: &mut Output) -> ExitCode {
+    pub(crate) fn report(&self, output: &mut VerbOutput) -> ExitCode {
         match output.format {
             Format::Table => self.report_as_text(output),
             Format::Json => {
@@ -126,7 +126,7 @@ impl Failure {
         self.fault.exit_code()
     }
 
-    fn report_as_text(&self, output: &mut Output) {
+    fn report_as_text(&self, output: &mut VerbOutput) {
         output.aside(labelled(BAD, "error: ", &self.message, output.width));
         for cause in self.causes() {
             output.aside(labelled(DIM, "because: ", &cause, output.width));

@@ -10,7 +10,7 @@ use cheops_api::{Lines, Reply, ReplyStatus, SiteReply, SubmitEvent, Wait};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{cut, one_line};
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
 use crate::text::{counted, listed, printable};
 use crate::time::span;
@@ -27,9 +27,9 @@ pub(crate) async fn follow(
     mut events: Lines<SubmitEvent>,
     wait: Wait,
     started: Instant,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let mut tally = Tally::new(wait);
+    let mut tally = ReplyTally::new(wait);
     while let Some(event) = next(&mut events, &tally, started, output).await? {
         match output.format {
             Format::Json => output.json_line(&event)?,
@@ -56,9 +56,9 @@ pub(crate) async fn follow(
 /// The next event; while it does not come, the status line says who is awaited.
 async fn next(
     events: &mut Lines<SubmitEvent>,
-    tally: &Tally,
+    tally: &ReplyTally,
     started: Instant,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<Option<SubmitEvent>, Failure> {
     let mut next = std::pin::pin!(events.next());
     loop {
@@ -76,11 +76,11 @@ async fn next(
 
 /// What was heard so far.
 #[derive(Debug)]
-struct Tally {
+struct ReplyTally {
     wait: Wait,
     accepted: Option<Accepted>,
     replies: BTreeMap<String, ReplyStatus>,
-    ending: Option<Ending>,
+    ending: Option<FollowEnding>,
 }
 
 #[derive(Debug)]
@@ -93,12 +93,12 @@ struct Accepted {
 }
 
 #[derive(Debug)]
-enum Ending {
+enum FollowEnding {
     Done,
     TimedOut,
 }
 
-impl Tally {
+impl ReplyTally {
     fn new(wait: Wait) -> Self {
         Self { wait, accepted: None, replies: BTreeMap::new(), ending: None }
     }
@@ -112,8 +112,8 @@ impl Tally {
             SubmitEvent::Reply(SiteReply { site, reply, .. }) => {
                 self.replies.insert(site, reply.status);
             }
-            SubmitEvent::Done => self.ending = Some(Ending::Done),
-            SubmitEvent::TimedOut { .. } => self.ending = Some(Ending::TimedOut),
+            SubmitEvent::Done => self.ending = Some(FollowEnding::Done),
+            SubmitEvent::TimedOut { .. } => self.ending = Some(FollowEnding::TimedOut),
         }
     }
 
@@ -144,7 +144,7 @@ impl Tally {
             return Verdict::Problems;
         }
         match &self.ending {
-            Some(Ending::Done) if self.awaited().is_empty() => Verdict::Fine,
+            Some(FollowEnding::Done) if self.awaited().is_empty() => Verdict::Fine,
             _ => Verdict::Missing,
         }
     }
@@ -194,7 +194,7 @@ impl Tally {
                 "settle it: cheops settle {id} {operation} skip|rerun --site {site}"
             ));
         }
-        if let Some(Ending::TimedOut) = &self.ending {
+        if let Some(FollowEnding::TimedOut) = &self.ending {
             remarks.push(format!("the work goes on: cheops resource {id}"));
         }
         remarks
@@ -316,7 +316,7 @@ mod tests {
 
     /// All that is printed, remarks last, and the verdict.
     fn played(wait: Wait, events: Vec<SubmitEvent>) -> (String, Verdict) {
-        let mut tally = Tally::new(wait);
+        let mut tally = ReplyTally::new(wait);
         let mut lines = Vec::new();
         for (n, event) in (1..).zip(events) {
             lines.extend(tally.told(&event, Duration::from_millis(n * 7), 80));
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn the_status_line_names_who_is_awaited() {
-        let mut tally = Tally::new(Wait::All);
+        let mut tally = ReplyTally::new(Wait::All);
         assert_eq!(tally.status(Duration::from_secs(1)), "handing in … 1.0 s");
         tally.hear(accepted());
         tally.hear(said("paris", reply(ReplyStatus::Ok)));

@@ -9,16 +9,16 @@ use cheops_scope::Look;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
 use crate::matrix;
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::time::duration;
 
 /// Whose replies to wait for, and how long.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitSettings {
     /// Whose replies to wait for: every site's, the agent's own site's, or nobody's
     #[arg(long, value_name = "WHOM", default_value = "all", value_parser = waits())]
     pub(crate) wait: Wait,
@@ -27,7 +27,7 @@ pub(crate) struct Waiting {
     pub(crate) timeout: Duration,
 }
 
-impl Waiting {
+impl WaitSettings {
     pub(crate) fn timeout_ms(self) -> u64 {
         milliseconds(self.timeout)
     }
@@ -78,17 +78,17 @@ pub(crate) struct Handing {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: WaitSettings,
 }
 
 impl Handing {
     /// Hands it in and follows it.
     pub(crate) fn hand_in(
         &self,
-        agent: &Target,
+        agent: &AgentTarget,
         action: Action,
         files: &[Upload],
-        output: &mut Output,
+        output: &mut VerbOutput,
     ) -> Result<Verdict, Failure> {
         check_resource(&self.id)?;
         let kind = OperationType::new(&self.kind);
@@ -121,7 +121,7 @@ pub(crate) fn check_resource(id: &str) -> Result<(), Failure> {
 }
 
 /// Where a resource lives: problems are shown where they are.
-pub(crate) fn check_location(text: &str, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn check_location(text: &str, output: &mut VerbOutput) -> Result<(), Failure> {
     let Err(problems) = cheops_scope::parse_location(text) else { return Ok(()) };
     let problems = problems.of_a_set();
     let failure = Failure::caller("`--sites` does not say where")

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::Cli;
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 #[cfg(target_os = "linux")]
 #[global_allocator]
@@ -31,7 +31,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut output = Output::standard(cli.output);
+    let mut output = VerbOutput::standard(cli.output);
     match cli.verb.run(&cli.target, &mut output) {
         Ok(verdict) => verdict.exit_code(),
         Err(failure) => failure.report(&mut output),

@@ -35,7 +35,7 @@ pub(crate) enum Format {
 }
 
 /// Where verbs write.
-pub(crate) struct Output {
+pub(crate) struct VerbOutput {
     out: anstream::Stdout,
     err: anstream::Stderr,
     closed: bool,
@@ -56,7 +56,7 @@ pub(crate) fn text_width(room: usize) -> usize {
     if room == ENDLESS { USUAL_WIDTH } else { room }
 }
 
-impl Output {
+impl VerbOutput {
     /// To the process's own output and error streams.
     pub(crate) fn standard(format: Format) -> Self {
         let terminal = terminal_size_of(io::stdout());

@@ -58,19 +58,19 @@ impl Drop for Relay {
 }
 
 /// One caller's way through, so that answers find back.
-struct Way {
+struct CallerPath {
     socket: Arc<UdpSocket>,
     back: JoinHandle<()>,
 }
 
-impl Drop for Way {
+impl Drop for CallerPath {
     fn drop(&mut self) {
         self.back.abort();
     }
 }
 
 async fn forward(socket: Arc<UdpSocket>, to: SocketAddr, cut: Arc<AtomicBool>) {
-    let mut ways: HashMap<SocketAddr, Way> = HashMap::new();
+    let mut ways: HashMap<SocketAddr, CallerPath> = HashMap::new();
     let mut buffer = vec![0; LARGEST];
     loop {
         // A datagram that could not be delivered earlier shows up here as an error of its own.
@@ -96,7 +96,7 @@ async fn open(
     caller: SocketAddr,
     to: SocketAddr,
     cut: &Arc<AtomicBool>,
-) -> io::Result<Way> {
+) -> io::Result<CallerPath> {
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = Arc::new(UdpSocket::bind(any).await?);
     socket.connect(to).await?;
@@ -110,7 +110,7 @@ async fn open(
             }
         }
     });
-    Ok(Way { socket, back })
+    Ok(CallerPath { socket, back })
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(crate) struct Packed {
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum PathTarget {
     /// A file, which can be sent.
     File,
     /// Nothing that can be sent.
@@ -96,30 +96,30 @@ pub(crate) enum Found {
 }
 
 /// What stands there on this machine.
-pub(crate) fn on_disk(path: &Path) -> Found {
-    if path.is_file() { Found::File } else { Found::Nothing }
+pub(crate) fn on_disk(path: &Path) -> PathTarget {
+    if path.is_file() { PathTarget::File } else { PathTarget::Nothing }
 }
 
 /// Finds `{path}` in a command. Where the path leads to a file, the file comes along, and its name
 /// takes the path's place; anything else is left alone.
-pub(crate) fn packed(command: &str, look: impl Fn(&Path) -> Found) -> Packed {
+pub(crate) fn packed(command: &str, look: impl Fn(&Path) -> PathTarget) -> Packed {
     let parts = parts(command);
-    let found = |path: &str| look(Path::new(path)) == Found::File;
+    let found = |path: &str| look(Path::new(path)) == PathTarget::File;
     // What is left alone must not be taken for a file by the agent.
     let left_alone = parts.iter().filter_map(|part| match part {
-        Part::Braced(path) if !found(path) => Some((*path).to_owned()),
+        CommandPart::Braced(path) if !found(path) => Some((*path).to_owned()),
         _ => None,
     });
     let mut taken: Vec<String> = left_alone.collect();
     let mut packed = Packed::default();
     for part in parts {
         match part {
-            Part::Text(text) => packed.command.push_str(text),
-            Part::Braced(path) if found(path) => {
+            CommandPart::Text(text) => packed.command.push_str(text),
+            CommandPart::Braced(path) if found(path) => {
                 let name = packed.name_for(path, &mut taken);
                 packed.command.push_str(&format!("{{{name}}}"));
             }
-            Part::Braced(other) => {
+            CommandPart::Braced(other) => {
                 if looks_like_a_path(other) && !packed.doubtful.iter().any(|said| said == other) {
                     packed.doubtful.push(other.to_owned());
                 }
@@ -162,14 +162,14 @@ fn looks_like_a_path(text: &str) -> bool {
 }
 
 /// A command, taken apart.
-enum Part<'c> {
+enum CommandPart<'c> {
     /// Anything.
     Text(&'c str),
     /// What stands between `{` and `}`.
     Braced(&'c str),
 }
 
-fn parts(command: &str) -> Vec<Part<'_>> {
+fn parts(command: &str) -> Vec<CommandPart<'_>> {
     let mut parts = Vec::new();
     let mut text_from = 0;
     let mut open: Option<usize> = None;
@@ -182,15 +182,15 @@ fn parts(command: &str) -> Vec<Part<'_>> {
                 let Some(from) = open.take() else { continue };
                 let inner = &command[from + 1..at];
                 if !inner.is_empty() && inner.chars().count() <= MAX_PATH_CHARS {
-                    parts.push(Part::Text(&command[text_from..from]));
-                    parts.push(Part::Braced(inner));
+                    parts.push(CommandPart::Text(&command[text_from..from]));
+                    parts.push(CommandPart::Braced(inner));
                     text_from = at + 1;
                 }
             }
             _ => {}
         }
     }
-    parts.push(Part::Text(&command[text_from..]));
+    parts.push(CommandPart::Text(&command[text_from..]));
     parts
 }
 
@@ -244,9 +244,9 @@ mod tests {
         let there = ["deploy.yaml", "a/deploy.yaml", "b/deploy.yaml", "my file", "x"];
         let look = |path: &Path| {
             if there.iter().any(|known| Path::new(known) == path) {
-                Found::File
+                PathTarget::File
             } else {
-                Found::Nothing
+                PathTarget::Nothing
             }
         };
         let packed = packed(command, look);

@@ -33,7 +33,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
-use self::places::{Origin, Place, Places};
+use self::places::{ConnectionOrigin, ConnectionSlot, ConnectionSlots};
 pub(crate) use self::socket::Socket;
 pub use self::socket::SocketError;
 pub use self::tls::TlsError;
@@ -89,7 +89,7 @@ impl ApiServer {
     /// Serves until the agent stops, or is dropped.
     pub(crate) async fn serve(self, router: Router, mut stopping: watch::Receiver<bool>) {
         let graceful = GracefulShutdown::new();
-        let places = Places::new(self.most);
+        let places = ConnectionSlots::new(self.most);
         // Ends with this: who still follows the changes goes on at another time.
         let mut connections = JoinSet::new();
         loop {
@@ -142,10 +142,10 @@ impl ApiServer {
 }
 
 impl Incomer {
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> ConnectionOrigin {
         match self {
-            Self::Network(_, address) => Origin::Address(address.ip().to_canonical()),
-            Self::Socket(_, uid) => Origin::User(*uid),
+            Self::Network(_, address) => ConnectionOrigin::Address(address.ip().to_canonical()),
+            Self::Socket(_, uid) => ConnectionOrigin::User(*uid),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Incomer {
 struct Serving {
     router: Router,
     watcher: Watcher,
-    place: Place,
+    place: ConnectionSlot,
 }
 
 impl Serving {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a connection comes from, as far as that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Origin {
+pub(super) enum ConnectionOrigin {
     Address(IpAddr),
     /// A user of this machine, by the socket.
     User(u32),
@@ -14,36 +14,36 @@ pub(super) enum Origin {
 
 /// Who has how many.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     most: usize,
-    taken: Arc<Mutex<HashMap<Origin, usize>>>,
+    taken: Arc<Mutex<HashMap<ConnectionOrigin, usize>>>,
 }
 
 /// One of them, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    origin: Origin,
-    places: Places,
+pub(super) struct ConnectionSlot {
+    origin: ConnectionOrigin,
+    places: ConnectionSlots,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(most: usize) -> Self {
         Self { most, taken: Arc::default() }
     }
 
     /// One more for that origin, unless it has as many as it may.
-    pub(super) fn take(&self, origin: Origin) -> Option<Place> {
+    pub(super) fn take(&self, origin: ConnectionOrigin) -> Option<ConnectionSlot> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = taken.entry(origin).or_default();
         if *count >= self.most {
             return None;
         }
         *count += 1;
-        Some(Place { origin, places: self.clone() })
+        Some(ConnectionSlot { origin, places: self.clone() })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut taken = self.places.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = taken.get_mut(&self.origin) {
@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn who_has_as_many_as_it_may_gets_no_more_and_others_do() {
-        let places = Places::new(2);
-        let [one, other] = [Origin::User(1), Origin::Address([127, 0, 0, 1].into())];
+        let places = ConnectionSlots::new(2);
+        let [one, other] =
+            [ConnectionOrigin::User(1), ConnectionOrigin::Address([127, 0, 0, 1].into())];
         let first = places.take(one).unwrap();
         let _second = places.take(one).unwrap();
         assert!(places.take(one).is_none());
@@ -74,8 +75,8 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_who_is_gone() {
-        let places = Places::new(2);
-        drop(places.take(Origin::User(7)));
+        let places = ConnectionSlots::new(2);
+        drop(places.take(ConnectionOrigin::User(7)));
         assert!(places.taken.lock().unwrap().is_empty());
     }
 }

@@ -6,16 +6,16 @@ use http::Uri;
 
 /// One place: `https://ops.example`, with a port and a path if need be, or `*` for anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allowed(Place);
+pub struct Allowed(AllowedPlace);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum AllowedPlace {
     Anywhere,
-    Under(Address),
+    Under(UrlParts),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Address {
+struct UrlParts {
     is_secure: bool,
     host: String,
     port: u16,
@@ -31,7 +31,7 @@ impl Allowed {
     /// What is wrong with it.
     pub fn new(text: &str) -> Result<Self, String> {
         if text == "*" {
-            return Ok(Self(Place::Anywhere));
+            return Ok(Self(AllowedPlace::Anywhere));
         }
         if let Some(fault) = cheops_core::config::url_fault(text) {
             return Err(format!("cannot be used: {fault}"));
@@ -39,20 +39,20 @@ impl Allowed {
         if text.contains(['?', '#']) {
             return Err("cannot be used: it holds more than a path".to_owned());
         }
-        let address = Address::of(text).ok_or("cannot be used: it is no address")?;
+        let address = UrlParts::of(text).ok_or("cannot be used: it is no address")?;
         if strays(&address.path) {
             return Err("cannot be used: its path leads out of itself".to_owned());
         }
-        Ok(Self(Place::Under(address)))
+        Ok(Self(AllowedPlace::Under(address)))
     }
 
     /// Whether it is there, or below it.
     pub fn covers(&self, url: &str) -> bool {
         let under = match &self.0 {
-            Place::Anywhere => return true,
-            Place::Under(under) => under,
+            AllowedPlace::Anywhere => return true,
+            AllowedPlace::Under(under) => under,
         };
-        let Some(there) = Address::of(url) else { return false };
+        let Some(there) = UrlParts::of(url) else { return false };
         let same_server = (there.is_secure, &there.host, there.port)
             == (under.is_secure, &under.host, under.port);
         let below = there.path.strip_prefix(&under.path);
@@ -61,7 +61,7 @@ impl Allowed {
     }
 }
 
-impl Address {
+impl UrlParts {
     fn of(text: &str) -> Option<Self> {
         let uri: Uri = text.parse().ok()?;
         // Who is asked must not depend on who reads it.
@@ -91,7 +91,7 @@ fn strays(path: &str) -> bool {
 
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place::Under(Address { is_secure, host, port, path }) = &self.0 else {
+        let AllowedPlace::Under(UrlParts { is_secure, host, port, path }) = &self.0 else {
             return f.write_str("*");
         };
         write!(f, "http{}://{host}:{port}{path}", if *is_secure { "s" } else { "" })

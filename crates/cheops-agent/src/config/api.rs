@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::problem::Place;
-use super::reader::{Reader, Table};
+use super::problem::SettingPlace;
+use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, parsed};
 use super::{ApiConfig, Auth, MetricsFor};
 
@@ -17,14 +17,14 @@ const MOST_CONNECTIONS: usize = 65_536;
 
 /// Reads it, and says where its address was said.
 pub(super) fn read<'a>(
-    reader: &mut Reader<'a>,
-    root: &mut Table<'a>,
+    reader: &mut ConfigReader<'a>,
+    root: &mut ConfigTable<'a>,
     data_dir: &Path,
-) -> (ApiConfig, Place) {
+) -> (ApiConfig, SettingPlace) {
     let mut table = reader.table(root, "api");
     let default = SocketAddr::from((Ipv4Addr::LOCALHOST, 8079));
     let said = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
-    let (listen, place) = said.unwrap_or((default, Place::File));
+    let (listen, place) = said.unwrap_or((default, SettingPlace::File));
     let socket = socket(reader, &mut table, data_dir);
     let ways = [("token", Auth::Token), ("none", Auth::None)];
     let auth = reader.word(&mut table, "auth", &ways).unwrap_or(Auth::Token);
@@ -66,7 +66,11 @@ pub(super) fn read<'a>(
 }
 
 /// Where the socket is, unless there is to be none.
-fn socket<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>, data_dir: &Path) -> Option<PathBuf> {
+fn socket<'a>(
+    reader: &mut ConfigReader<'a>,
+    table: &mut ConfigTable<'a>,
+    data_dir: &Path,
+) -> Option<PathBuf> {
     let given = |text: &str| match text.trim() {
         "" => Err("names nothing".to_owned()),
         text => Ok(text.to_owned()),
@@ -77,7 +81,7 @@ fn socket<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>, data_dir: &Path) -
         return None;
     }
     let path = match (&place, reader.file.parent()) {
-        (Place::At { .. }, Some(folder)) => folder.join(&said),
+        (SettingPlace::At { .. }, Some(folder)) => folder.join(&said),
         _ => PathBuf::from(&said),
     };
     let length = path.as_os_str().len();

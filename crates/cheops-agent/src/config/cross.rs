@@ -2,7 +2,7 @@
 
 use cheops_core::model::SiteId;
 
-use super::reader::{Reader, Table};
+use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, parsed};
 use super::{CrossConfig, Pointer};
 
@@ -10,8 +10,8 @@ const MOST_WEIGHT: usize = 1_000_000;
 
 /// Reads `id` and `cross` of one of `[[services]]`.
 pub(super) fn read<'a>(
-    reader: &mut Reader<'a>,
-    service: &mut Table<'a>,
+    reader: &mut ConfigReader<'a>,
+    service: &mut ConfigTable<'a>,
 ) -> (Vec<Pointer>, CrossConfig) {
     let an_id = "a JSON pointer such as `/id` or `/server/id`";
     let id = reader.one_or_more(service, "id", an_id, str::parse::<Pointer>);

@@ -7,8 +7,8 @@ use cheops_core::model::OperationType;
 
 use super::allowed::Allowed;
 use super::pattern::Pattern;
-use super::problem::Place;
-use super::reader::{Reader, Table};
+use super::problem::SettingPlace;
+use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, A_TIME, Secret, parsed};
 use super::{SiteHook, WebhooksConfig};
 
@@ -16,13 +16,13 @@ const MOST_ATTEMPTS: usize = 20;
 
 /// Reads both.
 pub(super) fn read<'a>(
-    reader: &mut Reader<'a>,
-    root: &mut Table<'a>,
+    reader: &mut ConfigReader<'a>,
+    root: &mut ConfigTable<'a>,
 ) -> (Vec<SiteHook>, WebhooksConfig) {
     let tables = reader.tables(root, "hooks");
     if tables.len() > MAX_HOOKS {
         let message = format!("there are {} hooks; at most {MAX_HOOKS} are allowed", tables.len());
-        reader.report(&Place::File, "hooks", message);
+        reader.report(&SettingPlace::File, "hooks", message);
     }
     let hooks = tables.into_iter().take(MAX_HOOKS).filter_map(|mut table| {
         let hook = hook(reader, &mut table);
@@ -47,7 +47,7 @@ pub(super) fn read<'a>(
     (hooks, webhooks)
 }
 
-fn hook<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<SiteHook> {
+fn hook<'a>(reader: &mut ConfigReader<'a>, table: &mut ConfigTable<'a>) -> Option<SiteHook> {
     let events = HookEvent::ALL.map(|event| (event.word(), event));
     let places = [HookRun::EachSite, HookRun::Once].map(|run| (run.word(), run));
     let before = reader.problems.len();
@@ -64,10 +64,11 @@ fn hook<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<SiteHook> 
     let resources = reader.list(table, "resources", a_name, Pattern::new);
     let secret = secret(reader, table);
     let on = on?;
-    let means_nothing = |reader: &mut Reader<'a>, place: &Place, key: &str, why: &str| {
-        let message = format!("has no meaning with `on = \"{on}\"`: {why}");
-        reader.report(place, &table.path_of(key), message);
-    };
+    let means_nothing =
+        |reader: &mut ConfigReader<'a>, place: &SettingPlace, key: &str, why: &str| {
+            let message = format!("has no meaning with `on = \"{on}\"`: {why}");
+            reader.report(place, &table.path_of(key), message);
+        };
     if let Some(why) = on.why_not_once().filter(|_| run == HookRun::Once) {
         means_nothing(reader, &table.place, "run", why);
     }
@@ -83,7 +84,7 @@ fn hook<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<SiteHook> 
     Some(SiteHook { hook: Hook { on, action: action?, run, types }, resources, secret })
 }
 
-fn action<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<HookAction> {
+fn action<'a>(reader: &mut ConfigReader<'a>, table: &mut ConfigTable<'a>) -> Option<HookAction> {
     let before = reader.problems.len();
     let not_empty = |text: &str| match text.trim() {
         "" => Err("is empty".to_owned()),
@@ -114,7 +115,7 @@ fn action<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<HookActi
 }
 
 /// Given as it is, or as the file that holds it. Messages never show it.
-fn secret<'a>(reader: &mut Reader<'a>, table: &mut Table<'a>) -> Option<Secret> {
+fn secret<'a>(reader: &mut ConfigReader<'a>, table: &mut ConfigTable<'a>) -> Option<Secret> {
     let given = reader.value(table, "secret", "a text", |text| Ok(text.to_owned()));
     let file = reader.path(table, "secret_file");
     let (text, place, key) = match (given, file) {

@@ -2,18 +2,18 @@
 
 use toml::de::DeValue;
 
-use super::problem::Place;
-use super::reader::{Found, Raw, Reader, Table, shortened};
+use super::problem::SettingPlace;
+use super::reader::{ConfigReader, ConfigTable, FoundSetting, Raw, shortened};
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     /// A list of texts with a meaning.
     pub(super) fn list<T>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         expected: &str,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<(Vec<T>, Place)> {
+    ) -> Option<(Vec<T>, SettingPlace)> {
         let found = self.take(table, key)?;
         let values = self.items(&found, expected, &parse)?;
         Some((values, found.place))
@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
     /// The same, where a single text need not be in a list.
     pub(super) fn one_or_more<T>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         expected: &str,
         parse: impl Fn(&str) -> Result<T, String>,
@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
 
     fn items<T>(
         &mut self,
-        found: &Found<'a>,
+        found: &FoundSetting<'a>,
         expected: &str,
         parse: &impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         for (i, item) in items.iter().enumerate() {
             let place = self.place(item.span().start);
             let path = format!("{}[{i}]", found.path);
-            let item = Found { place, path, value: Raw::Value(item.get_ref()) };
+            let item = FoundSetting { place, path, value: Raw::Value(item.get_ref()) };
             values.extend(self.meaning(&item, expected, parse));
         }
         Some(values)
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     /// A table whose keys are names, each with a value that is a text with a meaning.
     pub(super) fn by_name<K, T>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         (a_name, name): (&str, impl Fn(&str) -> Result<K, String>),
         (expected, parse): (&str, impl Fn(&str) -> Result<T, String>),
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 self.report(&place, &path, format!("the key {why}; expected {a_name}"));
             });
             let place = self.place(value.span().start);
-            let value = Found { place, path, value: Raw::Value(value.get_ref()) };
+            let value = FoundSetting { place, path, value: Raw::Value(value.get_ref()) };
             let value = self.meaning(&value, expected, &parse);
             values.extend(key.ok().zip(value));
         }

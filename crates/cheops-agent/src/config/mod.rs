@@ -50,14 +50,14 @@ use toml::de::DeTable;
 pub use self::allowed::Allowed;
 pub use self::pattern::Pattern;
 pub use self::pointer::Pointer;
-pub use self::problem::{ConfigProblem, ConfigProblems, Place};
+pub use self::problem::{ConfigProblems, SettingPlace, SettingProblem};
 pub use self::replication::PathPattern;
 pub use self::values::{HostPort, HostRule, Secret};
 
 pub(crate) use self::api::{LONGEST_SOCKET, is_loopback};
 pub(crate) use self::problem::meant;
 pub(crate) use self::reader::shortened;
-use self::reader::{Environment, Reader};
+use self::reader::{ConfigReader, Environment};
 
 /// Nobody writes such a file by hand.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -308,7 +308,7 @@ impl AgentConfig {
         let environment: BTreeMap<String, String> = environment.into_iter().collect();
         let failed = |message: String| {
             let key = String::new();
-            let problem = ConfigProblem { place: Place::File, key, message };
+            let problem = SettingProblem { place: SettingPlace::File, key, message };
             ConfigProblems::new(file, vec![problem])
         };
         let length = std::fs::metadata(file).map(|found| found.len());
@@ -346,7 +346,7 @@ impl AgentConfig {
     ) -> Result<Self, ConfigProblems> {
         let (root, errors) = DeTable::parse_recoverable(text);
         let (variables, problems) = (Vec::new(), Vec::new());
-        let mut reader = Reader { text, file, environment, variables, problems };
+        let mut reader = ConfigReader { text, file, environment, variables, problems };
         for error in errors {
             let offset = error.span().map_or(0, |span| span.start);
             let place = reader.place(offset);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a setting was found, or should have been.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum SettingPlace {
     /// In the file; both are counted from 1.
     At {
         /// Which line.
@@ -21,9 +21,9 @@ pub enum Place {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ConfigProblem {
+pub struct SettingProblem {
     /// Where.
-    pub place: Place,
+    pub place: SettingPlace,
     /// The setting, such as `api.listen` or `peers[2].site`; empty for the whole file.
     pub key: String,
     /// What was found, and what would be right.
@@ -34,17 +34,17 @@ pub struct ConfigProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblems {
     file: PathBuf,
-    problems: Vec<ConfigProblem>,
+    problems: Vec<SettingProblem>,
 }
 
 impl ConfigProblems {
-    pub(super) fn new(file: &Path, mut problems: Vec<ConfigProblem>) -> Self {
+    pub(super) fn new(file: &Path, mut problems: Vec<SettingProblem>) -> Self {
         problems.sort();
         Self { file: file.to_owned(), problems }
     }
 
     /// One by one: first those of the file, in its order.
-    pub fn problems(&self) -> &[ConfigProblem] {
+    pub fn problems(&self) -> &[SettingProblem] {
         &self.problems
     }
 }
@@ -58,11 +58,11 @@ impl fmt::Display for ConfigProblems {
             1 => write!(f, "the config `{file}` cannot be used:")?,
             count => write!(f, "the config `{file}` cannot be used, for {count} reasons:")?,
         }
-        for ConfigProblem { place, key, message } in &self.problems {
+        for SettingProblem { place, key, message } in &self.problems {
             match place {
-                Place::At { line, column } => write!(f, "\n{file}:{line}:{column}: ")?,
-                Place::Variable(name) => write!(f, "\nenvironment variable {name}: ")?,
-                Place::File => write!(f, "\n{file}: ")?,
+                SettingPlace::At { line, column } => write!(f, "\n{file}:{line}:{column}: ")?,
+                SettingPlace::Variable(name) => write!(f, "\nenvironment variable {name}: ")?,
+                SettingPlace::File => write!(f, "\n{file}: ")?,
             }
             if !key.is_empty() {
                 write!(f, "`{key}`: ")?;

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{ConfigProblem, Place, meant};
+use super::problem::{SettingPlace, SettingProblem, meant};
 
 /// Looks up a variable of the environment.
 pub(super) type Environment<'e> = dyn Fn(&str) -> Option<String> + 'e;
 
-pub(super) struct Reader<'a> {
+pub(super) struct ConfigReader<'a> {
     pub(super) text: &'a str,
     pub(super) file: &'a Path,
     pub(super) environment: &'a Environment<'a>,
     /// The variables that would have been heeded.
     pub(super) variables: Vec<String>,
-    pub(super) problems: Vec<ConfigProblem>,
+    pub(super) problems: Vec<SettingProblem>,
 }
 
 /// A table of the file, or one that is not there: the environment may still say something.
-pub(super) struct Table<'a> {
-    pub(super) place: Place,
+pub(super) struct ConfigTable<'a> {
+    pub(super) place: SettingPlace,
     pub(super) path: String,
     /// What the names of its variables begin with; tables of a list have none.
     prefix: Option<String>,
@@ -30,8 +30,8 @@ pub(super) struct Table<'a> {
 }
 
 /// A setting as it was found.
-pub(super) struct Found<'a> {
-    pub(super) place: Place,
+pub(super) struct FoundSetting<'a> {
+    pub(super) place: SettingPlace,
     pub(super) path: String,
     pub(super) value: Raw<'a>,
 }
@@ -41,20 +41,24 @@ pub(super) enum Raw<'a> {
     Value(&'a DeValue<'a>),
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn report(&mut self, place: &Place, key: &str, message: impl Into<String>) {
+impl<'a> ConfigReader<'a> {
+    pub(super) fn report(&mut self, place: &SettingPlace, key: &str, message: impl Into<String>) {
         let (place, key, message) = (place.clone(), key.to_owned(), message.into());
-        self.problems.push(ConfigProblem { place, key, message });
+        self.problems.push(SettingProblem { place, key, message });
     }
 
-    pub(super) fn root(&mut self, root: &'a Spanned<DeTable<'a>>) -> Table<'a> {
+    pub(super) fn root(&mut self, root: &'a Spanned<DeTable<'a>>) -> ConfigTable<'a> {
         let prefix = Some("CHEOPS".to_owned());
-        let (place, path) = (Place::File, String::new());
-        Table { place, path, prefix, entries: Some(root.get_ref()), asked: Vec::new() }
+        let (place, path) = (SettingPlace::File, String::new());
+        ConfigTable { place, path, prefix, entries: Some(root.get_ref()), asked: Vec::new() }
     }
 
     /// A setting, wherever it stands. The environment comes first.
-    pub(super) fn take(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<Found<'a>> {
+    pub(super) fn take(
+        &mut self,
+        table: &mut ConfigTable<'a>,
+        key: &'static str,
+    ) -> Option<FoundSetting<'a>> {
         let path = table.path_of(key);
         table.asked.push(key);
         if let Some(prefix) = &table.prefix {
@@ -62,23 +66,23 @@ impl<'a> Reader<'a> {
             let said = (self.environment)(&variable).filter(|said| !said.is_empty());
             self.variables.push(variable.clone());
             if let Some(said) = said {
-                let place = Place::Variable(variable);
-                return Some(Found { place, path, value: Raw::Said(said) });
+                let place = SettingPlace::Variable(variable);
+                return Some(FoundSetting { place, path, value: Raw::Said(said) });
             }
         }
         let value = table.entries?.get(key)?;
         let place = self.place(value.span().start);
-        Some(Found { place, path, value: Raw::Value(value.get_ref()) })
+        Some(FoundSetting { place, path, value: Raw::Value(value.get_ref()) })
     }
 
     /// A setting that is a text with a meaning.
     pub(super) fn value<T>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         expected: &str,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<(T, Place)> {
+    ) -> Option<(T, SettingPlace)> {
         let found = self.take(table, key)?;
         let value = self.meaning(&found, expected, &parse)?;
         Some((value, found.place))
@@ -87,11 +91,11 @@ impl<'a> Reader<'a> {
     /// One that must be there.
     pub(super) fn required<T>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         expected: &str,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<(T, Place)> {
+    ) -> Option<(T, SettingPlace)> {
         let before = self.problems.len();
         let value = self.value(table, key, expected, parse);
         if value.is_none() && self.problems.len() == before {
@@ -104,7 +108,7 @@ impl<'a> Reader<'a> {
     /// One of a few words.
     pub(super) fn word<T: Copy>(
         &mut self,
-        table: &mut Table<'a>,
+        table: &mut ConfigTable<'a>,
         key: &'static str,
         choices: &[(&str, T)],
     ) -> Option<T> {
@@ -121,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Yes or no.
-    pub(super) fn flag(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<bool> {
+    pub(super) fn flag(&mut self, table: &mut ConfigTable<'a>, key: &'static str) -> Option<bool> {
         let found = self.take(table, key)?;
         let flag = match &found.value {
             Raw::Value(DeValue::Boolean(flag)) => Some(*flag),
@@ -136,24 +140,37 @@ impl<'a> Reader<'a> {
     }
 
     /// A path; in the file it starts from the file's folder.
-    pub(super) fn path(&mut self, table: &mut Table<'a>, key: &'static str) -> Option<PathBuf> {
+    pub(super) fn path(
+        &mut self,
+        table: &mut ConfigTable<'a>,
+        key: &'static str,
+    ) -> Option<PathBuf> {
         let given = |text: &str| match text.trim() {
             "" => Err("names nothing".to_owned()),
             _ => Ok(PathBuf::from(text)),
         };
         let (path, place) = self.value(table, key, "a path", given)?;
         Some(match (&place, self.file.parent()) {
-            (Place::At { .. }, Some(folder)) => folder.join(path),
+            (SettingPlace::At { .. }, Some(folder)) => folder.join(path),
             _ => path,
         })
     }
 
     /// A table, which need not be there.
-    pub(super) fn table(&mut self, table: &mut Table<'a>, key: &'static str) -> Table<'a> {
+    pub(super) fn table(
+        &mut self,
+        table: &mut ConfigTable<'a>,
+        key: &'static str,
+    ) -> ConfigTable<'a> {
         table.asked.push(key);
         let (path, prefix) = (table.path_of(key), table.prefix_of(key));
-        let mut inner =
-            Table { place: Place::File, path, prefix, entries: None, asked: Vec::new() };
+        let mut inner = ConfigTable {
+            place: SettingPlace::File,
+            path,
+            prefix,
+            entries: None,
+            asked: Vec::new(),
+        };
         if let Some(value) = table.entries.and_then(|entries| entries.get(key)) {
             inner.place = self.place(value.span().start);
             match value.get_ref() {
@@ -168,7 +185,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of tables.
-    pub(super) fn tables(&mut self, table: &mut Table<'a>, key: &'static str) -> Vec<Table<'a>> {
+    pub(super) fn tables(
+        &mut self,
+        table: &mut ConfigTable<'a>,
+        key: &'static str,
+    ) -> Vec<ConfigTable<'a>> {
         table.asked.push(key);
         let Some(value) = table.entries.and_then(|entries| entries.get(key)) else {
             return Vec::new();
@@ -188,7 +209,7 @@ impl<'a> Reader<'a> {
             match item.get_ref() {
                 DeValue::Table(entries) => {
                     let (prefix, entries, asked) = (None, Some(entries), Vec::new());
-                    tables.push(Table { place, path, prefix, entries, asked });
+                    tables.push(ConfigTable { place, path, prefix, entries, asked });
                 }
                 other => self.report(&place, &path, wrong(other)),
             }
@@ -197,7 +218,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports what nobody asked for.
-    pub(super) fn end(&mut self, table: &Table<'a>) {
+    pub(super) fn end(&mut self, table: &ConfigTable<'a>) {
         for key in table.entries.into_iter().flat_map(|entries| entries.keys()) {
             let name = key.get_ref().as_ref();
             if !table.asked.contains(&name) {
@@ -211,7 +232,7 @@ impl<'a> Reader<'a> {
     /// What a text means, unless that cannot be told.
     pub(super) fn meaning<T>(
         &mut self,
-        found: &Found<'a>,
+        found: &FoundSetting<'a>,
         expected: &str,
         parse: &impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
@@ -223,7 +244,7 @@ impl<'a> Reader<'a> {
         parsed.ok()
     }
 
-    fn text_of(&mut self, found: &Found<'a>, expected: &str) -> Option<String> {
+    fn text_of(&mut self, found: &FoundSetting<'a>, expected: &str) -> Option<String> {
         match &found.value {
             Raw::Said(said) => Some(said.clone()),
             Raw::Value(DeValue::String(text)) => Some(text.to_string()),
@@ -238,15 +259,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> SettingPlace {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place::At { line, column: before[start..].chars().count() + 1 }
+        SettingPlace::At { line, column: before[start..].chars().count() + 1 }
     }
 }
 
-impl Table<'_> {
+impl ConfigTable<'_> {
     /// Whether the file, or the environment, says anything of it.
     pub(super) fn is_there(&self) -> bool {
         self.entries.is_some()
@@ -261,7 +282,7 @@ impl Table<'_> {
     }
 }
 
-impl Found<'_> {
+impl FoundSetting<'_> {
     pub(super) fn describe(&self) -> String {
         match &self.value {
             Raw::Said(said) => format!("`{}`", shortened(said)),

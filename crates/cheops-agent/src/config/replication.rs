@@ -3,11 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::reader::{Reader, Table};
+use super::reader::{ConfigReader, ConfigTable};
 use super::{Pointer, ReplicationConfig};
 
 /// Reads the settings of one of `[[services]]`.
-pub(super) fn read<'a>(reader: &mut Reader<'a>, service: &mut Table<'a>) -> ReplicationConfig {
+pub(super) fn read<'a>(
+    reader: &mut ConfigReader<'a>,
+    service: &mut ConfigTable<'a>,
+) -> ReplicationConfig {
     let default = ReplicationConfig::default();
     let a_pointer = "a JSON pointer such as `/id`";
     let client_chosen_id =

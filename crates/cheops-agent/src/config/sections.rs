@@ -13,8 +13,8 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::api::AN_ADDRESS;
-use super::problem::Place;
-use super::reader::{Reader, Table};
+use super::problem::SettingPlace;
+use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, A_SIZE, A_TIME, A_TIME_OR_NONE, AN_UPSTREAM, HostPort, parsed};
 use super::{
     AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
@@ -29,11 +29,11 @@ const MOST_JOBS: usize = 4096;
 const MOST_OUTPUT: usize = 4 * 1024 * 1024;
 
 /// Where something listens, and where that was said.
-type Listens = Vec<(SocketAddr, String, Place)>;
+type Listens = Vec<(SocketAddr, String, SettingPlace)>;
 
 /// Reads the whole file.
 pub(super) fn read<'a>(
-    reader: &mut Reader<'a>,
+    reader: &mut ConfigReader<'a>,
     root: &'a Spanned<DeTable<'a>>,
 ) -> Option<AgentConfig> {
     let mut root = reader.root(root);
@@ -79,7 +79,10 @@ fn beside(file: &Path, name: &str) -> std::path::PathBuf {
 }
 
 /// Whether there is one, and it, unless something is wrong with it.
-fn mesh<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> Option<Option<MeshConfig>> {
+fn mesh<'a>(
+    reader: &mut ConfigReader<'a>,
+    root: &mut ConfigTable<'a>,
+) -> Option<Option<MeshConfig>> {
     let mut table = reader.table(root, "mesh");
     let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
     let advertise = reader.value(&mut table, "advertise", A_HOST, str::parse::<HostPort>);
@@ -102,8 +105,8 @@ fn mesh<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> Option<Option<Mesh
 }
 
 fn peers<'a>(
-    reader: &mut Reader<'a>,
-    root: &mut Table<'a>,
+    reader: &mut ConfigReader<'a>,
+    root: &mut ConfigTable<'a>,
     me: Option<&SiteId>,
     has_mesh: bool,
 ) -> Vec<PeerConfig> {
@@ -137,20 +140,20 @@ fn peers<'a>(
     }
     if !peers.is_empty() && !has_mesh {
         let message = "is missing, but there are peers; expected `[mesh]` with an `identity`";
-        reader.report(&Place::File, "mesh", message);
+        reader.report(&SettingPlace::File, "mesh", message);
     }
     peers
 }
 
 fn services<'a>(
-    reader: &mut Reader<'a>,
-    root: &mut Table<'a>,
+    reader: &mut ConfigReader<'a>,
+    root: &mut ConfigTable<'a>,
     listens: &mut Listens,
 ) -> Vec<ServiceConfig> {
     const A_NAME: &str = "a name such as `image`";
     let mut services = Vec::new();
     let mut names: BTreeMap<ServiceName, String> = BTreeMap::new();
-    let mut upstreams: Vec<(Uri, String, Place)> = Vec::new();
+    let mut upstreams: Vec<(Uri, String, SettingPlace)> = Vec::new();
     for mut table in reader.tables(root, "services") {
         let name = reader.required(&mut table, "name", A_NAME, parsed::<ServiceName>);
         let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed::<SocketAddr>);
@@ -215,7 +218,7 @@ fn is_own(ip: std::net::IpAddr) -> bool {
 }
 
 /// The mesh listens by UDP, and so is in nobody's way.
-fn clashes(reader: &mut Reader<'_>, listens: &Listens) {
+fn clashes(reader: &mut ConfigReader<'_>, listens: &Listens) {
     for (i, (listen, key, place)) in listens.iter().enumerate() {
         let other = listens[..i].iter().find(|(other, ..)| values::clash(*listen, *other));
         if let Some((_, other, _)) = other {
@@ -225,7 +228,7 @@ fn clashes(reader: &mut Reader<'_>, listens: &Listens) {
     }
 }
 
-fn proxy<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ProxyConfig {
+fn proxy<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> ProxyConfig {
     let mut table = reader.table(root, "proxy");
     let answer_limit = reader.value(&mut table, "answer_limit", A_TIME, values::duration);
     let remember = reader.value(&mut table, "remember", A_TIME, values::duration);
@@ -242,7 +245,7 @@ fn proxy<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ProxyConfig {
     }
 }
 
-fn shell<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ShellConfig {
+fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> ShellConfig {
     let mut table = reader.table(root, "shell");
     let output = |text: &str| match values::size(text)? {
         bytes if bytes > MOST_OUTPUT => Err(format!("is more than {MOST_OUTPUT} bytes")),
@@ -262,7 +265,7 @@ fn shell<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> ShellConfig {
     }
 }
 
-fn audit<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> AuditConfig {
+fn audit<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> AuditConfig {
     let mut table = reader.table(root, "audit");
     let retention = reader.value(&mut table, "retention", A_TIME_OR_NONE, values::retention);
     reader.end(&table);
@@ -270,7 +273,7 @@ fn audit<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> AuditConfig {
     AuditConfig { retention: retention.map_or(WEEK, |(retention, _)| retention) }
 }
 
-fn log<'a>(reader: &mut Reader<'a>, root: &mut Table<'a>) -> LogConfig {
+fn log<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> LogConfig {
     use tracing::Level;
     let levels = [
         ("error", Level::ERROR),

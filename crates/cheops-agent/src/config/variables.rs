@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::problem::{Place, meant};
-use super::reader::Reader;
+use super::problem::{SettingPlace, meant};
+use super::reader::ConfigReader;
 
 /// What other parts of Cheops read or set: the command line, commands that agents run, tests and
 /// examples. An agent may be started by any of them.
@@ -31,7 +31,7 @@ const OTHERS: [&str; 19] = [
 const OTHER_FAMILIES: [&str; 3] = ["CHEOPS_E2E_", "CHEOPS_STORE_TEST_", "CHEOPS_OPENSTACK_"];
 
 /// Reports those that no setting was read from. An empty one says nothing, as everywhere.
-pub(super) fn check(reader: &mut Reader<'_>, given: &BTreeMap<String, String>) {
+pub(super) fn check(reader: &mut ConfigReader<'_>, given: &BTreeMap<String, String>) {
     let known = std::mem::take(&mut reader.variables);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for (name, value) in given.iter().filter(|(name, _)| name.starts_with("CHEOPS_")) {
@@ -40,7 +40,7 @@ pub(super) fn check(reader: &mut Reader<'_>, given: &BTreeMap<String, String>) {
             || OTHER_FAMILIES.iter().any(|family| name.starts_with(family));
         if !is_ours && !value.is_empty() && !is_of_a_service(name, value) {
             let message = format!("there is no such setting; {}", meant(name, &known));
-            reader.report(&Place::Variable(name.clone()), "", message);
+            reader.report(&SettingPlace::Variable(name.clone()), "", message);
         }
     }
 }

@@ -16,9 +16,9 @@ pub(crate) struct Brought {
 /// the log does not see that it needs its files: they stay for as long as it waits, so there is a
 /// bound to them where the engine has one to what waits.
 #[derive(Default)]
-pub(super) struct Held(BTreeMap<ResourceId, BTreeMap<OperationId, Vec<Pin>>>);
+pub(super) struct HeldFiles(BTreeMap<ResourceId, BTreeMap<OperationId, Vec<Pin>>>);
 
-impl Held {
+impl HeldFiles {
     pub(super) fn take(&mut self, brought: Brought) {
         self.0.entry(brought.resource).or_default().extend(brought.operations);
     }
@@ -38,8 +38,8 @@ mod tests {
 
     use cheops_core::engine::{Event, Message, Now, Settings, Update};
     use cheops_core::model::{
-        Author, BlobId, Body, Declaration, Entry, EntryId, Incarnation, Operation, OperationType,
-        Payload, Replaces, SiteId, Stamp,
+        Author, BlobId, Declaration, Entry, EntryBody, EntryId, Incarnation, Operation,
+        OperationType, Payload, Replaces, SiteId, Stamp,
     };
 
     use super::*;
@@ -80,7 +80,7 @@ mod tests {
             entries: vec![Arc::new(Entry::new(
                 &resource(),
                 (n - 1, Default::default()),
-                Body::Operation(operation),
+                EntryBody::Operation(operation),
                 Vec::new(),
             ))],
             knows: [id.0].into_iter().collect(),
@@ -94,19 +94,19 @@ mod tests {
     #[test]
     fn files_stay_while_their_operation_waits_for_its_past_whatever_else_arrives() {
         let dir = tempfile::tempdir().unwrap();
-        let options = cheops_store::Options::default();
+        let options = cheops_store::StoreOptions::default();
         let site = author("paris").site;
         let opened = cheops_store::open(dir.path(), &site, || 1, options).unwrap();
         let settings = Settings::new(author("paris"), [author("lyon").site]);
         let (mut engine, _) = Engine::recover(settings, [], Now::default());
-        let mut held = Held::default();
-        let hear = |engine: &mut Engine, held: &mut Held, n: u64| {
+        let mut held = HeldFiles::default();
+        let hear = |engine: &mut Engine, held: &mut HeldFiles, n: u64| {
             drop(engine.handle(Now::default(), heard(n)));
             let pin = opened.blobs.pin(BlobId([u8::try_from(n).unwrap(); 32]));
             held.take(Brought { resource: resource(), operations: vec![(of_lyon(n), vec![pin])] });
             held.release(engine);
         };
-        let files = |held: &Held| held.0.get(&resource()).map_or(0, BTreeMap::len);
+        let files = |held: &HeldFiles| held.0.get(&resource()).map_or(0, BTreeMap::len);
 
         // Given an operation whose files are here, and the one before it is still on its way.
         hear(&mut engine, &mut held, 1);

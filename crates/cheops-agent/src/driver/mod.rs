@@ -30,7 +30,7 @@ use tracing::Span;
 
 pub(crate) use actuators::Actuators;
 pub(crate) use files::Brought;
-use files::Held;
+use files::HeldFiles;
 use space::Space;
 pub(crate) use space::room_left;
 
@@ -64,19 +64,19 @@ struct Happened {
     files: Option<Brought>,
 }
 
-type Question = Box<dyn FnOnce(&Engine, Now) + Send>;
+type EngineQuestion = Box<dyn FnOnce(&Engine, Now) + Send>;
 
-enum Request {
-    Submit(Box<Submission>, Span, mpsc::UnboundedSender<Said>, Vec<Pin>),
-    Ask(Question),
-    Decide(Box<Event>, Question),
+enum DriverRequest {
+    Submit(Box<Submission>, Span, mpsc::UnboundedSender<SubmitUpdate>, Vec<Pin>),
+    Ask(EngineQuestion),
+    Decide(Box<Event>, EngineQuestion),
     Settle(oneshot::Sender<()>),
     Drain(oneshot::Sender<()>),
 }
 
 /// What someone who handed in an operation hears.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum SubmitUpdate {
     /// The engine's answer.
     Answer(Answer),
     /// The operation was refused, or may have been: it cannot be made durable now.
@@ -105,7 +105,7 @@ pub(crate) enum NotDurable {
 
 /// What waits for its turn at the driver.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
+pub(crate) struct DriverBacklog {
     /// What happened: messages of other sites, ends of jobs.
     pub(crate) events: usize,
     /// What somebody asks for: operations, and questions to the engine.
@@ -121,7 +121,7 @@ pub(crate) struct Stopped;
 #[derive(Clone)]
 pub(crate) struct Driver {
     events: mpsc::Sender<Happened>,
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<DriverRequest>,
     /// Changes with every commit, so that followers know when to look.
     pub(crate) committed: watch::Receiver<u64>,
     /// Why the log cannot be written, if it cannot.
@@ -148,10 +148,10 @@ impl Driver {
         &self,
         submission: Submission,
         pins: Vec<Pin>,
-    ) -> Result<mpsc::UnboundedReceiver<Said>, Stopped> {
+    ) -> Result<mpsc::UnboundedReceiver<SubmitUpdate>, Stopped> {
         let (said, hears) = mpsc::unbounded_channel();
         let span = telemetry::operation_span(&submission);
-        let request = Request::Submit(Box::new(submission), span, said, pins);
+        let request = DriverRequest::Submit(Box::new(submission), span, said, pins);
         self.requests.send(request).await.map_err(|_closed| Stopped)?;
         Ok(hears)
     }
@@ -170,7 +170,7 @@ impl Driver {
         question: impl FnOnce(&Engine, Now) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
         let (answer, hears) = oneshot::channel();
-        let ask = Request::Ask(Box::new(move |engine, now| {
+        let ask = DriverRequest::Ask(Box::new(move |engine, now| {
             let _gone = answer.send(question(engine, now));
         }));
         self.requests.send(ask).await.map_err(|_closed| Stopped)?;
@@ -184,10 +184,10 @@ impl Driver {
         question: impl FnOnce(&Engine) -> T + Send + 'static,
     ) -> Result<T, Stopped> {
         let (answer, hears) = oneshot::channel();
-        let ask: Question = Box::new(move |engine, _| {
+        let ask: EngineQuestion = Box::new(move |engine, _| {
             let _gone = answer.send(question(engine));
         });
-        let request = Request::Decide(Box::new(decision), ask);
+        let request = DriverRequest::Decide(Box::new(decision), ask);
         self.requests.send(request).await.map_err(|_closed| Stopped)?;
         hears.await.map_err(|_closed| Stopped)
     }
@@ -195,13 +195,13 @@ impl Driver {
     /// Waits until those who follow the log can see all that is durable now.
     pub(crate) async fn settle(&self) -> Result<(), Stopped> {
         let (done, hears) = oneshot::channel();
-        self.requests.send(Request::Settle(done)).await.map_err(|_closed| Stopped)?;
+        self.requests.send(DriverRequest::Settle(done)).await.map_err(|_closed| Stopped)?;
         hears.await.map_err(|_closed| Stopped)
     }
 
     /// How many events and requests wait for their turn.
-    pub(crate) fn waiting(&self) -> Waiting {
-        Waiting {
+    pub(crate) fn waiting(&self) -> DriverBacklog {
+        DriverBacklog {
             events: self.events.max_capacity() - self.events.capacity(),
             requests: self.requests.max_capacity() - self.requests.capacity(),
         }
@@ -211,7 +211,7 @@ impl Driver {
     /// the time there is.
     pub(crate) async fn drain(&self, at_most: Duration) -> bool {
         let (done, hears) = oneshot::channel();
-        if self.requests.send(Request::Drain(done)).await.is_err() {
+        if self.requests.send(DriverRequest::Drain(done)).await.is_err() {
             return true;
         }
         matches!(tokio::time::timeout(at_most, hears).await, Ok(Ok(())))
@@ -219,7 +219,7 @@ impl Driver {
 }
 
 /// What a driver starts from.
-pub(crate) struct Start {
+pub(crate) struct DriverStart {
     pub(crate) settings: Settings,
     pub(crate) signer: Signer,
     pub(crate) records: Vec<Record>,
@@ -230,7 +230,7 @@ pub(crate) struct Start {
 }
 
 /// Starts the driver in a thread of its own, for it blocks on the disk.
-pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinHandle<()>)> {
+pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, std::thread::JoinHandle<()>)> {
     let (events, events_in) = mpsc::channel(EVENTS_WAITING);
     let (requests, requests_in) = mpsc::channel(REQUESTS_WAITING);
     let (committed, committed_in) = watch::channel(0);
@@ -243,7 +243,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
         let now = now(began);
         let (engine, reaction) = Engine::recover(start.settings, start.records, now);
         start.actuators.sweep_snapshots(&engine);
-        let running = Running {
+        let running = DriverLoop {
             engine,
             signer: start.signer,
             store: start.store,
@@ -262,7 +262,7 @@ pub(crate) fn start(start: Start) -> std::io::Result<(Driver, std::thread::JoinH
             handled: 0,
             settle_at: None,
             settle_after: SETTLE_AFTER,
-            files: Held::default(),
+            files: HeldFiles::default(),
             driver: reports_to,
         };
         runtime.block_on(running.run(reaction));
@@ -287,18 +287,18 @@ impl Sealer for Signer {
     }
 }
 
-struct Running {
+struct DriverLoop {
     engine: Engine,
     signer: Signer,
     store: Store,
     actuators: Box<dyn Actuators>,
     space: Space,
     events: mpsc::Receiver<Happened>,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<DriverRequest>,
     committed: watch::Sender<u64>,
     trouble: watch::Sender<Option<String>>,
     began: Instant,
-    tickets: BTreeMap<Ticket, mpsc::UnboundedSender<Said>>,
+    tickets: BTreeMap<Ticket, mpsc::UnboundedSender<SubmitUpdate>>,
     spans: OperationSpans,
     /// Found once: it counts with every commit.
     commit_seconds: metrics::Histogram,
@@ -310,19 +310,19 @@ struct Running {
     settle_at: Option<Instant>,
     /// How long the next of it waits for more.
     settle_after: Duration,
-    files: Held,
+    files: HeldFiles,
     /// For the jobs that report their end. While the driver runs, its own queues stay open.
     driver: Driver,
 }
 
 /// What was handled and waits to become durable.
 #[derive(Default)]
-struct Turn {
+struct PendingTurn {
     reaction: Reaction,
     pins: Vec<Pin>,
-    questions: Vec<Question>,
+    questions: Vec<EngineQuestion>,
     /// Asked after decisions, and answered only when these are durable.
-    decisions: Vec<Question>,
+    decisions: Vec<EngineQuestion>,
     submitted: Vec<Ticket>,
     /// Who waits until followers of the log see all of it.
     settling: Vec<oneshot::Sender<()>>,
@@ -330,7 +330,7 @@ struct Turn {
     waits_since: Option<Instant>,
 }
 
-impl Turn {
+impl PendingTurn {
     /// Whether it can be joined with what comes next: nobody waits for any of it, and not too much
     /// time has passed.
     fn may_wait(&self) -> bool {
@@ -344,9 +344,9 @@ impl Turn {
     }
 }
 
-impl Running {
+impl DriverLoop {
     async fn run(mut self, first: Reaction) {
-        let mut turn = Turn { reaction: first, ..Turn::default() };
+        let mut turn = PendingTurn { reaction: first, ..PendingTurn::default() };
         loop {
             if self.settle_at.is_some_and(|at| at <= Instant::now()) {
                 self.settle();
@@ -372,13 +372,13 @@ impl Running {
                 self.settle();
                 return;
             }
-            turn = Turn::default();
+            turn = PendingTurn::default();
             self.gather(&mut turn).await;
         }
     }
 
     /// Waits for something to do, then takes all there is, up to a batch.
-    async fn gather(&mut self, turn: &mut Turn) {
+    async fn gather(&mut self, turn: &mut PendingTurn) {
         self.wait(turn).await;
         if self.handled >= BUSY {
             // More is on its way: a commit for many costs hardly more than one for a few. Nothing
@@ -407,7 +407,7 @@ impl Running {
         }
     }
 
-    async fn wait(&mut self, turn: &mut Turn) {
+    async fn wait(&mut self, turn: &mut PendingTurn) {
         let due =
             self.engine.next_deadline().map(|at_ms| self.began + Duration::from_millis(at_ms));
         let due = due.unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
@@ -423,30 +423,30 @@ impl Running {
         }
     }
 
-    fn take(&mut self, happened: Happened, turn: &mut Turn) {
+    fn take(&mut self, happened: Happened, turn: &mut PendingTurn) {
         turn.reaction.join(self.engine.handle(now(self.began), happened.event));
         if let Some(files) = happened.files {
             self.files.take(files);
         }
     }
 
-    fn serve(&mut self, request: Request, turn: &mut Turn) {
+    fn serve(&mut self, request: DriverRequest, turn: &mut PendingTurn) {
         match request {
-            Request::Submit(submission, span, said, pins) => {
+            DriverRequest::Submit(submission, span, said, pins) => {
                 if let Err(why) = self.space.check() {
-                    let _gone = said.send(Said::NotDurable(why));
+                    let _gone = said.send(SubmitUpdate::NotDurable(why));
                     return;
                 }
                 self.submit(*submission, span, said, turn);
                 turn.pins.extend(pins);
             }
-            Request::Ask(question) => turn.questions.push(question),
-            Request::Decide(decision, question) => {
+            DriverRequest::Ask(question) => turn.questions.push(question),
+            DriverRequest::Decide(decision, question) => {
                 turn.reaction.join(self.engine.handle(now(self.began), *decision));
                 turn.decisions.push(question);
             }
-            Request::Settle(done) => turn.settling.push(done),
-            Request::Drain(done) => {
+            DriverRequest::Settle(done) => turn.settling.push(done),
+            DriverRequest::Drain(done) => {
                 self.engine.drain();
                 self.draining = Some(done);
             }
@@ -457,8 +457,8 @@ impl Running {
         &mut self,
         mut submission: Submission,
         span: Span,
-        said: mpsc::UnboundedSender<Said>,
-        turn: &mut Turn,
+        said: mpsc::UnboundedSender<SubmitUpdate>,
+        turn: &mut PendingTurn,
     ) {
         self.next_ticket += 1;
         submission.ticket = Ticket(self.next_ticket);
@@ -470,7 +470,7 @@ impl Running {
     }
 
     /// Commits, however long it takes, and acts.
-    async fn make_durable(&mut self, turn: &mut Turn) {
+    async fn make_durable(&mut self, turn: &mut PendingTurn) {
         let free = turn.reaction.take_free();
         self.act(free);
         let mut reaction = Some(std::mem::take(&mut turn.reaction));
@@ -530,13 +530,14 @@ impl Running {
         }
     }
 
-    fn report_trouble(&mut self, error: &AppendError, turn: &mut Turn) {
+    fn report_trouble(&mut self, error: &AppendError, turn: &mut PendingTurn) {
         tracing::error!(%error, "the log cannot be written; operations are refused until it can");
         metrics::counter!("cheops_log_failures_total").increment(1);
         let _nobody = self.trouble.send(Some(error.to_string()));
         for ticket in turn.submitted.drain(..) {
             if let Some(said) = self.tickets.remove(&ticket) {
-                let _gone = said.send(Said::NotDurable(NotDurable::Undecided(error.to_string())));
+                let _gone =
+                    said.send(SubmitUpdate::NotDurable(NotDurable::Undecided(error.to_string())));
             }
         }
         for question in turn.questions.drain(..) {
@@ -551,14 +552,14 @@ impl Running {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return,
                 Some(request) = self.requests.recv() => match request {
-                    Request::Submit(_, _, said, _) => {
+                    DriverRequest::Submit(_, _, said, _) => {
                         let why = NotDurable::Stuck(error.to_string());
-                        let _gone = said.send(Said::NotDurable(why));
+                        let _gone = said.send(SubmitUpdate::NotDurable(why));
                     }
-                    Request::Ask(question) => question(&self.engine, now(self.began)),
+                    DriverRequest::Ask(question) => question(&self.engine, now(self.began)),
                     // Not taken: who asked hears that nothing was decided, or shown.
-                    Request::Decide(..) | Request::Settle(_) => {}
-                    Request::Drain(done) => {
+                    DriverRequest::Decide(..) | DriverRequest::Settle(_) => {}
+                    DriverRequest::Drain(done) => {
                         self.engine.drain();
                         self.draining = Some(done);
                     }
@@ -602,7 +603,7 @@ impl Running {
         self.spans.answered(ticket, &answer);
         let last = matches!(answer, Answer::Done | Answer::TimedOut { .. } | Answer::Refused(_));
         if let Some(said) = self.tickets.get(&ticket) {
-            let _gone = said.send(Said::Answer(answer));
+            let _gone = said.send(SubmitUpdate::Answer(answer));
         }
         if last {
             self.tickets.remove(&ticket);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use cheops_core::engine::{Job, Task};
 use cheops_core::model::{FileRef, Operation, OperationId, Payload};
 
-use super::Inner;
+use super::ExecutorState;
 use super::content::{Keeping, pieces};
 use super::streams::{Input, Prints};
 
 /// One shell command, as a task asks for it.
-pub(super) struct Ask<'a> {
+pub(super) struct CommandRequest<'a> {
     pub(super) command: &'a str,
     pub(super) operation: Option<&'a OperationId>,
     pub(super) variables: Vec<(&'static str, OsString)>,
@@ -22,7 +22,7 @@ pub(super) struct Ask<'a> {
     pub(super) limit: Duration,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> CommandRequest<'a> {
     pub(super) fn new(command: &'a str, limit: Duration) -> Self {
         let (input, prints) = (Input::Nothing, Prints::Output);
         let (operation, variables, files) = (None, Vec::new(), &[][..]);
@@ -44,8 +44,8 @@ impl<'a> Ask<'a> {
     }
 
     /// What a job asks for.
-    pub(super) fn of_job(job: &'a Job, executor: &Inner) -> Self {
-        let ask = |command: &'a str| Ask::new(command, executor.time_limit);
+    pub(super) fn of_job(job: &'a Job, executor: &ExecutorState) -> Self {
+        let ask = |command: &'a str| CommandRequest::new(command, executor.time_limit);
         match &job.task {
             Task::Run(operation) => match &operation.payload {
                 Payload::Shell { command, .. } => ask(command).about(operation),
@@ -54,7 +54,8 @@ impl<'a> Ask<'a> {
             },
             Task::RunPart { operation, command } => ask(command).about(operation),
             Task::Decompose { operation, command } => {
-                let mut ask = Ask { prints: Prints::List, ..ask(command).about(operation) };
+                let mut ask =
+                    CommandRequest { prints: Prints::List, ..ask(command).about(operation) };
                 ask.variables.extend(executor.failures.variables(operation));
                 ask
             }
@@ -66,12 +67,12 @@ impl<'a> Ask<'a> {
                 let id = *id;
                 let keeping =
                     Keeping::begin(move || content.save(&resource, id), executor.snapshot_limit);
-                Ask { prints: Prints::State(keeping), ..ask(command) }
+                CommandRequest { prints: Prints::State(keeping), ..ask(command) }
             }
             Task::Restore { id, command } => {
                 let (content, resource) = (Arc::clone(&executor.content), job.resource.clone());
                 let id = *id;
-                Ask {
+                CommandRequest {
                     input: Input::Pieces(pieces(move || content.saved(&resource, id))),
                     ..ask(command)
                 }

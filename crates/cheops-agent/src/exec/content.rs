@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 /// The store, as an executor sees it. Every method may block: they are called where that is
 /// allowed.
-pub trait Content: Send + Sync + 'static {
+pub trait ContentStore: Send + Sync + 'static {
     /// Writes the content to a new file at this path, and checks that it is the content of that
     /// name.
     ///

@@ -14,11 +14,11 @@ const TOLD_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    last: Mutex<VecDeque<Failure>>,
+    last: Mutex<VecDeque<FailedRun>>,
 }
 
 #[derive(Debug)]
-struct Failure {
+struct FailedRun {
     operation: OperationId,
     code: String,
     output: String,
@@ -39,7 +39,7 @@ impl Failures {
         };
         let text = outcome.text();
         let output = text[..text.floor_char_boundary(TOLD_BYTES)].replace('\0', "\u{fffd}");
-        let failure = Failure { operation: operation.id.clone(), code, output };
+        let failure = FailedRun { operation: operation.id.clone(), code, output };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.truncate(KEPT - 1);
         last.push_front(failure);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use cheops_core::model::FileRef;
 
-use super::content::Content;
+use super::content::ContentStore;
 use super::fill::Insert;
 use super::unbegun::Unbegun;
 
@@ -18,19 +18,19 @@ const LONGEST_NAME: usize = 128;
 
 /// The directory of one run. It goes with this value.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct RunDirectory {
     pub(super) dir: PathBuf,
     /// Each placeholder's file.
     names: Vec<(String, String)>,
 }
 
-impl Placed {
+impl RunDirectory {
     /// Places the files, on a thread that may block.
     pub(super) async fn place(
         scratch: &Path,
         n: u64,
         files: &[FileRef],
-        content: &Arc<dyn Content>,
+        content: &Arc<dyn ContentStore>,
     ) -> Result<Self, Unbegun> {
         let dir = scratch.join(format!("{PREFIX}{n}"));
         let (files, content) = (files.to_vec(), Arc::clone(content));
@@ -76,7 +76,7 @@ impl Placed {
     }
 }
 
-impl Drop for Placed {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.dir) {
             tracing::warn!(dir = %self.dir.display(), %error, "a run's files could not be removed");

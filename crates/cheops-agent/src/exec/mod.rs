@@ -50,22 +50,22 @@ use cheops_core::model::{
 };
 use tokio::sync::Semaphore;
 
-pub use self::content::{Content, Saving};
+pub use self::content::{ContentStore, Saving};
 pub use self::processes::end_leftovers;
 pub(crate) use self::request::limit_with;
+pub(crate) use self::settings::{AnswerRules, RequestSettings};
 pub use self::settings::{Crowded, ExecError, ExecSettings};
-pub(crate) use self::settings::{Requests, Rules};
 pub use self::token::RunToken;
 
-use self::ask::Ask;
+use self::ask::CommandRequest;
 use self::failures::Failures;
 use self::fence::Fence;
-use self::files::Placed;
+use self::files::RunDirectory;
 use self::fill::{Insert, fill};
 use self::keeper::Keeper;
-use self::request::{Asked, Requester};
-use self::running::{Running, UnderWay};
-use self::shell::{Ending, Script, Shell};
+use self::request::{OperationRequest, Requester};
+use self::running::{RunningCommands, UnderWay};
+use self::shell::{CommandEnding, Shell, ShellScript};
 use self::streams::Input;
 
 /// How long a reading command waits for room at most. Who asked for it waits along.
@@ -76,14 +76,14 @@ const SWEEP_AFTER: Duration = Duration::from_secs(2);
 /// Runs jobs. Clones are the same executor.
 #[derive(Clone)]
 pub struct Executor {
-    inner: Arc<Inner>,
+    inner: Arc<ExecutorState>,
 }
 
-struct Inner {
+struct ExecutorState {
     shell: Shell,
     requester: Requester,
-    content: Arc<dyn Content>,
-    running: Arc<Running>,
+    content: Arc<dyn ContentStore>,
+    running: Arc<RunningCommands>,
     failures: Failures,
     /// For reading commands: anyone may ask for any number. Jobs are counted by the engine, and
     /// hooks, which may well ask for one, by who delivers them.
@@ -105,7 +105,7 @@ impl Executor {
     /// # Errors
     ///
     /// When the directory for files cannot be made, or the keeper not be started.
-    pub fn new(settings: ExecSettings, content: impl Content) -> Result<Self, ExecError> {
+    pub fn new(settings: ExecSettings, content: impl ContentStore) -> Result<Self, ExecError> {
         let scratch = settings.scratch()?;
         let mut fence = if settings.alone { Fence::build(&settings.run) } else { None };
         let keeper = if cfg!(target_os = "linux") {
@@ -128,11 +128,11 @@ impl Executor {
             grace: settings.grace,
             output_limit: settings.output_limit,
         };
-        let inner = Inner {
+        let inner = ExecutorState {
             shell,
             requester,
             content: Arc::new(content),
-            running: Arc::new(Running::new()),
+            running: Arc::new(RunningCommands::new()),
             failures: Failures::default(),
             room_for_shows: Semaphore::new(settings.shows_at_once),
             shows_at_once: settings.shows_at_once,
@@ -201,7 +201,7 @@ impl Executor {
         let stopping = || Outcome::NotStarted { reason: "this agent is stopping".to_owned() };
         let Some(mut under_way) = self.inner.running.enter() else { return stopping() };
         let input = if input.is_empty() { Input::Nothing } else { Input::Bytes(input) };
-        let ask = Ask { variables, input, ..Ask::new(command, limit) };
+        let ask = CommandRequest { variables, input, ..CommandRequest::new(command, limit) };
         let outcome = self.inner.command(resource, ask, &mut under_way).await;
         self.inner.sweep_later();
         outcome.map_or_else(stopping, for_good)
@@ -234,7 +234,7 @@ impl Executor {
             && let Payload::Http { service, method, path, headers, body, replica } =
                 &operation.payload
         {
-            let asked = Asked {
+            let asked = OperationRequest {
                 operation: &operation.id,
                 again: job.again,
                 kind: RequestKind::of(&operation.kind),
@@ -253,7 +253,7 @@ impl Executor {
                 () = under_way.stopped() => None,
             };
         }
-        let ask = Ask::of_job(job, inner);
+        let ask = CommandRequest::of_job(job, inner);
         let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
         drop(under_way);
         inner.sweep_later();
@@ -269,15 +269,15 @@ impl Executor {
     }
 }
 
-impl Inner {
+impl ExecutorState {
     /// Runs one command with all that belongs to it; `None` if the agent stops.
     async fn command(
         &self,
         resource: Option<&ResourceId>,
-        ask: Ask<'_>,
+        ask: CommandRequest<'_>,
         under_way: &mut UnderWay,
     ) -> Option<Outcome> {
-        let Ask { command, operation, mut variables, files, input, prints, limit } = ask;
+        let CommandRequest { command, operation, mut variables, files, input, prints, limit } = ask;
         let mut inserts = Vec::new();
         variables.push(("CHEOPS_SITE", self.site.clone()));
         if let Some(resource) = resource {
@@ -294,7 +294,7 @@ impl Inner {
         let placed = if files.is_empty() {
             None
         } else {
-            match Placed::place(&self.scratch, under_way.n, files, &self.content).await {
+            match RunDirectory::place(&self.scratch, under_way.n, files, &self.content).await {
                 Ok(placed) => Some(placed),
                 Err(unbegun) => return Some(unbegun.into()),
             }
@@ -304,7 +304,7 @@ impl Inner {
             inserts.extend(placed.inserts());
         }
         let text: Cow<'_, str> = fill(command, &inserts);
-        let script = Script { text, variables, input, prints, limit };
+        let script = ShellScript { text, variables, input, prints, limit };
         let ending = self.shell.run(script, under_way).await;
         if let Some(placed) = placed {
             placed.remove().await;
@@ -338,14 +338,14 @@ impl Inner {
     }
 }
 
-fn outcome(ending: Ending, limit: Duration) -> Option<Outcome> {
+fn outcome(ending: CommandEnding, limit: Duration) -> Option<Outcome> {
     Some(match ending {
-        Ending::Exited { code, output } => Outcome::Exited { code, output },
-        Ending::TimedOut => Outcome::TimedOut { limit_ms: millis(limit) },
-        Ending::Unbegun(unbegun) => unbegun.into(),
-        Ending::Unseen(reason) => Outcome::NotYet { reason, in_doubt: true },
-        Ending::Broken(reason) => Outcome::failure(reason),
-        Ending::Stopped => return None,
+        CommandEnding::Exited { code, output } => Outcome::Exited { code, output },
+        CommandEnding::TimedOut => Outcome::TimedOut { limit_ms: millis(limit) },
+        CommandEnding::Unbegun(unbegun) => unbegun.into(),
+        CommandEnding::Unseen(reason) => Outcome::NotYet { reason, in_doubt: true },
+        CommandEnding::Broken(reason) => Outcome::failure(reason),
+        CommandEnding::Stopped => return None,
     })
 }
 

@@ -13,13 +13,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::BodyExt;
 
 use super::capture::Capture;
-use super::content::{Content, pieces};
+use super::content::{ContentStore, pieces};
 use super::millis;
-use super::settings::Requests;
+use super::settings::RequestSettings;
 use super::unbegun::{Unbegun, passes};
 use crate::causes::causes;
 use crate::replicas::{Naming, Towards, is_json};
-use crate::services::body::{BodyError, Sent};
+use crate::services::body::{BodyError, OutgoingBody};
 use crate::services::headers::strip;
 use crate::services::{Endpoint, Fate, Repeating, Services, Unanswered};
 
@@ -66,12 +66,12 @@ const LONGEST_READ: u64 = 1024 * 1024;
 /// Sends requests that are operations to the services of the site.
 pub(super) struct Requester {
     pub(super) services: Services,
-    pub(super) requests: Requests,
+    pub(super) requests: RequestSettings,
     pub(super) output_limit: usize,
 }
 
 /// A request as an operation holds it.
-pub(super) struct Asked<'o> {
+pub(super) struct OperationRequest<'o> {
     pub(super) operation: &'o OperationId,
     /// Whether it was begun before, and may have been carried out.
     pub(super) again: bool,
@@ -89,7 +89,7 @@ pub(super) struct Asked<'o> {
     pub(super) replica: Option<&'o Replica>,
 }
 
-impl Asked<'_> {
+impl OperationRequest<'_> {
     /// Whether it waits to be sent again, after that came of it. Only requests that came from a
     /// proxy do: what anybody else hands in is tried once.
     fn is_sent_again_after(&self, fate: Fate) -> bool {
@@ -102,8 +102,8 @@ impl Requester {
     /// Sends the request and takes the answer in.
     pub(super) async fn ask(
         &self,
-        asked: Asked<'_>,
-        content: &Arc<dyn Content>,
+        asked: OperationRequest<'_>,
+        content: &Arc<dyn ContentStore>,
         limit: Duration,
     ) -> Outcome {
         let (mut request, endpoint) = match self.request(&asked, content).await {
@@ -152,7 +152,7 @@ impl Requester {
     }
 
     /// What an answer comes to.
-    fn outcome(&self, asked: &Asked<'_>, head: &Parts, output: Output) -> Outcome {
+    fn outcome(&self, asked: &OperationRequest<'_>, head: &Parts, output: Output) -> Outcome {
         let status = head.status.as_u16();
         let rules = self.requests.rules.get(asked.service);
         let (Some(replica), Some(rules)) = (asked.replica, rules) else {
@@ -179,9 +179,9 @@ impl Requester {
 
     async fn request(
         &self,
-        asked: &Asked<'_>,
-        content: &Arc<dyn Content>,
-    ) -> Result<(Request<Sent>, &Endpoint), Unbegun> {
+        asked: &OperationRequest<'_>,
+        content: &Arc<dyn ContentStore>,
+    ) -> Result<(Request<OutgoingBody>, &Endpoint), Unbegun> {
         let endpoint = self.services.find(asked.service);
         let endpoint = endpoint.ok_or_else(|| self.unknown(asked.service))?;
         let method = Method::from_bytes(asked.method.as_bytes())
@@ -202,9 +202,9 @@ impl Requester {
             .map_err(|error| error.to_string())?;
         headers.insert(OPERATION, operation);
         let body = match (asked.inline_body, asked.body) {
-            (Some(content), _) => Sent::whole(Bytes::copy_from_slice(content)),
+            (Some(content), _) => OutgoingBody::whole(Bytes::copy_from_slice(content)),
             (None, Some(file)) => opened(asked, file, content).await?,
-            (None, None) => Sent::whole(Bytes::new()),
+            (None, None) => OutgoingBody::whole(Bytes::new()),
         };
         let speaks_of_ids = asked.replica.is_some()
             && asked.body.is_some_and(|file| file.size <= LONGEST_READ)
@@ -219,7 +219,11 @@ impl Requester {
     }
 
     /// A body with the ids by which the service of this site knows its resources.
-    async fn renamed(&self, asked: &Asked<'_>, body: Sent) -> Result<Sent, Unbegun> {
+    async fn renamed(
+        &self,
+        asked: &OperationRequest<'_>,
+        body: OutgoingBody,
+    ) -> Result<OutgoingBody, Unbegun> {
         let unread = |error: BodyError| Unbegun::because("its body cannot be read", &*error);
         let bytes = body.collect().await.map_err(unread)?.to_bytes();
         let naming = self.requests.rules.get(asked.service).map(|rules| &rules.naming);
@@ -230,7 +234,7 @@ impl Requester {
             &bytes,
             Towards::Service,
         );
-        Ok(Sent::whole(renamed.map_or(bytes, Bytes::from)))
+        Ok(OutgoingBody::whole(renamed.map_or(bytes, Bytes::from)))
     }
 
     fn unknown(&self, service: &str) -> String {
@@ -244,14 +248,14 @@ impl Requester {
 
 /// A body that is a file, opened before anything is sent: it may have been let go.
 async fn opened(
-    asked: &Asked<'_>,
+    asked: &OperationRequest<'_>,
     file: &FileRef,
-    content: &Arc<dyn Content>,
-) -> Result<Sent, Unbegun> {
+    content: &Arc<dyn ContentStore>,
+) -> Result<OutgoingBody, Unbegun> {
     let (content, blob) = (Arc::clone(content), file.blob);
     let opened = tokio::task::spawn_blocking(move || content.open(&blob)).await;
     match opened.unwrap_or_else(|stopping| Err(io::Error::other(stopping))) {
-        Ok(reader) => Ok(Sent::pieces(pieces(move || Ok(reader)), file.size)),
+        Ok(reader) => Ok(OutgoingBody::pieces(pieces(move || Ok(reader)), file.size)),
         // A replica that misses a change stays behind for good, and one of this size is not let go:
         // another site may have it yet.
         Err(error) if asked.replica.is_some() && file.size < MAY_BE_GONE => {
@@ -274,7 +278,7 @@ pub(crate) fn limit_with(body: Option<&FileRef>, limit: Duration) -> Duration {
 
 /// A request that got no answer. Only where no connection came about is it certain that it was
 /// not carried out.
-fn unanswered(asked: &Asked<'_>, endpoint: &Endpoint, error: &Unanswered) -> Outcome {
+fn unanswered(asked: &OperationRequest<'_>, endpoint: &Endpoint, error: &Unanswered) -> Outcome {
     let (why, service, upstream) = (causes(error), asked.service, endpoint.upstream());
     let fate = Fate::from(error);
     if fate == Fate::NeverArrived {
@@ -297,7 +301,7 @@ fn unanswered(asked: &Asked<'_>, endpoint: &Endpoint, error: &Unanswered) -> Out
     Outcome::BrokenOff { reason }
 }
 
-fn not_yet(asked: &Asked<'_>, reason: String, in_doubt: bool) -> Outcome {
+fn not_yet(asked: &OperationRequest<'_>, reason: String, in_doubt: bool) -> Outcome {
     tracing::warn!(operation = %asked.operation, reason, "a request has to wait");
     Outcome::NotYet { reason, in_doubt }
 }

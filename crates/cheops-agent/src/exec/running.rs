@@ -7,20 +7,20 @@ use tokio::sync::{Notify, watch};
 
 /// The runs of one executor.
 #[derive(Debug)]
-pub(super) struct Running {
-    state: Mutex<State>,
+pub(super) struct RunningCommands {
+    state: Mutex<RunningState>,
     /// Told when a run ends.
     ended: Notify,
     stop: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RunningState {
     last: u64,
     under_way: BTreeSet<u64>,
 }
 
-impl Running {
+impl RunningCommands {
     pub(super) fn new() -> Self {
         Self { state: Mutex::default(), ended: Notify::new(), stop: watch::Sender::new(false) }
     }
@@ -59,7 +59,7 @@ impl Running {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RunningState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,7 +70,7 @@ pub(super) struct UnderWay {
     /// New for every run.
     pub(super) n: u64,
     stop: watch::Receiver<bool>,
-    running: Arc<Running>,
+    running: Arc<RunningCommands>,
 }
 
 impl UnderWay {

@@ -37,7 +37,7 @@ pub struct ExecSettings {
     /// The services of the site.
     pub services: Services,
     /// What else is known of the services.
-    pub(crate) requests: Requests,
+    pub(crate) requests: RequestSettings,
     /// Whether this process is nothing but this one agent. Then it goes into a control group of its
     /// own where it may, and nothing that it starts can leave that.
     pub alone: bool,
@@ -47,26 +47,26 @@ pub struct ExecSettings {
 
 /// What requests to services need to know beside where these are.
 #[derive(Clone)]
-pub(crate) struct Requests {
-    pub(crate) rules: BTreeMap<String, Rules>,
+pub(crate) struct RequestSettings {
+    pub(crate) rules: BTreeMap<String, AnswerRules>,
     pub(crate) replicas: Replicas,
-    pub(crate) mark: Mark,
+    pub(crate) mark: RequestMarker,
     /// How long one that came from a proxy may take, which is as long as one that passes through.
     pub(crate) answer_limit: Duration,
 }
 
 /// Given the service and the headers of each request before it is sent, to mark it for the calls
 /// that the service makes.
-pub(crate) type Mark = std::sync::Arc<dyn Fn(&str, &mut HeaderMap) + Send + Sync>;
+pub(crate) type RequestMarker = std::sync::Arc<dyn Fn(&str, &mut HeaderMap) + Send + Sync>;
 
 /// What a service's answers mean.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules {
+pub(crate) struct AnswerRules {
     pub(crate) naming: Naming,
     pub(crate) says_already: SaysAlready,
 }
 
-impl fmt::Debug for Requests {
+impl fmt::Debug for RequestSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Requests").field("rules", &self.rules).finish_non_exhaustive()
     }
@@ -76,7 +76,7 @@ impl ExecSettings {
     /// The defaults, without services.
     pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
         let replicas = Replicas::new(site.clone());
-        let mark: Mark = std::sync::Arc::new(|_, _| {});
+        let mark: RequestMarker = std::sync::Arc::new(|_, _| {});
         let time_limit = Duration::from_secs(60);
         let answer_limit = time_limit;
         Self {
@@ -89,7 +89,7 @@ impl ExecSettings {
             snapshot_limit: 4 * 1024 * 1024 * 1024,
             grace: Duration::from_secs(2),
             services: Services::default(),
-            requests: Requests { rules: BTreeMap::new(), replicas, mark, answer_limit },
+            requests: RequestSettings { rules: BTreeMap::new(), replicas, mark, answer_limit },
             alone: false,
             shell_dir: None,
         }

@@ -48,7 +48,7 @@ pub(super) struct Shell {
 }
 
 /// One command.
-pub(super) struct Script<'a> {
+pub(super) struct ShellScript<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) variables: Vec<(&'static str, OsString)>,
     pub(super) input: Input,
@@ -58,7 +58,7 @@ pub(super) struct Script<'a> {
 
 /// How it ended.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum CommandEnding {
     Exited {
         code: i32,
         output: Output,
@@ -74,7 +74,7 @@ pub(super) enum Ending {
 }
 
 /// Why a command is no longer waited for.
-enum Why {
+enum StopReason {
     Exited(io::Result<ExitStatus>),
     TimeLimit,
     Broken(String),
@@ -83,8 +83,12 @@ enum Why {
 
 impl Shell {
     /// Runs a command to its end.
-    pub(super) async fn run(&self, script: Script<'_>, under_way: &mut UnderWay) -> Ending {
-        let Script { text, variables, input, prints, limit } = script;
+    pub(super) async fn run(
+        &self,
+        script: ShellScript<'_>,
+        under_way: &mut UnderWay,
+    ) -> CommandEnding {
+        let ShellScript { text, variables, input, prints, limit } = script;
         let apart = !matches!(prints, Prints::Output);
         let started = match self.start(&text, variables, &input, apart, under_way.n) {
             Ok(started) => started,
@@ -92,9 +96,9 @@ impl Shell {
                 // Short of memory, the system may have started it and then not been able to watch
                 // it. A command that ran unseen must not be taken for one that did not.
                 if is_out_of_memory(&error) && self.end_escaped(under_way.n).await > 0 {
-                    return Ending::Unseen(format!("it was ended at once: {error}"));
+                    return CommandEnding::Unseen(format!("it was ended at once: {error}"));
                 }
-                return Ending::Unbegun(self.cannot_start(&text, &error));
+                return CommandEnding::Unbegun(self.cannot_start(&text, &error));
             }
         };
         let Started { mut child, mut group, printed: pipe, apart } = started;
@@ -113,18 +117,20 @@ impl Shell {
             tokio::pin!(io);
             self.attend(&mut child, &mut group, io, limit, under_way).await
         };
-        if held || !matches!(why, Why::Exited(_)) {
+        if held || !matches!(why, StopReason::Exited(_)) {
             self.end_escaped(under_way.n).await;
         }
         if held {
             printed.cut_off();
         }
         match why {
-            Why::Exited(Ok(status)) => sink.end(code_of(status), printed, held).await,
-            Why::Exited(Err(error)) => Ending::Broken(format!("its end was not seen: {error}")),
-            Why::TimeLimit => Ending::TimedOut,
-            Why::Broken(reason) => Ending::Broken(sink.reason(reason).await),
-            Why::Stopped => Ending::Stopped,
+            StopReason::Exited(Ok(status)) => sink.end(code_of(status), printed, held).await,
+            StopReason::Exited(Err(error)) => {
+                CommandEnding::Broken(format!("its end was not seen: {error}"))
+            }
+            StopReason::TimeLimit => CommandEnding::TimedOut,
+            StopReason::Broken(reason) => CommandEnding::Broken(sink.reason(reason).await),
+            StopReason::Stopped => CommandEnding::Stopped,
         }
     }
 
@@ -196,25 +202,25 @@ impl Shell {
         mut io: Pin<&mut impl Future<Output = Result<(), String>>>,
         limit: Duration,
         under_way: &mut UnderWay,
-    ) -> (Why, bool) {
+    ) -> (StopReason, bool) {
         let mut through = false;
         let deadline = tokio::time::sleep(limit);
         tokio::pin!(deadline);
         let why = loop {
             tokio::select! {
                 biased;
-                status = child.wait() => break Why::Exited(status),
-                () = under_way.stopped() => break Why::Stopped,
-                () = &mut deadline => break Why::TimeLimit,
+                status = child.wait() => break StopReason::Exited(status),
+                () = under_way.stopped() => break StopReason::Stopped,
+                () = &mut deadline => break StopReason::TimeLimit,
                 result = io.as_mut(), if !through => {
                     through = true;
                     if let Err(reason) = result {
-                        break Why::Broken(reason);
+                        break StopReason::Broken(reason);
                     }
                 }
             }
         };
-        if !matches!(why, Why::Exited(_)) {
+        if !matches!(why, StopReason::Exited(_)) {
             group.send(Signal::TERM);
             let _ = tokio::time::timeout(self.grace, child.wait()).await;
         }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::capture::{self, Capture};
 use super::content::Keeping;
-use super::shell::Ending;
+use super::shell::CommandEnding;
 use crate::causes::causes;
 
 /// A list of smaller steps may be longer than what is kept of an output.
@@ -70,7 +70,7 @@ impl Sink {
     }
 
     /// Makes an ending of it.
-    pub(super) async fn end(self, code: i32, printed: Capture, held: bool) -> Ending {
+    pub(super) async fn end(self, code: i32, printed: Capture, held: bool) -> CommandEnding {
         let output = match self {
             Self::Nowhere => printed.into_output(),
             Self::List(mut list) => {
@@ -91,7 +91,7 @@ impl Sink {
                 let _ = keeping.abandon().await;
                 if held && code == 0 {
                     let reason = "another process still held its output when it had ended";
-                    return Ending::Broken(format!("the state was not kept: {reason}"));
+                    return CommandEnding::Broken(format!("the state was not kept: {reason}"));
                 }
                 printed.into_output()
             }
@@ -99,11 +99,11 @@ impl Sink {
                 Ok(()) => printed.into_output(),
                 Err(error) => {
                     let why = causes(&error);
-                    return Ending::Broken(format!("the state was not kept: {why}"));
+                    return CommandEnding::Broken(format!("the state was not kept: {why}"));
                 }
             },
         };
-        Ending::Exited { code, output }
+        CommandEnding::Exited { code, output }
     }
 
     /// The disk knows better why it took no more.

@@ -14,10 +14,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::Semaphore;
 
 use super::message::{body, delivery, signature};
-use super::{Action, Fact, HookSettings};
+use super::{DueAction, Fact, HookSettings};
 use crate::causes::causes;
 use crate::exec::Executor;
-use crate::services::ClientError;
+use crate::services::ConnectorError;
 use crate::services::connector::{Connector, IDLE, IDLE_CONNECTIONS, Roots, connector};
 
 const EVENT: HeaderName = HeaderName::from_static("x-cheops-event");
@@ -35,20 +35,25 @@ pub(super) struct Outlets {
     executor: Executor,
     plain: WebClient,
     /// Made when it is first needed: the system's certificates take time and memory.
-    secure: OnceLock<Result<WebClient, ClientError>>,
+    secure: OnceLock<Result<WebClient, ConnectorError>>,
     /// Processes are dear, and how many requests there are at once is bounded by who asks.
     room_for_commands: Semaphore,
 }
 
 impl Outlets {
-    pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, ClientError> {
+    pub(super) fn new(executor: Executor, at_once: usize) -> Result<Self, ConnectorError> {
         let plain = web_client(Roots::None)?;
         let room_for_commands = Semaphore::new(at_once.max(1));
         Ok(Self { executor, plain, secure: OnceLock::new(), room_for_commands })
     }
 
     /// Carries out one action; whether it was.
-    pub(super) async fn tell(&self, settings: &HookSettings, fact: &Fact, action: &Action) -> bool {
+    pub(super) async fn tell(
+        &self,
+        settings: &HookSettings,
+        fact: &Fact,
+        action: &DueAction,
+    ) -> bool {
         let (kind, result) = match &action.does {
             HookAction::Command(command) => {
                 ("command", self.command(settings, fact, action, command).await)
@@ -74,7 +79,7 @@ impl Outlets {
         &self,
         settings: &HookSettings,
         fact: &Fact,
-        action: &Action,
+        action: &DueAction,
         command: &str,
     ) -> Result<(), String> {
         let _room = self.room_for_commands.acquire().await;
@@ -106,7 +111,7 @@ impl Outlets {
         &self,
         settings: &HookSettings,
         fact: &Fact,
-        action: &Action,
+        action: &DueAction,
         url: &str,
     ) -> Result<(), String> {
         let uri: Uri = url.parse().map_err(|error| format!("`{url}` is no address: {error}"))?;
@@ -156,7 +161,7 @@ impl Outlets {
 }
 
 /// A client with a pool of its own. It follows no redirects.
-fn web_client(roots: Roots) -> Result<WebClient, ClientError> {
+fn web_client(roots: Roots) -> Result<WebClient, ConnectorError> {
     let client = Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
@@ -168,7 +173,7 @@ fn web_client(roots: Roots) -> Result<WebClient, ClientError> {
 fn request(
     settings: &HookSettings,
     fact: &Fact,
-    action: &Action,
+    action: &DueAction,
     uri: &Uri,
     body: &Bytes,
 ) -> Result<Request<Full<Bytes>>, String> {

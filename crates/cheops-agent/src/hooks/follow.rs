@@ -8,15 +8,16 @@ use std::time::Duration;
 use cheops_core::config::{Config, HookAction, HookEvent};
 use cheops_core::engine::{Ending, Engine, Notice};
 use cheops_core::model::{
-    Author, Body, Entry, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId, Status,
+    Author, Entry, EntryBody, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId,
+    Status,
 };
-use cheops_store::{Change, Changes, ReadError, Reader, Seq, What};
+use cheops_store::{ChangeKind, LoggedChange, LoggedChanges, ReadError, Reader, Seq};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::lanes::{Item, Lanes, Places};
-use super::{Action, Fact, Hooks, Reach};
+use super::lanes::{HookPositions, Lanes, QueuedItem};
+use super::{DueAction, Fact, Hooks, Reach};
 use crate::driver::{Driver, Stopped};
 
 /// What hooks were not told of yet is waited for.
@@ -42,11 +43,11 @@ pub(crate) struct Follower {
 /// One hook that is to be told of one fact.
 struct Telling {
     fact: Arc<Fact>,
-    action: Action,
+    action: DueAction,
 }
 
 /// What is known of the end of the log.
-enum Log {
+enum LogEnd {
     More,
     Quiet,
     /// There is more, and it is read then.
@@ -80,10 +81,10 @@ impl Follower {
         let mut commits = self.driver.committed.clone();
         let mut lanes = self.lanes_kept().await?;
         let mut telling = JoinSet::new();
-        let mut log = Log::More;
+        let mut log = LogEnd::More;
         let mut unkept = Unkept::nothing();
         loop {
-            if matches!(log, Log::More) && lanes.has_room() {
+            if matches!(log, LogEnd::More) && lanes.has_room() {
                 // Marked as seen before the log is read, so that nothing falls between.
                 commits.borrow_and_update();
                 let head = lanes.head();
@@ -91,13 +92,13 @@ impl Follower {
                 lanes.take(items, next);
                 let moved = lanes.head() != head;
                 unkept.moved |= moved;
-                log = if moved { Log::More } else { Log::Quiet };
+                log = if moved { LogEnd::More } else { LogEnd::Quiet };
             }
             if let Some((target, place)) = lanes.behind() {
                 let (items, next) = self.read(place).await?;
                 lanes.take_for(&target, items, next);
             }
-            for Item { seq, target, what } in lanes.begin() {
+            for QueuedItem { seq, target, what } in lanes.begin() {
                 let hooks = self.hooks.clone();
                 telling.spawn(async move {
                     hooks.tell(&what.fact, &what.action).await;
@@ -113,7 +114,8 @@ impl Follower {
                 }
                 unkept = Unkept::nothing();
             }
-            let reads_on = matches!(log, Log::More) && lanes.has_room() || lanes.behind().is_some();
+            let reads_on =
+                matches!(log, LogEnd::More) && lanes.has_room() || lanes.behind().is_some();
             tokio::select! {
                 biased;
                 Some(ended) = telling.join_next() => {
@@ -124,12 +126,12 @@ impl Follower {
                     unkept.told = true;
                 }
                 () = std::future::ready(()), if reads_on => {}
-                changed = commits.changed(), if matches!(log, Log::Quiet) => {
+                changed = commits.changed(), if matches!(log, LogEnd::Quiet) => {
                     changed.map_err(|_closed| Stopped)?;
                     // Hooks are in no hurry, and reading a little at a time is dear.
-                    log = Log::Stirred(Instant::now() + TOGETHER);
+                    log = LogEnd::Stirred(Instant::now() + TOGETHER);
                 }
-                () = stirred(&log), if matches!(log, Log::Stirred(_)) => log = Log::More,
+                () = stirred(&log), if matches!(log, LogEnd::Stirred(_)) => log = LogEnd::More,
                 () = sleep_until(unkept.keep_at()), if unkept.moved || unkept.told => {}
             }
         }
@@ -154,7 +156,7 @@ impl Follower {
     }
 
     /// Whether it could be kept.
-    async fn keep(&self, places: &Places) -> bool {
+    async fn keep(&self, places: &HookPositions) -> bool {
         let (reader, places) = (self.reader.clone(), places.clone());
         let kept = tokio::task::spawn_blocking(move || {
             for target in &places.through {
@@ -176,7 +178,7 @@ impl Follower {
     }
 
     /// What is to be told of the changes after this place, and where to go on from.
-    async fn read(&self, after: Seq) -> Result<(Vec<Item<Telling>>, Seq), Stopped> {
+    async fn read(&self, after: Seq) -> Result<(Vec<QueuedItem<Telling>>, Seq), Stopped> {
         loop {
             let reader = self.reader.clone();
             let read = tokio::task::spawn_blocking(move || changes_after(&reader, after));
@@ -190,7 +192,10 @@ impl Follower {
         }
     }
 
-    async fn tellings(&self, changes: Vec<Change>) -> Result<Vec<Item<Telling>>, Stopped> {
+    async fn tellings(
+        &self,
+        changes: Vec<LoggedChange>,
+    ) -> Result<Vec<QueuedItem<Telling>>, Stopped> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -204,21 +209,21 @@ impl Follower {
             let fact = Arc::new(fact);
             actions.into_iter().map(move |action| {
                 let target = action.does.clone();
-                Item { seq, target, what: Telling { fact: Arc::clone(&fact), action } }
+                QueuedItem { seq, target, what: Telling { fact: Arc::clone(&fact), action } }
             })
         });
         Ok(tellings.collect())
     }
 }
 
-async fn stirred(log: &Log) {
-    if let Log::Stirred(until) = log {
+async fn stirred(log: &LogEnd) {
+    if let LogEnd::Stirred(until) = log {
         sleep_until(*until).await;
     }
 }
 
 /// Who is behind what was deleted misses that, and nothing else.
-fn changes_after(reader: &Reader, after: Seq) -> Result<Changes, ReadError> {
+fn changes_after(reader: &Reader, after: Seq) -> Result<LoggedChanges, ReadError> {
     match reader.changes_since(after, None, READ_AT_ONCE) {
         Err(ReadError::Gone { .. }) => {
             tracing::warn!(%after, "some changes are past their retention: no hooks for them");
@@ -266,16 +271,16 @@ fn cursor_of(target: &HookAction) -> String {
 }
 
 /// What a change means to hooks.
-fn facts(change: &Change, me: &Author, engine: &Engine) -> Vec<Fact> {
+fn facts(change: &LoggedChange, me: &Author, engine: &Engine) -> Vec<Fact> {
     let about = About { change, me, engine };
     match &change.what {
-        What::Entry(resource, entry) => about.entry(resource, entry).into_iter().collect(),
-        What::Notice(notice) => about.notice(notice),
+        ChangeKind::Entry(resource, entry) => about.entry(resource, entry).into_iter().collect(),
+        ChangeKind::Notice(notice) => about.notice(notice),
     }
 }
 
 struct About<'a> {
-    change: &'a Change,
+    change: &'a LoggedChange,
     me: &'a Author,
     engine: &'a Engine,
 }
@@ -283,7 +288,7 @@ struct About<'a> {
 impl About<'_> {
     /// Only what this site itself says, in this life: what others say is theirs to tell.
     fn entry(&self, resource: &ResourceId, entry: &Entry) -> Option<Fact> {
-        let Body::Reply(reply) = &entry.body else { return None };
+        let EntryBody::Reply(reply) = &entry.body else { return None };
         if reply.id.author != *self.me {
             return None;
         }
@@ -412,7 +417,8 @@ mod tests {
     use super::*;
 
     fn opened(dir: &std::path::Path, retention: Duration) -> cheops_store::Opened {
-        let options = cheops_store::Options { audit_retention: retention, ..Default::default() };
+        let options =
+            cheops_store::StoreOptions { audit_retention: retention, ..Default::default() };
         cheops_store::open(dir, &SiteId::new("paris").unwrap(), || 1, options).unwrap()
     }
 
@@ -456,7 +462,7 @@ mod tests {
             };
             let after = (n - 1, Default::default());
             let resource = ResourceId::new(resource).unwrap();
-            let entry = Entry::new(&resource, after, Body::Reply(reply), Vec::new());
+            let entry = Entry::new(&resource, after, EntryBody::Reply(reply), Vec::new());
             cheops_core::engine::Record::Entry(resource, Arc::new(entry))
         };
 

@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 32;
 const AT_ONCE: usize = 4;
 
 /// Something to be told, by its place in the log.
-pub(super) struct Item<T> {
+pub(super) struct QueuedItem<T> {
     pub(super) seq: Seq,
     pub(super) target: HookAction,
     pub(super) what: T,
@@ -27,7 +27,7 @@ pub(super) struct Item<T> {
 
 /// How far everyone has come, to be made durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct HookPositions {
     /// What of these was kept is to be forgotten: they are where the head is.
     pub(super) through: Vec<HookAction>,
     /// These are told everything up to here, and not what follows. To be kept before the head is,
@@ -46,7 +46,7 @@ struct Lane<T> {
     reads: Reads,
     waiting: VecDeque<(Seq, T)>,
     under_way: Vec<Seq>,
-    kept: Kept,
+    kept: KeptPlace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ enum Reads {
 
 /// What the disk knows of a lane's own place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum KeptPlace {
     Nothing,
     Unsure,
     At(Seq),
@@ -68,7 +68,7 @@ impl<T> Lanes<T> {
     /// As they were kept: the head, and those that were behind it.
     pub(super) fn new(head: Seq, behind: impl IntoIterator<Item = (HookAction, Seq)>) -> Self {
         let lane = |(target, place)| {
-            let lane = Lane { kept: Kept::At(place), ..Lane::new(Reads::Alone(place)) };
+            let lane = Lane { kept: KeptPlace::At(place), ..Lane::new(Reads::Alone(place)) };
             (target, lane)
         };
         let lanes = behind.into_iter().map(lane).collect();
@@ -85,7 +85,7 @@ impl<T> Lanes<T> {
     }
 
     /// Takes in what was read from the head on: all that is to be told up to `next`, in order.
-    pub(super) fn take(&mut self, items: Vec<Item<T>>, next: Seq) {
+    pub(super) fn take(&mut self, items: Vec<QueuedItem<T>>, next: Seq) {
         let mut last = None;
         for item in items {
             let is_new = !self.lanes.contains_key(&item.target);
@@ -114,7 +114,7 @@ impl<T> Lanes<T> {
     }
 
     /// Takes in what was read for one alone. What is for others is theirs to hear.
-    pub(super) fn take_for(&mut self, target: &HookAction, items: Vec<Item<T>>, next: Seq) {
+    pub(super) fn take_for(&mut self, target: &HookAction, items: Vec<QueuedItem<T>>, next: Seq) {
         let Some(lane) = self.lanes.get_mut(target) else { return };
         let its = items.into_iter().filter(|item| item.target == *target && item.seq <= self.head);
         for item in its {
@@ -127,14 +127,14 @@ impl<T> Lanes<T> {
     }
 
     /// What may be told now; each is under way until it has [`ended`](Self::ended).
-    pub(super) fn begin(&mut self) -> Vec<Item<T>> {
+    pub(super) fn begin(&mut self) -> Vec<QueuedItem<T>> {
         let mut begun = Vec::new();
         for (target, lane) in &mut self.lanes {
             while lane.under_way.len() < AT_ONCE
                 && let Some((seq, what)) = lane.waiting.pop_front()
             {
                 lane.under_way.push(seq);
-                begun.push(Item { seq, target: target.clone(), what });
+                begun.push(QueuedItem { seq, target: target.clone(), what });
             }
         }
         begun
@@ -151,7 +151,7 @@ impl<T> Lanes<T> {
     /// Lets those go that are through.
     pub(super) fn let_go(&mut self) {
         let through = self.lanes.extract_if(.., |_, lane| lane.is_through());
-        let kept = through.filter(|(_, lane)| lane.kept != Kept::Nothing);
+        let kept = through.filter(|(_, lane)| lane.kept != KeptPlace::Nothing);
         self.through.extend(kept.map(|(target, _)| target));
     }
 
@@ -161,23 +161,23 @@ impl<T> Lanes<T> {
     }
 
     /// What is to be kept now; [`Lanes::kept`] says that it was.
-    pub(super) fn places(&mut self) -> Places {
+    pub(super) fn places(&mut self) -> HookPositions {
         let mut behind = Vec::new();
         for (target, lane) in &mut self.lanes {
             let place = lane.place(self.head);
-            if lane.kept != Kept::At(place) {
-                lane.kept = Kept::Unsure;
+            if lane.kept != KeptPlace::At(place) {
+                lane.kept = KeptPlace::Unsure;
                 behind.push((target.clone(), place));
             }
         }
-        Places { through: self.through.clone(), behind, head: self.head }
+        HookPositions { through: self.through.clone(), behind, head: self.head }
     }
 
-    pub(super) fn kept(&mut self, places: Places) {
+    pub(super) fn kept(&mut self, places: HookPositions) {
         self.through.retain(|target| !places.through.contains(target));
         for (target, place) in places.behind {
             if let Some(lane) = self.lanes.get_mut(&target) {
-                lane.kept = Kept::At(place);
+                lane.kept = KeptPlace::At(place);
             }
         }
     }
@@ -185,7 +185,7 @@ impl<T> Lanes<T> {
 
 impl<T> Lane<T> {
     fn new(reads: Reads) -> Self {
-        Self { reads, waiting: VecDeque::new(), under_way: Vec::new(), kept: Kept::Nothing }
+        Self { reads, waiting: VecDeque::new(), under_way: Vec::new(), kept: KeptPlace::Nothing }
     }
 
     /// Whether there was room for it. For what happened at one place there is, or for nothing.
@@ -226,8 +226,8 @@ mod tests {
         HookAction::Command(name.to_owned())
     }
 
-    fn items(name: &str, places: impl IntoIterator<Item = u64>) -> Vec<Item<()>> {
-        let item = |seq| Item { seq: Seq(seq), target: target(name), what: () };
+    fn items(name: &str, places: impl IntoIterator<Item = u64>) -> Vec<QueuedItem<()>> {
+        let item = |seq| QueuedItem { seq: Seq(seq), target: target(name), what: () };
         places.into_iter().map(item).collect()
     }
 
@@ -335,7 +335,7 @@ mod tests {
         lanes.let_go();
 
         assert!(lanes.has_room());
-        let rest: Vec<Item<()>> = page();
+        let rest: Vec<QueuedItem<()>> = page();
         lanes.take(rest.into_iter().filter(|item| item.seq.0 > full).collect(), Seq(100));
         assert_eq!((lanes.head(), begun(&mut lanes).len()), (Seq(100), 100 - MOST_LANES));
     }

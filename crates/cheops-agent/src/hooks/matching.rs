@@ -2,11 +2,11 @@
 
 use cheops_core::config::{Hook, HookEvent, HookRun};
 
-use super::{Action, Fact, HookSettings, Owner, Reach};
+use super::{DueAction, Fact, HookSettings, Owner, Reach};
 use crate::config::{Secret, SiteHook};
 
 /// What is to be done about a fact.
-pub(super) fn matching(hooks: &[SiteHook], settings: &HookSettings, fact: &Fact) -> Vec<Action> {
+pub(super) fn matching(hooks: &[SiteHook], settings: &HookSettings, fact: &Fact) -> Vec<DueAction> {
     let of_site = hooks.iter().enumerate().filter(|(_, hook)| concerns_site(hook, fact));
     let of_site = of_site.map(|(i, own)| {
         let secret = own.secret.as_ref().or(settings.secret.as_ref());
@@ -19,7 +19,7 @@ pub(super) fn matching(hooks: &[SiteHook], settings: &HookSettings, fact: &Fact)
     let key = secret.map(|(secret, resource)| secret.of_resource(resource));
     let of_resource = of_resource.map(|(i, hook)| (Owner::Resource(i), hook, key.as_ref()));
     let told = of_site.chain(of_resource).filter(|(_, hook, _)| is_told(hook, settings, fact));
-    let action = |(n, (owner, hook, secret)): (usize, (Owner, &Hook, Option<&Secret>))| Action {
+    let action = |(n, (owner, hook, secret)): (usize, (Owner, &Hook, Option<&Secret>))| DueAction {
         n,
         does: hook.action.clone(),
         run: hook.run,
@@ -115,7 +115,7 @@ run = "once"
         let actions = matching(&hooks, &settings, fact);
         assert!(actions.iter().enumerate().all(|(n, action)| action.n == n));
         assert!(actions.iter().all(|action| action.secret.is_some()));
-        let name = |action: &Action| match &action.does {
+        let name = |action: &DueAction| match &action.does {
             cheops_core::config::HookAction::Command(name) => name.clone(),
             cheops_core::config::HookAction::Url(url) => url.clone(),
         };

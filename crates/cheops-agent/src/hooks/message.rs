@@ -5,12 +5,12 @@ use cheops_core::model::{OperationType, ResourceId};
 use ring::hmac;
 use serde::Serialize;
 
-use super::{Action, Fact, HookSettings};
+use super::{DueAction, Fact, HookSettings};
 use crate::config::Secret;
 
 /// What a hook is told, as JSON.
 #[derive(Serialize)]
-struct Message<'f> {
+struct HookMessage<'f> {
     event: &'static str,
     delivery: String,
     /// The site that tells it.
@@ -27,12 +27,12 @@ struct Message<'f> {
 }
 
 /// The name of a delivery: the same when it is tried again, and after a crash.
-pub(super) fn delivery(settings: &HookSettings, fact: &Fact, action: &Action) -> String {
+pub(super) fn delivery(settings: &HookSettings, fact: &Fact, action: &DueAction) -> String {
     format!("{}-{}-{}-{}", settings.site, settings.incarnation, fact.seq, action.n)
 }
 
-pub(super) fn body(settings: &HookSettings, fact: &Fact, action: &Action) -> Vec<u8> {
-    let message = Message {
+pub(super) fn body(settings: &HookSettings, fact: &Fact, action: &DueAction) -> Vec<u8> {
+    let message = HookMessage {
         event: fact.event.word(),
         delivery: delivery(settings, fact, action),
         from: settings.site.as_str(),

@@ -33,7 +33,7 @@ pub(crate) use self::follow::Follower;
 use self::not_allowed::NotAllowed;
 use crate::config::{Allowed, Secret, SiteHook};
 use crate::exec::Executor;
-use crate::services::ClientError;
+use crate::services::ConnectorError;
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ impl HookSettings {
 
 /// One thing to do about a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
+pub struct DueAction {
     /// The how-manieth thing to do about it, from 0.
     pub n: usize,
     /// What.
@@ -133,7 +133,7 @@ pub struct Action {
     pub secret: Option<Secret>,
 }
 
-impl Action {
+impl DueAction {
     /// Where it would go and may not, if so.
     fn refused_address(&self, allow: &[Allowed]) -> Option<&str> {
         match (&self.does, self.owner) {
@@ -157,10 +157,10 @@ pub enum Owner {
 /// Runs hooks. Clones are the same.
 #[derive(Clone)]
 pub struct Hooks {
-    inner: Arc<Inner>,
+    inner: Arc<HooksState>,
 }
 
-struct Inner {
+struct HooksState {
     site_hooks: Vec<SiteHook>,
     settings: HookSettings,
     outlets: Outlets,
@@ -180,13 +180,13 @@ impl Hooks {
     ) -> Result<Self, HooksError> {
         let outlets = Outlets::new(executor, settings.at_once).map_err(HooksError)?;
         let not_allowed = NotAllowed::default();
-        Ok(Self { inner: Arc::new(Inner { site_hooks, settings, outlets, not_allowed }) })
+        Ok(Self { inner: Arc::new(HooksState { site_hooks, settings, outlets, not_allowed }) })
     }
 
     /// What is to be done about a fact: the site's hooks first, in their order. Web hooks of
     /// resources may come from any site: they go only where this one allows it.
-    pub fn matching(&self, fact: &Fact) -> Vec<Action> {
-        let Inner { site_hooks, settings, .. } = &*self.inner;
+    pub fn matching(&self, fact: &Fact) -> Vec<DueAction> {
+        let HooksState { site_hooks, settings, .. } = &*self.inner;
         let mut actions = matching::matching(site_hooks, settings, fact);
         actions.retain(|action| {
             let refused = action.refused_address(&settings.allow);
@@ -200,7 +200,7 @@ impl Hooks {
 
     /// Does one of these things, and comes back when it is done or given up; whether it was done.
     /// What failed is logged and counted; it changes nothing for anyone else.
-    pub async fn tell(&self, fact: &Fact, action: &Action) -> bool {
+    pub async fn tell(&self, fact: &Fact, action: &DueAction) -> bool {
         self.inner.outlets.tell(&self.inner.settings, fact, action).await
     }
 
@@ -213,4 +213,4 @@ impl Hooks {
 /// Why hooks cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[error("web hooks cannot be told")]
-pub struct HooksError(#[source] ClientError);
+pub struct HooksError(#[source] ConnectorError);

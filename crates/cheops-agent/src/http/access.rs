@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue};
 
 use super::login::Login;
 use super::principal::Principal;
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use super::ui;
 use crate::config::{ApiConfig, MetricsFor};
 
@@ -95,7 +95,7 @@ impl Access {
             "it is in `{file}`: `Authorization: Bearer TOKEN`, or as the password of any user; \
              `cheops` finds it by itself or by CHEOPS_TOKEN_FILE, and `cheops open` lets a browser in"
         );
-        let mut response = Refused::unauthorized(what).hint(hint).into_response();
+        let mut response = HttpRefusal::unauthorized(what).hint(hint).into_response();
         let answers = response.headers_mut();
         let ways = [r#"Bearer realm="cheops""#, r#"Basic realm="cheops""#];
         // A page says itself what to do; a browser would ask for a password before it can.

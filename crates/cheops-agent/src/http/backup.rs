@@ -8,12 +8,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
-use cheops_store::{BackupError, Far, Progress};
+use cheops_store::{BackupError, Far, ProgressReporter};
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::Shared;
-use super::refusal::Refused;
+use super::SharedApi;
+use super::refusal::HttpRefusal;
 use super::submit::line;
 use crate::causes::causes;
 
@@ -21,13 +21,13 @@ use crate::causes::causes;
 const TOLD_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) async fn backup(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Json(asked): Json<wire::Backup>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let dir = PathBuf::from(&asked.dir);
     if !dir.is_absolute() {
         let detail = format!("`{}` is not a whole path on the agent's machine", asked.dir);
-        return Err(Refused::bad("no such place", detail));
+        return Err(HttpRefusal::bad("no such place", detail));
     }
     // What was acknowledged until now belongs into the copy.
     api.driver.settle().await?;
@@ -55,9 +55,9 @@ pub(super) async fn backup(
     Ok(([(CONTENT_TYPE, wire::NDJSON)], Body::from_stream(lines)).into_response())
 }
 
-fn progress(told: mpsc::UnboundedSender<wire::BackupEvent>) -> Progress {
+fn progress(told: mpsc::UnboundedSender<wire::BackupEvent>) -> ProgressReporter {
     let last = std::sync::Mutex::new(None::<(&'static str, Instant)>);
-    Progress::new(move |far: Far| {
+    ProgressReporter::new(move |far: Far| {
         let Far { doing, done, of } = far;
         let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if last.is_none_or(|(what, at)| what != doing || at.elapsed() > TOLD_EVERY) {

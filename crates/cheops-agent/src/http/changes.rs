@@ -12,16 +12,16 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::engine::Notice;
-use cheops_core::model::{Body, Entry, ResourceId};
-use cheops_store::{Change, ReadError, Reader, Seq, What};
+use cheops_core::model::{Entry, EntryBody, ResourceId};
+use cheops_store::{ChangeKind, LoggedChange, ReadError, Reader, Seq};
 use futures_util::stream;
 use http::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::elsewhere::{self, Held};
-use super::refusal::Refused;
-use super::{Api, Shared, resource_id, wire as on_wire};
+use super::elsewhere::{self, ResourceLocation};
+use super::refusal::HttpRefusal;
+use super::{Api, SharedApi, resource_id, wire as on_wire};
 
 const READ_AT_ONCE: usize = 256;
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -29,30 +29,30 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Where to begin.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct From {
+pub(super) struct FeedStart {
     after: Option<u64>,
 }
 
-type Asked = Result<Query<From>, axum::extract::rejection::QueryRejection>;
+type FeedQuery = Result<Query<FeedStart>, axum::extract::rejection::QueryRejection>;
 
 pub(super) async fn all(
-    State(api): State<Shared>,
-    asked: Asked,
+    State(api): State<SharedApi>,
+    asked: FeedQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     feed(&api, None, asked, &headers).await
 }
 
 pub(super) async fn of_resource(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
-    asked: Asked,
+    asked: FeedQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
         let detail = format!("resource `{id}` is not held at this site, so nothing is heard of it");
-        return Err(Refused::not_found("not held here", detail)
+        return Err(HttpRefusal::not_found("not held here", detail)
             .hint("each site has a feed of its own: follow one that holds it"));
     }
     feed(&api, Some(id), asked, &headers).await
@@ -61,20 +61,21 @@ pub(super) async fn of_resource(
 async fn feed(
     api: &Api,
     resource: Option<ResourceId>,
-    asked: Asked,
+    asked: FeedQuery,
     headers: &HeaderMap,
-) -> Result<Response, Refused> {
-    let Query(from) = asked.map_err(|error| Refused::bad_query(&error))?;
+) -> Result<Response, HttpRefusal> {
+    let Query(from) = asked.map_err(|error| HttpRefusal::bad_query(&error))?;
     let last_seen = match headers.get("last-event-id") {
         None => from.after,
         Some(value) => {
             let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-            let bad = || Refused::bad("bad place", "`Last-Event-ID` must be a number of the feed");
+            let bad =
+                || HttpRefusal::bad("bad place", "`Last-Event-ID` must be a number of the feed");
             Some(number.ok_or_else(bad)?)
         }
     };
     let commits = api.driver.committed.clone();
-    let mut follower = Follower {
+    let mut follower = FeedFollower {
         reader: api.reader.clone(),
         resource,
         after: Seq(0),
@@ -86,7 +87,7 @@ async fn feed(
     follower.after = place;
     // So that a place that is gone is an answer, not a feed that ends.
     follower.read().await.map_err(|error| match error {
-        ReadError::Gone { oldest } if place > newest => Refused::not_yet(place, newest, oldest),
+        ReadError::Gone { oldest } if place > newest => HttpRefusal::not_yet(place, newest, oldest),
         error => error.into(),
     })?;
     let events = stream::unfold(follower, |mut follower| async {
@@ -96,23 +97,23 @@ async fn feed(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-struct Follower {
+struct FeedFollower {
     reader: Reader,
     resource: Option<ResourceId>,
     after: Seq,
     commits: watch::Receiver<u64>,
-    ready: VecDeque<Change>,
+    ready: VecDeque<LoggedChange>,
 }
 
-impl Follower {
-    async fn newest(&self) -> Result<Seq, Refused> {
+impl FeedFollower {
+    async fn newest(&self) -> Result<Seq, HttpRefusal> {
         let reader = self.reader.clone();
         let newest = tokio::task::spawn_blocking(move || reader.last_seq()).await;
         Ok(newest.map_err(|_| crate::driver::Stopped)??)
     }
 
     /// The next change, whenever it comes. None at the end: the place is gone, or the agent stops.
-    async fn next(&mut self) -> Option<Change> {
+    async fn next(&mut self) -> Option<LoggedChange> {
         loop {
             if let Some(change) = self.ready.pop_front() {
                 return Some(change);
@@ -143,7 +144,7 @@ impl Follower {
     }
 }
 
-fn event(change: &Change) -> Event {
+fn event(change: &LoggedChange) -> Event {
     let said =
         wire::TimedChange { at: on_wire::time(change.at_ms), change: change_on_wire(change) };
     let data = serde_json::to_string(&said).unwrap_or_default();
@@ -151,17 +152,17 @@ fn event(change: &Change) -> Event {
 }
 
 /// A change, as the feed says it.
-fn change_on_wire(change: &Change) -> wire::Change {
+fn change_on_wire(change: &LoggedChange) -> wire::Change {
     match &change.what {
-        What::Entry(resource, entry) => entry_on_wire(resource, entry),
-        What::Notice(notice) => notice_on_wire(notice),
+        ChangeKind::Entry(resource, entry) => entry_on_wire(resource, entry),
+        ChangeKind::Notice(notice) => notice_on_wire(notice),
     }
 }
 
 fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
     let resource = resource.to_string();
     match &entry.body {
-        Body::Operation(operation) => wire::Change::Operation {
+        EntryBody::Operation(operation) => wire::Change::Operation {
             resource,
             operation: operation.id.to_string(),
             site: operation.id.0.author.site.to_string(),
@@ -169,7 +170,7 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
             summary: on_wire::summary_of(operation),
             time: on_wire::time(operation.stamp.wall_ms),
         },
-        Body::Reply(reply) => wire::Change::Reply {
+        EntryBody::Reply(reply) => wire::Change::Reply {
             resource,
             operation: reply.operation.to_string(),
             site: reply.site().to_string(),

@@ -4,13 +4,13 @@ use axum::Json;
 use axum::extract::Path;
 use cheops_api as wire;
 
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use crate::proxy::parts_of;
 
-pub(super) async fn parts(Path(id): Path<String>) -> Result<Json<wire::Cross>, Refused> {
+pub(super) async fn parts(Path(id): Path<String>) -> Result<Json<wire::Cross>, HttpRefusal> {
     let parts = parts_of(&id).ok_or_else(|| {
         let detail = format!("`{id}` is no id of a resource over several sites, or was cut off");
-        Refused::not_found("no such id", detail)
+        HttpRefusal::not_found("no such id", detail)
             .hint("such ids begin with `cross-`, and services answer with them")
     })?;
     let part = |(site, id): (cheops_core::model::SiteId, String)| wire::CrossPart {

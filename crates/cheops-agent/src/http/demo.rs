@@ -12,19 +12,19 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-use super::Shared;
-use super::refusal::Refused;
+use super::SharedApi;
+use super::refusal::HttpRefusal;
 use super::submit::whole;
 
 /// How long the demo may take to answer.
 const ANSWERING: Duration = Duration::from_secs(10);
 
 pub(super) async fn pass_on(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let control = api.demo.as_deref().ok_or_else(|| {
-        Refused::not_found("no demo", "this agent is not part of a demo")
+        HttpRefusal::not_found("no demo", "this agent is not part of a demo")
             .hint("`cheops demo` starts one")
     })?;
     let (head, body) = request.into_parts();
@@ -35,8 +35,8 @@ pub(super) async fn pass_on(
     asked.headers_mut().extend(kind.map(|kind| (CONTENT_TYPE, kind)));
     match tokio::time::timeout(ANSWERING, answered(control, asked)).await {
         Ok(Ok(response)) => Ok(response),
-        Ok(Err(error)) => Err(Refused::demo_is_away(&error.to_string())),
-        Err(_late) => Err(Refused::demo_is_away("it did not answer in time")),
+        Ok(Err(error)) => Err(HttpRefusal::demo_is_away(&error.to_string())),
+        Err(_late) => Err(HttpRefusal::demo_is_away("it did not answer in time")),
     }
 }
 

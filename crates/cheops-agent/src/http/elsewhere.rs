@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 
 use super::Api;
 use super::principal::{self, record};
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use crate::peers::{PassedOn, TunnelError};
 
 /// How long a site may take to say whether it holds a resource.
@@ -26,7 +26,7 @@ const ANSWERING: Duration = Duration::from_secs(5);
 struct OnlyHere;
 
 /// Who answers a request for some site's view.
-pub(super) enum Seen {
+pub(super) enum SeenBy {
     /// This site, with the request as it was.
     Here(Request),
     /// The site that was named, with this.
@@ -38,42 +38,42 @@ pub(super) async fn seen_at(
     api: &Api,
     at: Option<&str>,
     mut request: Request,
-) -> Result<Seen, Refused> {
-    let Some(at) = at else { return Ok(Seen::Here(request)) };
+) -> Result<SeenBy, HttpRefusal> {
+    let Some(at) = at else { return Ok(SeenBy::Here(request)) };
     if at == api.site.as_str() {
         request.extensions_mut().insert(OnlyHere);
-        return Ok(Seen::Here(request));
+        return Ok(SeenBy::Here(request));
     }
     if request.extensions().get::<PassedOn>().is_some() {
         let detail = format!("a request that was passed on to {} is not for {at}", api.site);
-        return Err(Refused::bad("goes in circles", detail));
+        return Err(HttpRefusal::bad("goes in circles", detail));
     }
     let known = api.peers.sites().find(|site| site.as_str() == at);
     let site = known.ok_or_else(|| {
-        Refused::not_found("no such site", format!("this agent knows no site `{at}`"))
+        HttpRefusal::not_found("no such site", format!("this agent knows no site `{at}`"))
             .hint("/api/v1/sites lists those it knows")
     })?;
     let by = principal::asker(api, request.extensions());
     let request = principal::named(request, api, &by);
     match tokio::time::timeout(ANSWERING, api.peers.pass_on(site, request)).await {
-        Ok(Ok(response)) => Ok(Seen::By(response)),
+        Ok(Ok(response)) => Ok(SeenBy::By(response)),
         Ok(Err(error @ TunnelError::NoRoom(_))) => Err(error.into()),
-        Ok(Err(error)) => Err(Refused::out_of_reach(&error)),
-        Err(_late) => Err(Refused::too_late(site)),
+        Ok(Err(error)) => Err(HttpRefusal::out_of_reach(&error)),
+        Err(_late) => Err(HttpRefusal::too_late(site)),
     }
 }
 
 /// Where a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum ResourceLocation {
     Here,
     Elsewhere,
 }
 
-pub(super) async fn held(api: &Api, id: &ResourceId) -> Result<Held, Refused> {
+pub(super) async fn held(api: &Api, id: &ResourceId) -> Result<ResourceLocation, HttpRefusal> {
     let id = id.clone();
     let here = api.driver.ask(move |engine| engine.config(&id).is_some()).await?;
-    Ok(if here { Held::Here } else { Held::Elsewhere })
+    Ok(if here { ResourceLocation::Here } else { ResourceLocation::Elsewhere })
 }
 
 /// Hands the request to the nearest site that holds the resource. A request that was passed on
@@ -82,15 +82,15 @@ pub(super) async fn pass_on(
     api: &Api,
     id: &ResourceId,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     if request.extensions().get::<OnlyHere>().is_some() {
         let detail = format!("resource `{id}` is not held at {}", api.site);
-        return Err(Refused::not_found("not held there", detail));
+        return Err(HttpRefusal::not_found("not held there", detail));
     }
     if request.extensions().get::<PassedOn>().is_some() {
-        return Err(Refused::no_such_resource(id));
+        return Err(HttpRefusal::no_such_resource(id));
     }
-    let holder = nearest_holder(api, id).await.ok_or_else(|| Refused::no_such_resource(id))?;
+    let holder = nearest_holder(api, id).await.ok_or_else(|| HttpRefusal::no_such_resource(id))?;
     let by = principal::asker(api, request.extensions());
     if !request.method().is_safe() {
         let what = if request.method() == Method::DELETE { "a deletion" } else { "a look" };

@@ -12,7 +12,7 @@ use http::header::{HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, HeaderValue, Uri};
 
 use super::access::Came;
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use crate::config::is_loopback;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -32,7 +32,7 @@ impl Guard {
 
     /// By HTTP/2 a request says as `:authority` whom it means, and the library keeps that with the
     /// path. It may say `Host` as well: neither may be somebody else's.
-    fn admits(&self, came: Came, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+    fn admits(&self, came: Came, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         // What cannot be read is nobody's.
         let readable = |value: &HeaderValue| value.to_str().unwrap_or("?").to_owned();
         let text = |name| headers.get(name).map(readable);
@@ -44,7 +44,7 @@ impl Guard {
         let only_local = self.loopback && came == Came::ByNetwork;
         let strange = hosts.iter().find(|host| !host.is_empty() && !is_local(host));
         if let Some(host) = strange.filter(|_| only_local) {
-            return Err(Refused::forbidden(format!(
+            return Err(HttpRefusal::forbidden(format!(
                 "this API listens on loopback only, and `{host}` is not a name of it"
             )));
         }
@@ -53,11 +53,13 @@ impl Guard {
         let from_elsewhere =
             matches!(text(SEC_FETCH_SITE).as_deref(), Some("cross-site" | "same-site"));
         if from_elsewhere && text(SEC_FETCH_MODE).as_deref() != Some("navigate") {
-            return Err(Refused::forbidden("a page of another origin may not use this API"));
+            return Err(HttpRefusal::forbidden("a page of another origin may not use this API"));
         }
         let Some(origin) = text(ORIGIN) else { return Ok(()) };
         let Some((scheme, rest)) = origin.split_once("://") else {
-            return Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")));
+            return Err(HttpRefusal::forbidden(format!(
+                "a page of `{origin}` may not use this API"
+            )));
         };
         let same = !hosts.is_empty() && hosts.iter().all(|host| host == rest);
         // A name may suddenly mean this machine; an address cannot, nor a name that a certificate
@@ -66,7 +68,7 @@ impl Guard {
         if same && (is_local(host) || is_proven) {
             return Ok(());
         }
-        Err(Refused::forbidden(format!("a page of `{origin}` may not use this API")).hint(
+        Err(HttpRefusal::forbidden(format!("a page of `{origin}` may not use this API")).hint(
             "open the agent's page by its IP address, or by a proxy that says the same to the agent",
         ))
     }

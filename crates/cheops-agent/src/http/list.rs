@@ -13,9 +13,9 @@ use cheops_api as wire;
 use cheops_core::engine::{Engine, ResourceSummary};
 use cheops_core::model::{ResourceId, SiteId};
 
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use super::wire as on_wire;
-use super::{Shared, resource_id};
+use super::{SharedApi, resource_id};
 
 const PAGE: usize = 100;
 const LARGEST_PAGE: usize = 1_000;
@@ -29,15 +29,15 @@ pub(super) fn page_size(limit: Option<u32>) -> usize {
 }
 
 pub(super) async fn resources(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     filter: Result<Query<wire::ResourceFilter>, QueryRejection>,
-) -> Result<Json<wire::Page<wire::ResourceSummary>>, Refused> {
-    let Query(filter) = filter.map_err(|error| Refused::bad_query(&error))?;
+) -> Result<Json<wire::Page<wire::ResourceSummary>>, HttpRefusal> {
+    let Query(filter) = filter.map_err(|error| HttpRefusal::bad_query(&error))?;
     let mut after = filter.after.as_deref().map(resource_id).transpose()?;
     let site = filter.site.as_deref().map(SiteId::new).transpose();
-    let site = site.map_err(|error| Refused::bad("bad filter", error.to_string()))?;
+    let site = site.map_err(|error| HttpRefusal::bad("bad filter", error.to_string()))?;
     let limit = page_size(filter.limit);
-    let mut wanted = Wanted { site, filter };
+    let mut wanted = ListQuery { site, filter };
     let began = Instant::now();
     let mut items = Vec::new();
     loop {
@@ -56,12 +56,12 @@ pub(super) async fn resources(
     }
 }
 
-struct Wanted {
+struct ListQuery {
     site: Option<SiteId>,
     filter: wire::ResourceFilter,
 }
 
-impl Wanted {
+impl ListQuery {
     fn is_called(&self, id: &ResourceId) -> bool {
         self.filter.q.as_ref().is_none_or(|text| id.as_str().contains(text.as_str()))
     }
@@ -79,12 +79,17 @@ impl Wanted {
 }
 
 /// What one look found, and the last resource it got to; none if there are no more.
-struct Found {
+struct FoundResources {
     items: Vec<wire::ResourceSummary>,
     last: Option<ResourceId>,
 }
 
-fn look(engine: &Engine, after: Option<&ResourceId>, wanted: &Wanted, room: usize) -> Found {
+fn look(
+    engine: &Engine,
+    after: Option<&ResourceId>,
+    wanted: &ListQuery,
+    room: usize,
+) -> FoundResources {
     let mut items = Vec::new();
     let mut ids = engine.ids_after(after).take(SLICE);
     let mut last = None;
@@ -100,5 +105,5 @@ fn look(engine: &Engine, after: Option<&ResourceId>, wanted: &Wanted, room: usiz
         }
     }
     let has_more = last.is_some_and(|last| engine.ids_after(Some(last)).next().is_some());
-    Found { items, last: last.filter(|_| has_more).cloned() }
+    FoundResources { items, last: last.filter(|_| has_more).cloned() }
 }

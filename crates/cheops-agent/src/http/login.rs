@@ -21,9 +21,9 @@ use http::{HeaderMap, Method, StatusCode};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::Deserialize;
 
-use super::Shared;
+use super::SharedApi;
 use super::principal::{self, Principal};
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 
 /// How long a link serves.
 pub(super) const LINK_SERVES: Duration = Duration::from_secs(5 * 60);
@@ -41,7 +41,7 @@ const NAME: &str = "cheops 2026-11 name of the session cookie";
 
 /// Whom the agent's page is open to.
 pub(super) struct Login {
-    links: Mutex<VecDeque<Link>>,
+    links: Mutex<VecDeque<UnusedLoginLink>>,
     seal: [u8; 32],
     cookie: String,
     /// Whether the page is reached by TLS only.
@@ -49,7 +49,7 @@ pub(super) struct Login {
 }
 
 /// One that was not used yet. What it says is not kept, only how to know it again.
-struct Link {
+struct UnusedLoginLink {
     secret: blake3::Hash,
     who: Principal,
     until: SystemTime,
@@ -84,7 +84,11 @@ impl Login {
             links.pop_front();
         }
         let known = blake3::hash(secret.as_bytes());
-        links.push_back(Link { secret: known, who: who.clone(), until: now + LINK_SERVES });
+        links.push_back(UnusedLoginLink {
+            secret: known,
+            who: who.clone(),
+            until: now + LINK_SERVES,
+        });
         Ok(secret)
     }
 
@@ -155,9 +159,9 @@ pub(super) fn origin(address: SocketAddr, is_tls: bool) -> String {
 
 /// `POST` for a link.
 pub(super) async fn make_link(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     request: Request,
-) -> Result<Json<LoginLink>, Refused> {
+) -> Result<Json<LoginLink>, HttpRefusal> {
     let origin = &api.access.origin;
     let Some(login) = &api.access.login else {
         // Nobody needs to be let in.
@@ -165,7 +169,8 @@ pub(super) async fn make_link(
         return Ok(Json(LoginLink { url: format!("{origin}/"), path, seconds: None }));
     };
     let who = principal::of(request.extensions());
-    let secret = login.link(&who, SystemTime::now()).map_err(|error| Refused::no_random(&error))?;
+    let secret =
+        login.link(&who, SystemTime::now()).map_err(|error| HttpRefusal::no_random(&error))?;
     let path = format!("{}?once={secret}", paths::LOGIN);
     let seconds = Some(LINK_SERVES.as_secs());
     Ok(Json(LoginLink { url: format!("{origin}{path}"), path, seconds }))
@@ -181,17 +186,17 @@ pub(super) struct Once {
 /// `GET` of a link: on to the page, with a cookie if the link serves. Programs that look where a
 /// link leads before a person follows it ask by `HEAD`, and get and use up nothing.
 pub(super) async fn enter(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     method: Method,
     Query(Once { once }): Query<Once>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let now = SystemTime::now();
     if method != Method::GET {
         return Ok(on_to("/"));
     }
     let Some(login) = &api.access.login else { return Ok(on_to("/")) };
     let Some(who) = login.used(&once, now) else { return Ok(on_to("/?link=over")) };
-    let cookie = login.session(&who, now).map_err(|error| Refused::no_random(&error))?;
+    let cookie = login.session(&who, now).map_err(|error| HttpRefusal::no_random(&error))?;
     tracing::info!(%who, "a browser was let in");
     let mut response = on_to("/");
     response.headers_mut().extend(cookie.parse().ok().map(|cookie| (SET_COOKIE, cookie)));

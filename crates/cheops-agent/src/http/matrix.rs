@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::Request;
 use cheops_api as wire;
-use cheops_core::config::{Config, Meeting, Parsed, Row, Sequence, profiles};
+use cheops_core::config::{Config, Meeting, PairRow, Parsed, Sequence, profiles};
 use cheops_core::model::{
     Author, EntryId, IdError, Incarnation, Operation, OperationId, OperationType, Payload,
     Replaces, ResourceId, SiteId, Stamp,
 };
 use cheops_core::resolve::{MatrixEntry, OperationSet, explain, resolve};
 
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use super::submit::{parse, whole};
 use super::wire as on_wire;
 
@@ -28,7 +28,7 @@ pub(super) async fn all_profiles() -> Json<Vec<wire::Profile>> {
     Json(told.collect())
 }
 
-pub(super) async fn try_one(request: Request) -> Result<Json<wire::MatrixTrial>, Refused> {
+pub(super) async fn try_one(request: Request) -> Result<Json<wire::MatrixTrial>, HttpRefusal> {
     let asked: wire::TryMatrix = parse(&whole(request).await?)?;
     let text = match asked.config {
         serde_json::Value::String(text) => text,
@@ -36,11 +36,11 @@ pub(super) async fn try_one(request: Request) -> Result<Json<wire::MatrixTrial>,
     };
     // A matrix may have thousands of pairs.
     let tried = tokio::task::spawn_blocking(move || tried(&text)).await;
-    tried.map_err(|_| Refused::from(crate::driver::Stopped))?.map(Json)
+    tried.map_err(|_| HttpRefusal::from(crate::driver::Stopped))?.map(Json)
 }
 
-fn tried(text: &str) -> Result<wire::MatrixTrial, Refused> {
-    trial(&Config::parse(text)?).map_err(|error| Refused::bad("bad config", error.to_string()))
+fn tried(text: &str) -> Result<wire::MatrixTrial, HttpRefusal> {
+    trial(&Config::parse(text)?).map_err(|error| HttpRefusal::bad("bad config", error.to_string()))
 }
 
 fn trial(parsed: &Parsed) -> Result<wire::MatrixTrial, IdError> {
@@ -57,7 +57,7 @@ fn trial(parsed: &Parsed) -> Result<wire::MatrixTrial, IdError> {
     })
 }
 
-fn pair(config: &Config, row: &Row) -> Result<wire::MatrixPair, IdError> {
+fn pair(config: &Config, row: &PairRow) -> Result<wire::MatrixPair, IdError> {
     let (first, second) = (made("first", 1, &row.first)?, made("second", 2, &row.second)?);
     let which = |id: &OperationId| match *id == first.id {
         true => wire::Which::First,
@@ -102,7 +102,12 @@ fn pair(config: &Config, row: &Row) -> Result<wire::MatrixPair, IdError> {
 }
 
 /// What is not decided needs no explanation of the resolver's; here it does.
-fn both_count(first: &OperationId, second: &OperationId, row: &Row, entry: &MatrixEntry) -> String {
+fn both_count(
+    first: &OperationId,
+    second: &OperationId,
+    row: &PairRow,
+    entry: &MatrixEntry,
+) -> String {
     let how = match &row.concurrent {
         Meeting::AnyOrder => "in any order".to_owned(),
         _ => "in the total order".to_owned(),

@@ -51,13 +51,13 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
-use cheops_store::{Backup, Blobs, Reader};
+use cheops_store::{BackupMaker, Blobs, Reader};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::driver::Driver;
 use crate::exec::Executor;
-use crate::peers::{Incoming, Peers};
-use refusal::Refused;
+use crate::peers::{IncomingFiles, Peers};
+use refusal::HttpRefusal;
 
 pub(crate) use access::{Access, Came};
 pub(crate) use summary::Counted;
@@ -74,9 +74,9 @@ pub(crate) struct Api {
     pub(crate) peers: Peers,
     pub(crate) executor: Executor,
     pub(crate) blobs: Blobs,
-    pub(crate) incoming: Incoming,
+    pub(crate) incoming: IncomingFiles,
     pub(crate) reader: Reader,
-    pub(crate) backup: Backup,
+    pub(crate) backup: BackupMaker,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
     pub(crate) counted: Counted,
@@ -86,10 +86,10 @@ pub(crate) struct Api {
     pub(crate) demo: Option<PathBuf>,
 }
 
-type Shared = Arc<Api>;
+type SharedApi = Arc<Api>;
 
 /// Everything the agent serves to people and programs.
-pub(crate) fn router(api: Shared) -> Router {
+pub(crate) fn router(api: SharedApi) -> Router {
     Router::new()
         .route(paths::EXEC, post(original::exec))
         .route(paths::SHOW_AS_ORIGINAL, post(original::show))
@@ -127,7 +127,7 @@ pub(crate) fn router(api: Shared) -> Router {
 }
 
 /// What other agents may pass on: what is about one resource or the sites, and nothing else.
-pub(crate) fn router_for_peers(api: Shared) -> Router {
+pub(crate) fn router_for_peers(api: SharedApi) -> Router {
     // Who asks only whether it is here is not told more.
     let resource = get(read::resource).head(read::is_held).delete(submit::delete);
     Router::new()
@@ -157,6 +157,6 @@ pub(crate) fn guarded(
         .layer(axum::middleware::from_fn_with_state(guard, guard::check))
 }
 
-fn resource_id(text: &str) -> Result<ResourceId, Refused> {
-    ResourceId::new(text).map_err(|error| Refused::bad("not a resource", error.to_string()))
+fn resource_id(text: &str) -> Result<ResourceId, HttpRefusal> {
+    ResourceId::new(text).map_err(|error| HttpRefusal::bad("not a resource", error.to_string()))
 }

@@ -12,11 +12,11 @@ use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::principal::AskedBy;
-use super::refusal::Refused;
-use super::submit::{self, Events, Handed, Taken, json};
-use super::upload::Form;
+use super::refusal::HttpRefusal;
+use super::submit::{self, Events, Handed, SubmitResult, json};
+use super::upload::ReceivedForm;
 use super::wire::{config as wire_config, names};
-use super::{Shared, resource_id, show as showing};
+use super::{SharedApi, resource_id, show as showing};
 
 /// How long one line of another agent's answer may be.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -26,13 +26,13 @@ const TEXTS: [&str; 4] = ["command", "sites", "type", "config"];
 
 /// `POST /exec/{id}`
 pub(super) async fn exec(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
     AskedBy(by): AskedBy,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let mut form = Form::read(request, &api.blobs, &TEXTS).await?;
+    let mut form = ReceivedForm::read(request, &api.blobs, &TEXTS).await?;
     let (command, sites, kind) = (form.take("command")?, form.take("sites")?, form.take("type")?);
     let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
     form.end(&TEXTS)?;
@@ -56,22 +56,22 @@ pub(super) async fn exec(
         by,
     };
     let events = match submit::hand_in(&api, &id, handed, false).await? {
-        Taken::Here(events) => events,
-        Taken::Elsewhere(response) if response.status().is_success() => events_of(response),
-        Taken::Elsewhere(response) => return Ok(response),
+        SubmitResult::Here(events) => events,
+        SubmitResult::Elsewhere(response) if response.status().is_success() => events_of(response),
+        SubmitResult::Elsewhere(response) => return Ok(response),
     };
-    Ok(Lines::new(command, id.to_string(), missing).of(events))
+    Ok(LegacyLines::new(command, id.to_string(), missing).of(events))
 }
 
 /// `POST /show/{id}`
 pub(super) async fn show(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
     AskedBy(by): AskedBy,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let mut form = Form::read(request, &api.blobs, &["command", "sites"]).await?;
+    let mut form = ReceivedForm::read(request, &api.blobs, &["command", "sites"]).await?;
     let command = form.take("command")?;
     let sites = submit::sites(&api, &form.take("sites")?)?;
     let show = wire::Show { command, sites: None, timeout_ms: wire::DEFAULT_TIMEOUT_MS };
@@ -107,7 +107,7 @@ fn events_of(response: Response) -> Events {
 
 /// Turns what is heard of an operation into the original's lines: one for each site, whatever is
 /// heard and wherever it ends.
-struct Lines {
+struct LegacyLines {
     command: String,
     resource: String,
     began: Instant,
@@ -116,7 +116,7 @@ struct Lines {
     missing: Vec<String>,
 }
 
-impl Lines {
+impl LegacyLines {
     fn new(command: String, resource: String, sites: Vec<String>) -> Self {
         let (began, operation) = (Instant::now(), String::new());
         Self { command, resource, began, operation, missing: sites.clone(), sites }
@@ -202,7 +202,7 @@ mod tests {
         let said = said.iter().map(|said| said.map(str::to_owned).map_err(str::to_owned));
         let response = Body::from_stream(stream::iter(said.collect::<Vec<_>>())).into_response();
         let sites = vec!["site1".to_owned(), "site2".to_owned()];
-        let lines = Lines::new("true".into(), "x".into(), sites);
+        let lines = LegacyLines::new("true".into(), "x".into(), sites);
         let body = lines.of(events_of(response)).into_body();
         let body = axum::body::to_bytes(body, LONGEST_LINE).await.unwrap();
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

@@ -12,8 +12,8 @@ use cheops_core::model::{Asker, ResourceId};
 use http::request::Parts;
 use http::{Extensions, HeaderName, HeaderValue};
 
-use super::refusal::Refused;
-use super::{Api, Shared};
+use super::refusal::HttpRefusal;
+use super::{Api, SharedApi};
 use crate::config::shortened;
 use crate::peers::PassedOn;
 
@@ -92,10 +92,10 @@ pub(super) fn asker(api: &Api, extensions: &Extensions) -> Asker {
 /// The same for handlers that take their request apart.
 pub(super) struct AskedBy(pub(super) Asker);
 
-impl FromRequestParts<Shared> for AskedBy {
+impl FromRequestParts<SharedApi> for AskedBy {
     type Rejection = Infallible;
 
-    async fn from_request_parts(head: &mut Parts, api: &Shared) -> Result<Self, Infallible> {
+    async fn from_request_parts(head: &mut Parts, api: &SharedApi) -> Result<Self, Infallible> {
         Ok(Self(asker(api, &head.extensions)))
     }
 }
@@ -117,7 +117,7 @@ pub(super) async fn record(
     resource: &ResourceId,
     by: &Asker,
     what: &str,
-) -> Result<(), Refused> {
+) -> Result<(), HttpRefusal> {
     let notice = Notice::Asked(Some(resource.clone()), by.clone(), shortened(what));
     Ok(api.driver.happened(Event::Noticed(notice)).await?)
 }

@@ -15,20 +15,20 @@ use cheops_core::model::{Operation, OperationId, ResourceId};
 use cheops_core::resolve::{Frozen, resolve};
 use http::StatusCode;
 
-use super::elsewhere::{self, Held, Seen};
+use super::elsewhere::{self, ResourceLocation, SeenBy};
 use super::list::page_size;
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use super::wire as on_wire;
-use super::{Api, Shared, resource_id};
+use super::{Api, SharedApi, resource_id};
 
-type Asked<T> = Result<Query<T>, QueryRejection>;
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
-fn query<T>(asked: Asked<T>) -> Result<T, Refused> {
-    let Query(query) = asked.map_err(|error| Refused::bad_query(&error))?;
+fn query<T>(asked: QueryResult<T>) -> Result<T, HttpRefusal> {
+    let Query(query) = asked.map_err(|error| HttpRefusal::bad_query(&error))?;
     Ok(query)
 }
 
-pub(super) async fn sites(State(api): State<Shared>) -> Result<Json<wire::Sites>, Refused> {
+pub(super) async fn sites(State(api): State<SharedApi>) -> Result<Json<wire::Sites>, HttpRefusal> {
     let asked = std::time::Instant::now();
     let (views, held, now_ms) = api
         .driver
@@ -80,27 +80,27 @@ fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::
 }
 
 pub(super) async fn sites_seen_by(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(site): Path<String>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let mut question = Request::new(Body::empty());
     *question.uri_mut() = http::Uri::from_static(wire::paths::SITES);
     match elsewhere::seen_at(&api, Some(&site), question).await? {
-        Seen::By(response) => Ok(response),
-        Seen::Here(_) => Ok(sites(State(api)).await?.into_response()),
+        SeenBy::By(response) => Ok(response),
+        SeenBy::Here(_) => Ok(sites(State(api)).await?.into_response()),
     }
 }
 
 pub(super) async fn resource(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
-    seen: Asked<wire::Seen>,
+    seen: QueryResult<wire::Seen>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
     let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
-        Seen::By(response) => return Ok(response),
-        Seen::Here(request) => request,
+        SeenBy::By(response) => return Ok(response),
+        SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
     let found = api.driver.ask(move |engine| describe(engine, &wanted)).await?;
@@ -122,29 +122,29 @@ fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
 
 /// Says whether the resource is held here, and nothing of it.
 pub(super) async fn is_held(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, HttpRefusal> {
     let id = resource_id(&id)?;
     match elsewhere::held(&api, &id).await? {
-        Held::Here => Ok(StatusCode::OK),
-        Held::Elsewhere => Ok(StatusCode::NOT_FOUND),
+        ResourceLocation::Here => Ok(StatusCode::OK),
+        ResourceLocation::Elsewhere => Ok(StatusCode::NOT_FOUND),
     }
 }
 
 pub(super) async fn operations(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
-    cursor: Asked<wire::Cursor>,
+    cursor: QueryResult<wire::Cursor>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let cursor = query(cursor)?;
     let id = resource_id(&id)?;
     let request = match elsewhere::seen_at(&api, cursor.at.as_deref(), request).await? {
-        Seen::By(response) => return Ok(response),
-        Seen::Here(request) => request,
+        SeenBy::By(response) => return Ok(response),
+        SeenBy::Here(request) => request,
     };
-    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
         return elsewhere::pass_on(&api, &id, request).await;
     }
     let (wanted, limit) = (id.clone(), page_size(cursor.limit));
@@ -158,7 +158,7 @@ pub(super) async fn operations(
         engine.operations(&wanted, &asked)
     };
     let Some(mut views) = api.driver.ask(page).await? else {
-        return Err(Refused::no_such_resource(&id));
+        return Err(HttpRefusal::no_such_resource(&id));
     };
     let has_more = views.len() > limit;
     views.truncate(limit);
@@ -168,15 +168,15 @@ pub(super) async fn operations(
 }
 
 pub(super) async fn operation(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path((id, operation)): Path<(String, String)>,
-    seen: Asked<wire::Seen>,
+    seen: QueryResult<wire::Seen>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let (id, named) = (resource_id(&id)?, operation_id(&operation)?);
     let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
-        Seen::By(response) => return Ok(response),
-        Seen::Here(request) => request,
+        SeenBy::By(response) => return Ok(response),
+        SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
     let look = move |engine: &Engine| {
@@ -184,7 +184,7 @@ pub(super) async fn operation(
     };
     match api.driver.ask(look).await? {
         Some(Some(view)) => Ok(Json(on_wire::operation(&view)).into_response()),
-        Some(None) => Err(Refused::not_found(
+        Some(None) => Err(HttpRefusal::not_found(
             "no such operation",
             format!("resource `{id}` has no operation `{operation}`, or it was pruned"),
         )
@@ -193,23 +193,23 @@ pub(super) async fn operation(
     }
 }
 
-fn operation_id(text: &str) -> Result<OperationId, Refused> {
+fn operation_id(text: &str) -> Result<OperationId, HttpRefusal> {
     text.parse().map_err(|_| {
-        Refused::bad("bad operation", format!("`{text}` is not the name of an operation"))
+        HttpRefusal::bad("bad operation", format!("`{text}` is not the name of an operation"))
             .hint("it looks like `paris-1f00c0ffee.7`")
     })
 }
 
 pub(super) async fn explain(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
-    seen: Asked<wire::Seen>,
+    seen: QueryResult<wire::Seen>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
     let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
-        Seen::By(response) => return Ok(response),
-        Seen::Here(request) => request,
+        SeenBy::By(response) => return Ok(response),
+        SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
     let found = api.driver.ask(move |engine| engine.history(&wanted)).await?;
@@ -226,7 +226,7 @@ fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Expl
     let operations = operations.thawed();
     let resolved = resolve(&operations, config);
     let explanation = cheops_core::resolve::explain(&operations, config);
-    let decided = |decision: cheops_core::resolve::Decision| wire::DecidedPair {
+    let decided = |decision: cheops_core::resolve::ResolutionDecision| wire::DecidedPair {
         operation: decision.operation,
         winner: decision.winner,
         counts: decision.counts,

@@ -5,7 +5,7 @@ use std::error::Error;
 use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
-use cheops_core::config::{ConfigErrors, Problem as Fault};
+use cheops_core::config::{ConfigErrors, ConfigProblem as Fault};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_store::{BlobError, ReadError, Seq};
@@ -22,9 +22,9 @@ pub(super) const TOO_MUCH: &str = "too much is under way";
 
 /// Why a request gets no other answer.
 #[derive(Debug)]
-pub(super) struct Refused(Box<Problem>);
+pub(super) struct HttpRefusal(Box<Problem>);
 
-impl Refused {
+impl HttpRefusal {
     fn new(status: StatusCode, title: &str, detail: impl Into<String>) -> Self {
         Self(Box::new(Problem::new(status.as_u16(), title, detail)))
     }
@@ -135,7 +135,7 @@ impl Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
         let body = serde_json::to_string(&self.0).unwrap_or_default();
@@ -143,20 +143,20 @@ impl IntoResponse for Refused {
     }
 }
 
-impl From<Stopped> for Refused {
+impl From<Stopped> for HttpRefusal {
     fn from(stopped: Stopped) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", stopped.to_string())
     }
 }
 
-impl From<NotDurable> for Refused {
+impl From<NotDurable> for HttpRefusal {
     fn from(why: NotDurable) -> Self {
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "cannot be made durable", why.to_string())
             .hint("make room on the disk of the agent's data directory; it goes on by itself")
     }
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for HttpRefusal {
     fn from(refusal: Refusal) -> Self {
         let detail = refusal.to_string();
         match refusal {
@@ -176,7 +176,7 @@ impl From<Refusal> for Refused {
     }
 }
 
-impl From<ConfigErrors> for Refused {
+impl From<ConfigErrors> for HttpRefusal {
     fn from(errors: ConfigErrors) -> Self {
         let told = errors.problems().iter().map(|Fault { place, fault }| {
             on_wire::finding(place, fault.to_string(), Some(fault.remedy()))
@@ -188,7 +188,7 @@ impl From<ConfigErrors> for Refused {
     }
 }
 
-impl From<TunnelError> for Refused {
+impl From<TunnelError> for HttpRefusal {
     fn from(error: TunnelError) -> Self {
         match error {
             TunnelError::NoLink(_) => Self::unreachable(error.to_string()),
@@ -209,7 +209,7 @@ impl From<TunnelError> for Refused {
     }
 }
 
-impl From<BlobError> for Refused {
+impl From<BlobError> for HttpRefusal {
     fn from(error: BlobError) -> Self {
         let status = if error.is_full() {
             StatusCode::INSUFFICIENT_STORAGE
@@ -222,7 +222,7 @@ impl From<BlobError> for Refused {
     }
 }
 
-impl From<FetchError> for Refused {
+impl From<FetchError> for HttpRefusal {
     fn from(error: FetchError) -> Self {
         let (detail, lost) = (error.to_string(), "a file of it could not be had");
         match error {
@@ -238,7 +238,7 @@ impl From<FetchError> for Refused {
     }
 }
 
-impl From<ReadError> for Refused {
+impl From<ReadError> for HttpRefusal {
     fn from(error: ReadError) -> Self {
         if let ReadError::Gone { oldest } = &error {
             return Self::new(StatusCode::GONE, "too long ago", error.to_string())
@@ -251,13 +251,13 @@ impl From<ReadError> for Refused {
     }
 }
 
-pub(super) async fn no_such_page(uri: Uri) -> Refused {
-    Refused::not_found("no such page", format!("there is nothing at `{}`", uri.path()))
+pub(super) async fn no_such_page(uri: Uri) -> HttpRefusal {
+    HttpRefusal::not_found("no such page", format!("there is nothing at `{}`", uri.path()))
         .hint("/openapi.json lists what there is")
 }
 
-pub(super) async fn no_such_method(method: Method, uri: Uri) -> Refused {
+pub(super) async fn no_such_method(method: Method, uri: Uri) -> HttpRefusal {
     let detail = format!("`{}` cannot be asked with {method}", uri.path());
-    Refused::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed", detail)
+    HttpRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "another method is needed", detail)
         .hint("/openapi.json lists what there is")
 }

@@ -14,10 +14,10 @@ use http::header::CONTENT_TYPE;
 
 use super::elsewhere;
 use super::principal;
-use super::refusal::{Refused, TOO_MUCH};
+use super::refusal::{HttpRefusal, TOO_MUCH};
 use super::submit::{can_name, json, sites};
 use super::wire::exit_code;
-use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
+use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
 use crate::causes::causes;
 use crate::peers::PassedOn;
 
@@ -27,26 +27,26 @@ const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
 pub(super) async fn show(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
     let passed_on = request.extensions().get::<PassedOn>().is_some();
     let by = principal::asker(&api, request.extensions());
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, LARGEST_BODY)
         .await
-        .map_err(|error| Refused::too_large(error.to_string()))?;
+        .map_err(|error| HttpRefusal::too_large(error.to_string()))?;
     let show: wire::Show = serde_json::from_slice(&body)
-        .map_err(|error| Refused::bad("bad JSON", error.to_string()))?;
+        .map_err(|error| HttpRefusal::bad("bad JSON", error.to_string()))?;
     let asked = show.sites.as_deref().map(|text| sites(&api, text)).transpose()?;
     let wanted = id.clone();
     let held = api.driver.ask(move |engine| engine.summary(&wanted)).await?;
     let sites = match (asked, held) {
         (Some(asked), _) if passed_on && asked.iter().any(|site| *site != api.site) => {
             let detail = "a command that was passed on to a site by name runs there only";
-            return Err(Refused::bad("goes in circles", detail));
+            return Err(HttpRefusal::bad("goes in circles", detail));
         }
         (Some(asked), _) => asked,
         (None, Some(summary)) => summary.sites,
@@ -74,7 +74,7 @@ pub(super) async fn at_all(
     show: &wire::Show,
     sites: BTreeSet<SiteId>,
     by: &Asker,
-) -> Result<BTreeMap<String, wire::Shown>, Refused> {
+) -> Result<BTreeMap<String, wire::Shown>, HttpRefusal> {
     can_name(id, &show.command)?;
     if sites.contains(&api.site) {
         // Before it runs: a record that is missing could not be noticed.
@@ -88,7 +88,7 @@ pub(super) async fn at_all(
         _ => None,
     });
     match crowded.collect::<Option<Vec<_>>>() {
-        Some(whys) if !whys.is_empty() => Err(Refused::crowded(whys.join("; "))),
+        Some(whys) if !whys.is_empty() => Err(HttpRefusal::crowded(whys.join("; "))),
         _ => Ok(answers.into_iter().map(|(site, answer)| (site, told(answer))).collect()),
     }
 }

@@ -7,8 +7,8 @@ use cheops_core::engine::SiteStatus;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
-use super::Shared;
-use super::refusal::Refused;
+use super::SharedApi;
+use super::refusal::HttpRefusal;
 use super::summary::keep_states_shown;
 
 /// The process runs.
@@ -17,7 +17,7 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 /// It can take operations.
-pub(super) async fn readyz(State(api): State<Shared>) -> Response {
+pub(super) async fn readyz(State(api): State<SharedApi>) -> Response {
     let trouble = api.driver.trouble.borrow().clone();
     if let Some(trouble) = trouble {
         return (StatusCode::SERVICE_UNAVAILABLE, trouble + "\n").into_response();
@@ -28,7 +28,7 @@ pub(super) async fn readyz(State(api): State<Shared>) -> Response {
     }
 }
 
-pub(super) async fn metrics(State(api): State<Shared>) -> Result<Response, Refused> {
+pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, HttpRefusal> {
     keep_states_shown(&api).await;
     let waiting = api.driver.waiting();
     let (resources, running, known, up) = api

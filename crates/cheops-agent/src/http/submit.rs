@@ -22,13 +22,13 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::elsewhere::{self, Held, Seen};
+use super::elsewhere::{self, ResourceLocation, SeenBy};
 use super::principal;
-use super::refusal::Refused;
-use super::upload::{self, Form};
+use super::refusal::HttpRefusal;
+use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
-use super::{Api, LARGEST_BODY, LONGEST_WAIT, Shared, resource_id};
-use crate::driver::{NotDurable, Said};
+use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
+use crate::driver::{NotDurable, SubmitUpdate};
 use crate::peers::PassedOn;
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
@@ -56,7 +56,7 @@ impl Handed {
         files: Vec<FileRef>,
         pins: Vec<Pin>,
         by: Asker,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, HttpRefusal> {
         let sites = submit.sites.as_deref().map(|text| sites(api, text)).transpose()?;
         let config = settings(submit.config.as_ref(), submit.profile.as_deref())?;
         Ok(Self { submit, sites, config, files, pins, by })
@@ -65,27 +65,27 @@ impl Handed {
 
 /// `POST .../operations`
 pub(super) async fn operation(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
     let passed_on = request.extensions().get::<PassedOn>().cloned();
     let handed = read(&api, request, passed_on.as_ref()).await?;
     match hand_in(&api, &id, handed, passed_on.is_some()).await? {
-        Taken::Here(events) => Ok(as_lines(events)),
-        Taken::Elsewhere(response) => Ok(response),
+        SubmitResult::Here(events) => Ok(as_lines(events)),
+        SubmitResult::Elsewhere(response) => Ok(response),
     }
 }
 
 /// `DELETE` of a resource.
 pub(super) async fn delete(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    if elsewhere::held(&api, &id).await? == Held::Elsewhere {
+    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
         return elsewhere::pass_on(&api, &id, request).await;
     }
     let by = principal::asker(&api, request.extensions());
@@ -117,10 +117,10 @@ pub(super) async fn delete(
 
 /// `POST .../decision`
 pub(super) async fn decide(
-    State(api): State<Shared>,
+    State(api): State<SharedApi>,
     Path((id, operation)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let resource = resource_id(&id)?;
     let (head, body) = request.into_parts();
     let body = whole(Request::new(body)).await?;
@@ -131,7 +131,7 @@ pub(super) async fn decide(
         wire::Decision::Skip => "skip",
         wire::Decision::Rerun => "rerun",
     };
-    if let Seen::By(response) = elsewhere::seen_at(&api, settle.site.as_deref(), request).await? {
+    if let SeenBy::By(response) = elsewhere::seen_at(&api, settle.site.as_deref(), request).await? {
         let site = settle.site.as_deref().unwrap_or_default();
         let what = format!("settle {operation} {word}, passed on to {site}");
         principal::record(&api, &resource, &by, &what).await?;
@@ -152,7 +152,7 @@ pub(super) async fn decide(
         Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(true) => {
             let detail = "the operation is in doubt again, or still".to_owned();
-            Err(Refused::conflict("not settled", detail))
+            Err(HttpRefusal::conflict("not settled", detail))
         }
         Err(stopped) => match api.driver.trouble.borrow().clone() {
             Some(trouble) => Err(NotDurable::Stuck(trouble).into()),
@@ -166,16 +166,16 @@ fn awaited(
     engine: &engine::Engine,
     resource: &ResourceId,
     operation: &str,
-) -> Result<OperationId, Refused> {
-    let nothing = |why: String| Refused::conflict("nothing to settle", why);
+) -> Result<OperationId, HttpRefusal> {
+    let nothing = |why: String| HttpRefusal::conflict("nothing to settle", why);
     let summary = engine
         .summary(resource)
         .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
     let refused = match summary.progress {
-        engine::Progress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
+        engine::RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
             return Ok(awaited);
         }
-        engine::Progress::AwaitsOperator(awaited) => {
+        engine::RunProgress::AwaitsOperator(awaited) => {
             nothing(format!("`{awaited}` is in doubt at this site, not `{operation}`"))
         }
         _ => nothing(format!("no operation of `{resource}` is in doubt at this site")),
@@ -192,12 +192,12 @@ async fn read(
     api: &Api,
     request: Request,
     passed_on: Option<&PassedOn>,
-) -> Result<Handed, Refused> {
+) -> Result<Handed, HttpRefusal> {
     let by = principal::asker(api, request.extensions());
     let content_type = header(&request, CONTENT_TYPE.as_str());
     let files = header(&request, FILES);
     if content_type.is_some_and(|kind| kind.starts_with(b"multipart/")) {
-        let mut form = Form::read(request, &api.blobs, &["operation"]).await?;
+        let mut form = ReceivedForm::read(request, &api.blobs, &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
         form.end(&["operation"])?;
         return Handed::new(api, submit, form.files, form.pins, by);
@@ -219,24 +219,24 @@ async fn fetch(
     api: &Api,
     from: &SiteId,
     files: &[u8],
-) -> Result<(Vec<FileRef>, Vec<Pin>), Refused> {
+) -> Result<(Vec<FileRef>, Vec<Pin>), HttpRefusal> {
     let files: Vec<FileRef> = parse(files)?;
     let pins = api.peers.fetch(from, files.clone(), &api.incoming).await?;
     Ok((files, pins))
 }
 
-pub(super) async fn whole(request: Request) -> Result<Bytes, Refused> {
+pub(super) async fn whole(request: Request) -> Result<Bytes, HttpRefusal> {
     axum::body::to_bytes(request.into_body(), LARGEST_BODY)
         .await
-        .map_err(|error| Refused::too_large(error.to_string()))
+        .map_err(|error| HttpRefusal::too_large(error.to_string()))
 }
 
-pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
-    serde_json::from_slice(bytes).map_err(|error| Refused::bad("bad JSON", error.to_string()))
+pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, HttpRefusal> {
+    serde_json::from_slice(bytes).map_err(|error| HttpRefusal::bad("bad JSON", error.to_string()))
 }
 
 /// Where an operation was taken in.
-pub(super) enum Taken {
+pub(super) enum SubmitResult {
     Here(Events),
     Elsewhere(Response),
 }
@@ -246,15 +246,15 @@ pub(super) type Events = mpsc::Receiver<wire::SubmitEvent>;
 
 /// Hands an operation in here, or passes it on to the nearest site that holds the resource.
 pub(super) async fn hand_in(
-    api: &Shared,
+    api: &SharedApi,
     id: &ResourceId,
     handed: Handed,
     passed_on: bool,
-) -> Result<Taken, Refused> {
+) -> Result<SubmitResult, HttpRefusal> {
     let submission = submission(api, id, &handed).await?;
     // The engine knows best whether the resource is held here: it is asked first, and only once.
     let refusal = match submit(api, submission.0, submission.1).await? {
-        Ok(events) => return Ok(Taken::Here(events)),
+        Ok(events) => return Ok(SubmitResult::Here(events)),
         Err(refusal) => refusal,
     };
     let holder = match &refusal {
@@ -264,7 +264,7 @@ pub(super) async fn hand_in(
         _ => None,
     };
     match holder {
-        Some(holder) => pass_on(api, id, &holder, handed).await.map(Taken::Elsewhere),
+        Some(holder) => pass_on(api, id, &holder, handed).await.map(SubmitResult::Elsewhere),
         None => Err(refusal.into()),
     }
 }
@@ -274,8 +274,8 @@ async fn pass_on(
     id: &ResourceId,
     holder: &SiteId,
     handed: Handed,
-) -> Result<Response, Refused> {
-    let broken = |error: String| Refused::bad("cannot be passed on", error);
+) -> Result<Response, HttpRefusal> {
+    let broken = |error: String| HttpRefusal::bad("cannot be passed on", error);
     let body = serde_json::to_vec(&handed.submit).map_err(|error| broken(error.to_string()))?;
     let mut request = Request::post(cheops_api::paths::operations(id.as_str()))
         .header(CONTENT_TYPE, "application/json");
@@ -298,14 +298,14 @@ async fn submission(
     api: &Api,
     id: &ResourceId,
     handed: &Handed,
-) -> Result<(Submission, Vec<Pin>), Refused> {
+) -> Result<(Submission, Vec<Pin>), HttpRefusal> {
     let Handed { submit, sites, config, files, pins, by } = handed;
     let (files, mut pins) = (files.clone(), pins.clone());
     let kind = OperationType::new(&submit.kind)
-        .map_err(|error| Refused::bad("bad type", error.to_string()))?;
+        .map_err(|error| HttpRefusal::bad("bad type", error.to_string()))?;
     if kind.is_reserved() {
         let detail = format!("types like `{kind}` are kept for Cheops' own operations");
-        return Err(Refused::bad("bad type", detail));
+        return Err(HttpRefusal::bad("bad type", detail));
     }
     let mut inline_body = None;
     let payload = match &submit.action {
@@ -340,7 +340,7 @@ fn within_limits(
     payload: &Payload,
     sites: Option<&BTreeSet<SiteId>>,
     config: Option<&Config>,
-) -> Result<(), Refused> {
+) -> Result<(), HttpRefusal> {
     payload.check_limits().map_err(|over| over_limit(&over))?;
     if let Some(sites) = sites.cloned() {
         let declared = Declaration { sites, config: None };
@@ -354,16 +354,17 @@ fn within_limits(
     own.into_iter().chain(of_config).try_for_each(|command| can_name(id, command))
 }
 
-fn over_limit(over: &OverLimit) -> Refused {
+fn over_limit(over: &OverLimit) -> HttpRefusal {
     match over {
-        OverLimit::TooMuch { .. } => Refused::too_large(over.to_string()),
-        _ => Refused::bad("bad operation", over.to_string()),
+        OverLimit::TooMuch { .. } => HttpRefusal::too_large(over.to_string()),
+        _ => HttpRefusal::bad("bad operation", over.to_string()),
     }
 }
 
 /// Refuses a command that an id such as `-rf`, `/x` or `../x` would turn into another one.
-pub(super) fn can_name(id: &ResourceId, command: &str) -> Result<(), Refused> {
-    id_can_stand_in(command, id).map_err(|unusable| Refused::bad("bad id", unusable.to_string()))
+pub(super) fn can_name(id: &ResourceId, command: &str) -> Result<(), HttpRefusal> {
+    id_can_stand_in(command, id)
+        .map_err(|unusable| HttpRefusal::bad("bad id", unusable.to_string()))
 }
 
 /// The body of a request, as an operation names it.
@@ -379,12 +380,13 @@ async fn http_body(
     body: Option<wire::Body>,
     files: Vec<FileRef>,
     pins: &mut Vec<Pin>,
-) -> Result<NamedBody, Refused> {
+) -> Result<NamedBody, HttpRefusal> {
     let Some(body) = body else { return Ok(NamedBody::default()) };
     let file = match body {
         wire::Body::Part(name) => {
             let found = files.into_iter().find(|file| file.name == name);
-            found.ok_or_else(|| Refused::bad("bad form", format!("there is no part `{name}`")))?
+            found
+                .ok_or_else(|| HttpRefusal::bad("bad form", format!("there is no part `{name}`")))?
         }
         wire::Body::Text(text) if text.len() <= MAX_INLINE_BODY_BYTES => {
             let file = Some(FileRef::of("body", text.as_bytes()));
@@ -415,11 +417,11 @@ fn http_payload(http: wire::HttpAction, body: Option<FileRef>) -> Payload {
 fn settings(
     config: Option<&serde_json::Value>,
     profile: Option<&str>,
-) -> Result<Option<Arc<Config>>, Refused> {
+) -> Result<Option<Arc<Config>>, HttpRefusal> {
     if let Some(name) = profile {
         let found = config::profile(name).ok_or_else(|| {
             let known: Vec<_> = config::profiles().iter().map(|profile| profile.name).collect();
-            Refused::bad("no such profile", format!("there is no profile `{name}`"))
+            HttpRefusal::bad("no such profile", format!("there is no profile `{name}`"))
                 .hint(format!("one of {}", known.join(", ")))
         })?;
         return Ok(Some(Arc::new(found.config.clone())));
@@ -428,17 +430,17 @@ fn settings(
 }
 
 /// Reads a config as an operator writes it.
-pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, Refused> {
+pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, HttpRefusal> {
     Ok(Arc::new(Config::parse(text)?.config))
 }
 
 /// The sites that a location such as `paris & lyon` names.
-pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, Refused> {
+pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, HttpRefusal> {
     let everyone = std::iter::once(&api.site).chain(api.peers.sites());
     let names = everyone.filter_map(|site| SiteName::new(site.as_str()).ok());
     let known = Known::new([], names);
     let bad = |detail: String| {
-        Refused::bad("bad sites", detail)
+        HttpRefusal::bad("bad sites", detail)
             .hint("an operation runs at each of its sites: `paris & lyon`")
     };
     resolve_location(text, &known).map_err(|problems| bad(problems.of_a_set().to_string()))?;
@@ -458,11 +460,11 @@ fn all_of(location: &Location) -> Option<BTreeSet<SiteId>> {
     }
 }
 
-fn wait(wait: wire::Wait) -> engine::Wait {
+fn wait(wait: wire::Wait) -> engine::WaitFor {
     match wait {
-        wire::Wait::All => engine::Wait::All,
-        wire::Wait::Local => engine::Wait::Local,
-        wire::Wait::None => engine::Wait::Nothing,
+        wire::Wait::All => engine::WaitFor::All,
+        wire::Wait::Local => engine::WaitFor::Local,
+        wire::Wait::None => engine::WaitFor::Nothing,
     }
 }
 
@@ -471,7 +473,7 @@ fn capped(timeout_ms: u64) -> u64 {
 }
 
 /// Whether the resource is known and has another config than the one that comes with this.
-async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, Refused> {
+async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, HttpRefusal> {
     let Some(config) = submission.config.clone() else { return Ok(false) };
     let id = submission.resource.clone();
     Ok(api
@@ -482,19 +484,21 @@ async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, Ref
 
 /// Hands a submission to the engine and waits until it is accepted or refused.
 async fn submit(
-    api: &Shared,
+    api: &SharedApi,
     submission: Submission,
     pins: Vec<Pin>,
-) -> Result<Result<Events, Refusal>, Refused> {
+) -> Result<Result<Events, Refusal>, HttpRefusal> {
     let resource = submission.resource.clone();
     let config_replaced = replaces_config(api, &submission).await?;
     let mut said = api.driver.submit(submission, pins).await?;
     let (operation, sites) = loop {
         match said.recv().await {
-            Some(Said::Answer(Answer::Accepted(operation, sites))) => break (operation, sites),
-            Some(Said::Answer(Answer::Refused(refusal))) => return Ok(Err(refusal)),
-            Some(Said::Answer(_)) => {}
-            Some(Said::NotDurable(why)) => return Err(why.into()),
+            Some(SubmitUpdate::Answer(Answer::Accepted(operation, sites))) => {
+                break (operation, sites);
+            }
+            Some(SubmitUpdate::Answer(Answer::Refused(refusal))) => return Ok(Err(refusal)),
+            Some(SubmitUpdate::Answer(_)) => {}
+            Some(SubmitUpdate::NotDurable(why)) => return Err(why.into()),
             None => return Err(crate::driver::Stopped.into()),
         }
     };
@@ -514,21 +518,21 @@ async fn submit(
 }
 
 async fn follow(
-    mut said: mpsc::UnboundedReceiver<Said>,
+    mut said: mpsc::UnboundedReceiver<SubmitUpdate>,
     events: mpsc::Sender<wire::SubmitEvent>,
     mut missing: Vec<SiteId>,
 ) {
     let last = loop {
         match said.recv().await {
-            Some(Said::Answer(Answer::Replied(reply))) => {
+            Some(SubmitUpdate::Answer(Answer::Replied(reply))) => {
                 missing.retain(|site| site != reply.site());
                 let event = wire::SubmitEvent::Reply(on_wire::site_reply(&reply));
                 if events.send(event).await.is_err() {
                     return;
                 }
             }
-            Some(Said::Answer(Answer::Done)) => break wire::SubmitEvent::Done,
-            Some(Said::Answer(Answer::TimedOut { missing })) => {
+            Some(SubmitUpdate::Answer(Answer::Done)) => break wire::SubmitEvent::Done,
+            Some(SubmitUpdate::Answer(Answer::TimedOut { missing })) => {
                 break wire::SubmitEvent::TimedOut { missing: on_wire::names(&missing) };
             }
             Some(_) => {}

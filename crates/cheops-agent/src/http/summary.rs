@@ -11,9 +11,9 @@ use cheops_core::model::{OperationType, ResourceId, SiteId};
 use tokio::sync::Mutex;
 
 use super::list::SLICE;
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use super::wire as on_wire;
-use super::{Api, Shared};
+use super::{Api, SharedApi};
 
 /// How long numbers are kept that took more than one look.
 const KEPT: Duration = Duration::from_secs(3);
@@ -33,7 +33,9 @@ pub(crate) struct Counted {
     due: Mutex<Option<Instant>>,
 }
 
-pub(super) async fn summary(State(api): State<Shared>) -> Result<Json<wire::Summary>, Refused> {
+pub(super) async fn summary(
+    State(api): State<SharedApi>,
+) -> Result<Json<wire::Summary>, HttpRefusal> {
     let mut counted = api.counted.last.lock().await;
     if let Some((at, summary)) = counted.as_ref()
         && at.elapsed() < KEPT
@@ -47,12 +49,12 @@ pub(super) async fn summary(State(api): State<Shared>) -> Result<Json<wire::Summ
 
 /// Sees to it that the metrics show how many resources are in which state, if that is due. It goes on
 /// where whoever asked has left.
-pub(super) async fn keep_states_shown(api: &Shared) {
+pub(super) async fn keep_states_shown(api: &SharedApi) {
     let counting = show_states(api.clone());
     let _later = tokio::time::timeout(PATIENCE, tokio::spawn(counting)).await;
 }
 
-async fn show_states(api: Shared) {
+async fn show_states(api: SharedApi) {
     // Somebody else counts already if it is taken.
     let Ok(mut due) = api.counted.due.try_lock() else { return };
     let began = Instant::now();
@@ -70,7 +72,7 @@ async fn show_states(api: Shared) {
 }
 
 #[derive(Default)]
-struct Tally {
+struct ResourceTally {
     resources: u64,
     by_state: BTreeMap<&'static str, u64>,
     by_site: BTreeMap<SiteId, u64>,
@@ -78,8 +80,8 @@ struct Tally {
 }
 
 /// Counts all, and says in how many looks.
-async fn count(api: &Api) -> Result<(wire::Summary, usize), Refused> {
-    let (mut tally, mut after, mut looks) = (Tally::default(), None, 0);
+async fn count(api: &Api) -> Result<(wire::Summary, usize), HttpRefusal> {
+    let (mut tally, mut after, mut looks) = (ResourceTally::default(), None, 0);
     loop {
         let look = move |engine: &Engine| {
             let last = tally.add_slice(engine, after.as_ref());
@@ -93,7 +95,7 @@ async fn count(api: &Api) -> Result<(wire::Summary, usize), Refused> {
     }
 }
 
-impl Tally {
+impl ResourceTally {
     /// Adds what comes after that resource; the last one, if there may be more.
     fn add_slice(&mut self, engine: &Engine, after: Option<&ResourceId>) -> Option<ResourceId> {
         let (mut seen, mut last) = (0, None);

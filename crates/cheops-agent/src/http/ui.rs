@@ -12,14 +12,14 @@ use super::refusal;
 
 /// One file of the UI.
 #[derive(Debug)]
-struct File {
+struct UiFile {
     path: &'static str,
     plain: &'static [u8],
     br: Option<&'static [u8]>,
     gz: Option<&'static [u8]>,
 }
 
-const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/ui.rs"));
+const FILES: &[UiFile] = include!(concat!(env!("OUT_DIR"), "/ui.rs"));
 
 /// Nothing comes from elsewhere, and nobody else's page may hold ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -71,7 +71,7 @@ const SAFE: [(HeaderName, &str); 3] = [
     (REFERRER_POLICY, "no-referrer"),
 ];
 
-impl File {
+impl UiFile {
     fn answer(&self, asked: &HeaderMap) -> Response {
         let (coding, bytes) = self.packed_for(asked);
         let is_hashed = self.path.starts_with(HASHED);
@@ -133,9 +133,9 @@ fn content_type(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    const SCRIPT: File =
-        File { path: "/assets/main-1a2b.js", plain: b"plain", br: Some(b"br"), gz: Some(b"gz") };
-    const INDEX: File = File { path: "/index.html", plain: b"<html>", br: None, gz: None };
+    const SCRIPT: UiFile =
+        UiFile { path: "/assets/main-1a2b.js", plain: b"plain", br: Some(b"br"), gz: Some(b"gz") };
+    const INDEX: UiFile = UiFile { path: "/index.html", plain: b"<html>", br: None, gz: None };
 
     fn asking(name: HeaderName, value: &str) -> HeaderMap {
         [(name, value.parse().unwrap())].into_iter().collect()

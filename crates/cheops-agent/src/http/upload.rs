@@ -10,7 +10,7 @@ use cheops_core::model::{FileRef, MAX_FILES, MAX_NAME_BYTES};
 use cheops_store::{BlobWriter, Blobs, Pin};
 
 use super::metered::{LONGEST_HEAD, Meter, metered};
-use super::refusal::Refused;
+use super::refusal::HttpRefusal;
 use crate::config::{meant, shortened};
 
 /// How long one text field may be.
@@ -22,7 +22,7 @@ const MOST_PARTS: usize = MAX_FILES + 16;
 
 /// A form, taken in whole.
 #[derive(Debug, Default)]
-pub(super) struct Form {
+pub(super) struct ReceivedForm {
     fields: BTreeMap<String, String>,
     text_bytes: usize,
     pub(super) files: Vec<FileRef>,
@@ -30,25 +30,25 @@ pub(super) struct Form {
     pub(super) pins: Vec<Pin>,
 }
 
-impl Form {
+impl ReceivedForm {
     /// Takes in a form. These parts are text, whatever they say of themselves; of the others,
     /// those with a file name are files.
     pub(super) async fn read(
         request: Request,
         blobs: &Blobs,
         texts: &[&str],
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, HttpRefusal> {
         let (request, meter) = metered(request);
         let form = Multipart::from_request(request, &()).await;
         let form = form.map_err(|error| {
             let needed: Vec<_> = texts.iter().map(|text| format!("`{text}`")).collect();
-            Refused::bad("bad form", error.body_text())
+            HttpRefusal::bad("bad form", error.body_text())
                 .hint(format!("send multipart/form-data; its texts are {}", needed.join(", ")))
         })?;
         let read = Self::take_parts(form, &meter, blobs, texts).await;
         if meter.is_over() {
             let detail = format!("more than {LONGEST_HEAD} bytes without the content of a part");
-            return Err(Refused::too_large(detail));
+            return Err(HttpRefusal::too_large(detail));
         }
         read
     }
@@ -58,19 +58,19 @@ impl Form {
         meter: &Meter,
         blobs: &Blobs,
         texts: &[&str],
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, HttpRefusal> {
         let mut read = Self::default();
         let mut parts = 0;
         while let Some(field) = form.next_field().await.map_err(|error| broken(&error))? {
             meter.went_on();
             parts += 1;
             if parts > MOST_PARTS {
-                return Err(Refused::too_large(format!("more than {MOST_PARTS} parts")));
+                return Err(HttpRefusal::too_large(format!("more than {MOST_PARTS} parts")));
             }
             for name in [field.name(), field.file_name()].into_iter().flatten() {
                 if name.len() > MAX_NAME_BYTES {
                     let detail = format!("a name is longer than {MAX_NAME_BYTES} bytes");
-                    return Err(Refused::too_large(detail));
+                    return Err(HttpRefusal::too_large(detail));
                 }
             }
             let name = field.name().unwrap_or_default().to_owned();
@@ -88,26 +88,26 @@ impl Form {
         name: String,
         mut field: Field<'_>,
         meter: &Meter,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), HttpRefusal> {
         let mut bytes = Vec::new();
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
             meter.went_on();
             self.text_bytes += chunk.len();
             if self.text_bytes > ALL_TEXTS {
                 let detail = format!("its texts are longer than {ALL_TEXTS} bytes together");
-                return Err(Refused::too_large(detail));
+                return Err(HttpRefusal::too_large(detail));
             }
             if bytes.len() + chunk.len() > LONGEST_FIELD {
                 let detail = format!("`{name}` is longer than {LONGEST_FIELD} bytes");
-                return Err(Refused::too_large(detail));
+                return Err(HttpRefusal::too_large(detail));
             }
             bytes.extend_from_slice(&chunk);
         }
         let text = String::from_utf8(bytes)
-            .map_err(|_| Refused::bad("bad form", format!("`{name}` is not UTF-8 text")))?;
+            .map_err(|_| HttpRefusal::bad("bad form", format!("`{name}` is not UTF-8 text")))?;
         match self.fields.insert(name.clone(), text) {
             None => Ok(()),
-            Some(_) => Err(Refused::bad("bad form", format!("`{name}` is given twice"))),
+            Some(_) => Err(HttpRefusal::bad("bad form", format!("`{name}` is given twice"))),
         }
     }
 
@@ -117,41 +117,41 @@ impl Form {
         mut field: Field<'_>,
         blobs: &Blobs,
         meter: &Meter,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), HttpRefusal> {
         // The original's clients give every file the same field name; the file's own tells more.
         let own = field.file_name().map(str::to_owned).filter(|own| !own.is_empty());
         let name = own.unwrap_or(name);
         if self.files.iter().any(|file| file.name == name) {
             let detail = format!("two files are called `{name}`");
-            return Err(Refused::bad("bad form", detail));
+            return Err(HttpRefusal::bad("bad form", detail));
         }
         let mut writer = blobs.create()?;
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
             meter.went_on();
             writer = blocking(move || append(writer, &chunk)).await?;
         }
-        let stored = blocking(move || writer.finish().map_err(Refused::from)).await?;
+        let stored = blocking(move || writer.finish().map_err(HttpRefusal::from)).await?;
         self.files.push(FileRef { name, blob: stored.id, size: stored.size });
         self.pins.push(stored.pin);
         Ok(())
     }
 
     /// A text that must be there.
-    pub(super) fn take(&mut self, name: &str) -> Result<String, Refused> {
+    pub(super) fn take(&mut self, name: &str) -> Result<String, HttpRefusal> {
         self.take_optional(name).ok_or_else(|| {
-            Refused::bad("bad form", format!("`{name}` is missing"))
+            HttpRefusal::bad("bad form", format!("`{name}` is missing"))
                 .hint("send multipart/form-data, one part per field")
         })
     }
 
     /// Refuses texts that were not asked for: a name with a slip in it would be dropped, and with it
     /// what it says.
-    pub(super) fn end(&self, texts: &[&str]) -> Result<(), Refused> {
+    pub(super) fn end(&self, texts: &[&str]) -> Result<(), HttpRefusal> {
         match self.fields.keys().next() {
             None => Ok(()),
             Some(name) => {
                 let detail = format!("unknown part `{}`; {}", shortened(name), meant(name, texts));
-                Err(Refused::bad("bad form", detail))
+                Err(HttpRefusal::bad("bad form", detail))
             }
         }
     }
@@ -167,30 +167,31 @@ pub(super) async fn store_text(
     blobs: &Blobs,
     name: &str,
     text: String,
-) -> Result<(FileRef, Pin), Refused> {
+) -> Result<(FileRef, Pin), HttpRefusal> {
     let writer = blobs.create()?;
-    let stored = blocking(move || append(writer, text.as_bytes())?.finish().map_err(Refused::from));
+    let stored =
+        blocking(move || append(writer, text.as_bytes())?.finish().map_err(HttpRefusal::from));
     let stored = stored.await?;
     Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, stored.pin))
 }
 
-fn append(mut writer: BlobWriter, bytes: &[u8]) -> Result<BlobWriter, Refused> {
+fn append(mut writer: BlobWriter, bytes: &[u8]) -> Result<BlobWriter, HttpRefusal> {
     match writer.write_all(bytes) {
         Ok(()) => Ok(writer),
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
             Err(crate::driver::NotDurable::Stuck(error.to_string()).into())
         }
-        Err(error) => Err(Refused::broken_disk(&error)),
+        Err(error) => Err(HttpRefusal::broken_disk(&error)),
     }
 }
 
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
-) -> Result<T, Refused> {
+    work: impl FnOnce() -> Result<T, HttpRefusal> + Send + 'static,
+) -> Result<T, HttpRefusal> {
     let ended = tokio::task::spawn_blocking(work).await;
     ended.unwrap_or_else(|_| Err(crate::driver::Stopped.into()))
 }
 
-fn broken(error: &MultipartError) -> Refused {
-    Refused::bad("bad form", error.body_text())
+fn broken(error: &MultipartError) -> HttpRefusal {
+    HttpRefusal::bad("bad form", error.body_text())
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cheops_api as wire;
-use cheops_core::config::{Config, Place};
-use cheops_core::engine::{OperationView, Outline, Progress, ResourceSummary};
+use cheops_core::config::{Config, ConfigPlace};
+use cheops_core::engine::{OperationView, Outline, ResourceSummary, RunProgress};
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
     shown_path,
@@ -213,7 +213,7 @@ pub(super) fn config(config: &Config) -> serde_json::Value {
 
 /// Something in a config that is wrong, or to be looked at again.
 pub(super) fn finding(
-    place: &Place,
+    place: &ConfigPlace,
     message: String,
     remedy: Option<String>,
 ) -> wire::ConfigFinding {
@@ -227,10 +227,10 @@ pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
     match (&resource.progress, &resource.health) {
         _ if resource.deleted => State::Deleted,
-        (Progress::AwaitsOperator(_), _) => State::InDoubt,
+        (RunProgress::AwaitsOperator(_), _) => State::InDoubt,
         _ if resource.in_doubt => State::InDoubt,
         (_, Health::Diverged { .. }) => State::Diverged,
-        (Progress::Running, _) => State::Running,
+        (RunProgress::Running, _) => State::Running,
         (_, Health::Undecided { .. }) => State::Waiting,
         _ if !resource.converged => State::Waiting,
         _ if resource.errors > 0 => State::Error,
@@ -271,13 +271,13 @@ pub(super) fn resource(
             Health::Diverged { why } => Some(why.to_string()),
         },
         progress: match outline.progress {
-            Progress::Idle => wire::Progress::Idle,
-            Progress::Running => wire::Progress::Running,
-            Progress::AwaitsOperator(_) => wire::Progress::AwaitsOperator,
+            RunProgress::Idle => wire::Progress::Idle,
+            RunProgress::Running => wire::Progress::Running,
+            RunProgress::AwaitsOperator(_) => wire::Progress::AwaitsOperator,
         },
         behind,
         awaits: match &outline.progress {
-            Progress::AwaitsOperator(operation) => Some(operation.to_string()),
+            RunProgress::AwaitsOperator(operation) => Some(operation.to_string()),
             _ => None,
         },
         waits_for: outline.waits_for.clone(),

@@ -20,9 +20,9 @@ use crate::causes::causes;
 
 /// Who decides what is let in. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Border(Arc<Inner>);
+pub(crate) struct Border(Arc<BorderState>);
 
-struct Inner {
+struct BorderState {
     keyring: Keyring,
     kept: Reader,
     /// Keys of sites that were shown to lie.
@@ -57,7 +57,7 @@ impl Border {
             Err(error) => tracing::error!(error = causes(&error), "certificates cannot be read"),
         }
         let (set_apart, warned) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { keyring, kept, set_apart, warned }))
+        Self(Arc::new(BorderState { keyring, kept, set_apart, warned }))
     }
 
     /// Takes in a certificate, if it is of this mesh, and keeps it: what is signed by it has to be

@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use cheops_core::engine::{Event, Message};
-use cheops_core::model::{BlobId, Body, Entry, FileRef, Operation, OperationId, SiteId};
+use cheops_core::model::{BlobId, Entry, EntryBody, FileRef, Operation, OperationId, SiteId};
 use cheops_store::{BlobError, Blobs, CheckedBlob, PartialBlob, Pin, ReadError, Reader};
 use tokio::sync::Semaphore;
 
-use super::frame::{self, Ask, LinkError, Told};
-use super::link::{Link, Work};
+use super::frame::{self, LinkError, StreamReply, StreamRequest};
+use super::link::{LinkHandlers, PeerLink};
 use super::{Peers, lock};
 use crate::causes::causes;
 use crate::driver::{Brought, room_left};
@@ -93,9 +93,9 @@ impl From<LinkError> for FetchError {
 
 /// Where files come in, from whichever site. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Incoming(Arc<Place>);
+pub(crate) struct IncomingFiles(Arc<IncomingFilesState>);
 
-struct Place {
+struct IncomingFilesState {
     blobs: Blobs,
     log: Reader,
     dir: PathBuf,
@@ -103,10 +103,10 @@ struct Place {
     turns: Mutex<BTreeMap<BlobId, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-impl Incoming {
+impl IncomingFiles {
     /// On the disk of that directory, of which so much is never taken.
     pub(crate) fn new(blobs: Blobs, log: Reader, dir: PathBuf, stay_free: u64) -> Self {
-        Self(Arc::new(Place { blobs, log, dir, stay_free, turns: Mutex::default() }))
+        Self(Arc::new(IncomingFilesState { blobs, log, dir, stay_free, turns: Mutex::default() }))
     }
 
     /// One at a time fetches a file; whoever comes second most likely finds it here.
@@ -138,10 +138,10 @@ impl Peers {
         &self,
         from: &SiteId,
         files: Vec<FileRef>,
-        incoming: &Incoming,
+        incoming: &IncomingFiles,
     ) -> Result<Vec<Pin>, FetchError> {
         let link = self.link(from).ok_or_else(|| FetchError::Link("no link".into()))?;
-        let wanted = files.into_iter().map(|file| Wanted { file, may_be_gone: false });
+        let wanted = files.into_iter().map(|file| WantedFile { file, may_be_gone: false });
         fetch_all(&link, incoming, wanted.collect()).await
     }
 
@@ -150,7 +150,7 @@ impl Peers {
     pub(crate) async fn bring_back(
         &self,
         operation: &Operation,
-        incoming: &Incoming,
+        incoming: &IncomingFiles,
     ) -> Result<(), String> {
         let gone = operation.files().iter().filter(|file| !incoming.0.blobs.contains(&file.blob));
         for file in gone {
@@ -178,19 +178,19 @@ impl Peers {
 
 /// What holds messages back until their files are here.
 pub(super) struct Gate {
-    link: Arc<Link>,
-    work: Work,
+    link: Arc<PeerLink>,
+    work: LinkHandlers,
     places: Arc<Semaphore>,
     waiting: Arc<Mutex<BTreeSet<OperationId>>>,
 }
 
 /// Operations that wait for their files, until it is dropped.
-struct Waiting {
+struct WaitingOperations {
     all: Arc<Mutex<BTreeSet<OperationId>>>,
     these: Vec<OperationId>,
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingOperations {
     fn drop(&mut self) {
         let mut all = lock(&self.all);
         for operation in &self.these {
@@ -200,7 +200,7 @@ impl Drop for Waiting {
 }
 
 impl Gate {
-    pub(super) fn new(link: Arc<Link>, work: Work) -> Self {
+    pub(super) fn new(link: Arc<PeerLink>, work: LinkHandlers) -> Self {
         let places = Arc::new(Semaphore::new(WAITING));
         Self { link, work, places, waiting: Arc::default() }
     }
@@ -240,11 +240,11 @@ impl Gate {
 
     /// Has its operations wait. Nothing if all of them do: a site goes on asking for what it has
     /// not taken in yet.
-    fn wait(&self, needed: &[FilesNeeded]) -> Option<Waiting> {
+    fn wait(&self, needed: &[FilesNeeded]) -> Option<WaitingOperations> {
         let mut all = lock(&self.waiting);
         let these = needed.iter().map(|needed| needed.by.clone());
         let these: Vec<_> = these.filter(|operation| all.insert(operation.clone())).collect();
-        (!these.is_empty()).then(|| Waiting { all: self.waiting.clone(), these })
+        (!these.is_empty()).then(|| WaitingOperations { all: self.waiting.clone(), these })
     }
 }
 
@@ -254,7 +254,7 @@ fn brought(message: &Message, operations: Vec<(OperationId, Vec<Pin>)>) -> Optio
 }
 
 /// A file to be fetched.
-struct Wanted {
+struct WantedFile {
     file: FileRef,
     /// Whether it may be let go of where it was, since every site has made use of it.
     may_be_gone: bool,
@@ -263,20 +263,20 @@ struct Wanted {
 /// Files without which an operation is not taken in.
 struct FilesNeeded {
     by: OperationId,
-    files: Vec<Wanted>,
+    files: Vec<WantedFile>,
 }
 
 /// What the operations need that a message brings: nothing for one whose body came along with it.
 fn files_of(message: &Message) -> Vec<FilesNeeded> {
     let Message::Update(update) = message else { return Vec::new() };
     let needed = |entry: &Arc<Entry>| {
-        let Body::Operation(operation) = &entry.body else { return None };
+        let EntryBody::Operation(operation) = &entry.body else { return None };
         if operation.files().is_empty() || entry.inline_body().is_some() {
             return None;
         }
         let may_be_gone = operation.replica().is_some();
         let files = operation.files().iter().cloned();
-        let files = files.map(|file| Wanted { file, may_be_gone }).collect();
+        let files = files.map(|file| WantedFile { file, may_be_gone }).collect();
         Some(FilesNeeded { by: operation.id.clone(), files })
     };
     update.entries.iter().filter_map(needed).collect()
@@ -284,8 +284,8 @@ fn files_of(message: &Message) -> Vec<FilesNeeded> {
 
 /// Fetches what these operations need, each in its turn.
 async fn fetch_for(
-    link: &Link,
-    incoming: &Incoming,
+    link: &PeerLink,
+    incoming: &IncomingFiles,
     needed: Vec<FilesNeeded>,
 ) -> Result<Vec<(OperationId, Vec<Pin>)>, FetchError> {
     let mut operations = Vec::with_capacity(needed.len());
@@ -298,12 +298,12 @@ async fn fetch_for(
 /// Fetches what is not here. There is a pin for each file, in order; while it is held, nothing is
 /// thrown away.
 async fn fetch_all(
-    link: &Link,
-    incoming: &Incoming,
-    files: Vec<Wanted>,
+    link: &PeerLink,
+    incoming: &IncomingFiles,
+    files: Vec<WantedFile>,
 ) -> Result<Vec<Pin>, FetchError> {
     let mut pins = Vec::with_capacity(files.len());
-    for Wanted { file, may_be_gone } in files {
+    for WantedFile { file, may_be_gone } in files {
         let blobs = &incoming.0.blobs;
         let pin = blobs.pin(file.blob);
         let turn = incoming.turn(file.blob);
@@ -324,7 +324,11 @@ async fn fetch_all(
 
 /// Goes on with the file where it was left. What does not fit is not kept either, so that it does
 /// not take the room of what does.
-async fn fetch(link: &Link, incoming: &Incoming, file: &FileRef) -> Result<(), FetchError> {
+async fn fetch(
+    link: &PeerLink,
+    incoming: &IncomingFiles,
+    file: &FileRef,
+) -> Result<(), FetchError> {
     let (id, size) = (file.blob, file.size);
     let mut partial = blocking({
         let blobs = incoming.0.blobs.clone();
@@ -356,16 +360,20 @@ async fn fetch(link: &Link, incoming: &Incoming, file: &FileRef) -> Result<(), F
 }
 
 /// What the other site sends of the file, from there on.
-async fn ask(link: &Link, file: &FileRef, offset: u64) -> Result<quinn::RecvStream, FetchError> {
+async fn ask(
+    link: &PeerLink,
+    file: &FileRef,
+    offset: u64,
+) -> Result<quinn::RecvStream, FetchError> {
     let mut bytes = Vec::new();
-    frame::encode(&Ask::Blob { blob: file.blob, offset }, &mut bytes)?;
+    frame::encode(&StreamRequest::Blob { blob: file.blob, offset }, &mut bytes)?;
     let (mut send, mut receive) = link.open().await?;
     send.write_all(&bytes).await.map_err(LinkError::from)?;
     let _gone = send.finish();
     match frame::read(&mut receive, &mut bytes, LONGEST_ANSWER).await? {
-        Told::Blob { size } if size == file.size => Ok(receive),
-        Told::Blob { size } => Err(FetchError::Size { found: size, expected: file.size }),
-        Told::NoSuchBlob | Told::Http { .. } => Err(FetchError::Missing),
+        StreamReply::Blob { size } if size == file.size => Ok(receive),
+        StreamReply::Blob { size } => Err(FetchError::Size { found: size, expected: file.size }),
+        StreamReply::NoSuchBlob | StreamReply::Http { .. } => Err(FetchError::Missing),
     }
 }
 
@@ -373,7 +381,7 @@ fn take(
     mut partial: PartialBlob,
     bytes: &[u8],
     file: &FileRef,
-    incoming: &Incoming,
+    incoming: &IncomingFiles,
 ) -> Result<PartialBlob, FetchError> {
     let written = match partial.write_all(bytes).map_err(FetchError::Disk) {
         // Others write too.
@@ -397,7 +405,7 @@ async fn blocking<T: Send + 'static>(
 
 /// Sends a content from there on.
 pub(super) async fn serve(
-    work: &Work,
+    work: &LinkHandlers,
     id: BlobId,
     offset: u64,
     mut send: quinn::SendStream,
@@ -407,13 +415,16 @@ pub(super) async fn serve(
     let opened = opened.map_err(|_stopping| LinkError::Broken)?;
     let mut bytes = Vec::new();
     if let Some(file) = opened.inspect_err(unsendable).ok().flatten() {
-        frame::encode(&Told::Blob { size: file.size() }, &mut bytes)?;
+        frame::encode(&StreamReply::Blob { size: file.size() }, &mut bytes)?;
         send.write_all(&bytes).await?;
         return send_file(file, send).await;
     }
     let inline = inline_body(work, id).await?;
     let size = inline.as_ref().map(|content| content.len() as u64);
-    frame::encode(&size.map_or(Told::NoSuchBlob, |size| Told::Blob { size }), &mut bytes)?;
+    frame::encode(
+        &size.map_or(StreamReply::NoSuchBlob, |size| StreamReply::Blob { size }),
+        &mut bytes,
+    )?;
     let from = usize::try_from(offset).unwrap_or(usize::MAX);
     bytes.extend(inline.iter().flatten().skip(from));
     send.write_all(&bytes).await?;
@@ -442,7 +453,7 @@ async fn send_file(mut blob: CheckedBlob, mut send: quinn::SendStream) -> Result
 /// A content that is in an operation's entry. Whoever asks for it may have heard of the operation
 /// before those who read the log do; so they are brought up to date before it is said that there is
 /// none. If that is not possible, nothing is said, and it is asked for again.
-async fn inline_body(work: &Work, id: BlobId) -> Result<Option<Vec<u8>>, LinkError> {
+async fn inline_body(work: &LinkHandlers, id: BlobId) -> Result<Option<Vec<u8>>, LinkError> {
     let look = || {
         let log = work.incoming.0.log.clone();
         tokio::task::spawn_blocking(move || log.inline_body(&id))

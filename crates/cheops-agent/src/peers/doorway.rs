@@ -24,13 +24,13 @@ const MOST_UNPROVEN: usize = 4;
 
 /// What becomes of a caller.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum CallerVerdict {
     /// It has to prove that its address is its own.
     Prove,
     /// There is no room.
     Refuse,
     /// It may greet for as long as this is held.
-    Enter(Place),
+    Enter(HandshakeSlot),
 }
 
 /// What is known of where a call comes from.
@@ -49,11 +49,11 @@ pub(super) struct Doorway(Arc<Mutex<Vec<Caller>>>);
 
 impl Doorway {
     /// Judges a caller.
-    pub(super) fn judge(&self, caller: Caller) -> Verdict {
+    pub(super) fn judge(&self, caller: Caller) -> CallerVerdict {
         // As it is written where it is configured, also on a port for both kinds of addresses.
         let caller = Caller { from: caller.from.to_canonical(), ..caller };
         if !caller.is_proven && !caller.is_peers {
-            return Verdict::Prove;
+            return CallerVerdict::Prove;
         }
         let mut under_way = lock(&self.0);
         let mut with_it: BTreeMap<bool, usize> = BTreeMap::new();
@@ -62,28 +62,28 @@ impl Doorway {
         }
         let unproven = with_it.get(&false).copied().unwrap_or_default();
         if !caller.is_proven && unproven >= MOST_UNPROVEN {
-            return Verdict::Prove;
+            return CallerVerdict::Prove;
         }
         let strangers = under_way.iter().filter(|known| !known.is_peers).count();
         let is_full = under_way.len() >= MOST
             || with_it.values().sum::<usize>() >= MOST_WITH_ONE
             || !caller.is_peers && strangers >= MOST_STRANGERS;
         if is_full {
-            return Verdict::Refuse;
+            return CallerVerdict::Refuse;
         }
         under_way.push(caller);
-        Verdict::Enter(Place { caller, doorway: self.clone() })
+        CallerVerdict::Enter(HandshakeSlot { caller, doorway: self.clone() })
     }
 }
 
 /// Room for one handshake.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HandshakeSlot {
     caller: Caller,
     doorway: Doorway,
 }
 
-impl Drop for Place {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
         let mut under_way = lock(&self.doorway.0);
         if let Some(at) = under_way.iter().position(|known| *known == self.caller) {
@@ -102,11 +102,11 @@ mod tests {
     }
 
     /// Those of these calls that are let in, all at once.
-    fn entered(doorway: &Doorway, callers: impl IntoIterator<Item = Caller>) -> Vec<Place> {
+    fn entered(doorway: &Doorway, callers: impl IntoIterator<Item = Caller>) -> Vec<HandshakeSlot> {
         let judged = callers.into_iter().map(|caller| doorway.judge(caller));
         let places = judged.filter_map(|verdict| match verdict {
-            Verdict::Enter(place) => Some(place),
-            Verdict::Prove | Verdict::Refuse => None,
+            CallerVerdict::Enter(place) => Some(place),
+            CallerVerdict::Prove | CallerVerdict::Refuse => None,
         });
         places.collect()
     }
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn a_stranger_proves_its_address_and_a_peer_need_not() {
         let doorway = Doorway::default();
-        assert!(matches!(doorway.judge(caller(1, false, false)), Verdict::Prove));
-        assert!(matches!(doorway.judge(caller(1, true, false)), Verdict::Enter(_)));
-        assert!(matches!(doorway.judge(caller(1, false, true)), Verdict::Enter(_)));
+        assert!(matches!(doorway.judge(caller(1, false, false)), CallerVerdict::Prove));
+        assert!(matches!(doorway.judge(caller(1, true, false)), CallerVerdict::Enter(_)));
+        assert!(matches!(doorway.judge(caller(1, false, true)), CallerVerdict::Enter(_)));
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
         let one = entered(&doorway, vec![caller(1, true, false); 100]);
         assert_eq!(one.len(), MOST_WITH_ONE);
         let mapped = Caller { from: "::ffff:10.0.0.1".parse().unwrap(), ..caller(1, true, true) };
-        assert!(matches!(doorway.judge(mapped), Verdict::Refuse), "the same address");
+        assert!(matches!(doorway.judge(mapped), CallerVerdict::Refuse), "the same address");
         let others = entered(&doorway, (2..200).map(|n| caller(n, true, false)));
         assert_eq!(one.len() + others.len(), MOST_STRANGERS);
 
@@ -142,7 +142,7 @@ mod tests {
         let forged = entered(&doorway, vec![caller(1, false, true); 100]);
         assert_eq!(forged.len(), MOST_UNPROVEN);
 
-        assert!(matches!(doorway.judge(caller(1, false, true)), Verdict::Prove));
-        assert!(matches!(doorway.judge(caller(1, true, true)), Verdict::Enter(_)));
+        assert!(matches!(doorway.judge(caller(1, false, true)), CallerVerdict::Prove));
+        assert!(matches!(doorway.judge(caller(1, true, true)), CallerVerdict::Enter(_)));
     }
 }

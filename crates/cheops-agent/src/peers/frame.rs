@@ -166,7 +166,7 @@ pub(super) struct Hello {
 
 /// What a stream of its own is opened for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Ask {
+pub(super) enum StreamRequest {
     /// The content of a blob, from there on.
     Blob { blob: BlobId, offset: u64 },
     /// A request to the other agent's API, passed on by this one. The body follows.
@@ -188,7 +188,7 @@ pub(super) enum Ask {
 
 /// What the answer to it begins with. The content follows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum Told {
+pub(super) enum StreamReply {
     Blob { size: u64 },
     NoSuchBlob,
     Http { status: u16, headers: Vec<(String, Vec<u8>)> },

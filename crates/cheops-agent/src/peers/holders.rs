@@ -15,7 +15,7 @@ const SHOWN_FOR: Duration = Duration::from_secs(60);
 
 /// The runs of one site's agent that were heard, the last one last.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct AgentRuns {
     heard: Vec<(u64, SocketAddr)>,
     told: Option<Instant>,
     two: Option<(Two, Instant)>,
@@ -35,7 +35,7 @@ impl fmt::Display for Two {
     }
 }
 
-impl Runs {
+impl AgentRuns {
     /// Whether another run was heard after that one.
     pub(super) fn is_earlier(&self, run: u64) -> bool {
         let last = self.heard.last().is_some_and(|(last, _)| *last == run);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_run_that_is_heard_again_after_another_shows_two_agents_and_a_restart_does_not() {
         let at = |port| SocketAddr::from(([10, 0, 0, 1], port));
-        let mut runs = Runs::default();
+        let mut runs = AgentRuns::default();
         assert_eq!(runs.heard(1, at(1)), None);
         assert_eq!(runs.heard(1, at(1)), None, "the same connects again");
         assert_eq!(runs.heard(2, at(1)), None, "it was restarted");
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn two_agents_are_news_again_after_a_long_while() {
-        let (mut runs, begin) = (Runs::default(), Instant::now());
+        let (mut runs, begin) = (AgentRuns::default(), Instant::now());
         let at = |port| SocketAddr::from(([10, 0, 0, 1], port));
         let two = Two { one: at(1), other: at(2) };
         for (later, expected) in [(0, true), (1, false), (3_599, false), (3_600, true)] {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn however_often_an_agent_restarts_little_is_remembered() {
-        let mut runs = Runs::default();
+        let mut runs = AgentRuns::default();
         for run in 0..1_000 {
             assert_eq!(runs.heard(run, ([10, 0, 0, 1], 1).into()), None);
         }

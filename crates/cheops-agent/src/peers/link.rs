@@ -11,7 +11,7 @@ use cheops_record::FormError;
 use cheops_record::wire::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::content::{self, Incoming};
+use super::content::{self, IncomingFiles};
 use super::frame::{self, Hello, LinkError};
 use super::supervise::Called;
 use super::tunnel::PeerRouter;
@@ -51,9 +51,9 @@ pub(super) const CLOSED_AS_SHARED: u32 = 3;
 
 /// What a link hands things to.
 #[derive(Clone)]
-pub(super) struct Work {
+pub(super) struct LinkHandlers {
     pub(super) driver: Driver,
-    pub(super) incoming: Incoming,
+    pub(super) incoming: IncomingFiles,
     pub(super) router: PeerRouter,
     /// None only where there is no mesh, and so no link.
     pub(super) border: Option<Border>,
@@ -155,10 +155,10 @@ impl Candidate {
     }
 
     /// Puts it to work.
-    pub(super) fn begin(self, work: &Work) -> Arc<Link> {
+    pub(super) fn begin(self, work: &LinkHandlers) -> Arc<PeerLink> {
         let (outgoing, messages) = mpsc::channel(MESSAGES_WAITING);
         let from = self.hello.site.clone();
-        let link = Arc::new(Link {
+        let link = Arc::new(PeerLink {
             connection: self.connection,
             hello: self.hello,
             called: self.called,
@@ -169,7 +169,7 @@ impl Candidate {
             calls: Room::of(CALLS),
         });
         tokio::spawn(write(self.send, messages, work.border.clone()));
-        let reader = Reader { from, link: link.clone(), work: work.clone() };
+        let reader = LinkReader { from, link: link.clone(), work: work.clone() };
         tokio::spawn(reader.run(self.receive));
         tracing::debug!(site = %link.hello.site, release = %link.hello.software, "greeted");
         tokio::spawn(serve(link.connection.clone(), link.hello.site.clone(), work.clone()));
@@ -178,7 +178,7 @@ impl Candidate {
 }
 
 /// A connection at work.
-pub(super) struct Link {
+pub(super) struct PeerLink {
     connection: quinn::Connection,
     hello: Hello,
     called: Called,
@@ -197,7 +197,7 @@ pub(super) struct Link {
 pub(super) struct Room(Arc<Semaphore>);
 
 /// The place of one of them, which whoever uses it holds.
-pub(super) type Place = Arc<OwnedSemaphorePermit>;
+pub(super) type StreamPermit = Arc<OwnedSemaphorePermit>;
 
 impl Room {
     fn of(streams: u32) -> Self {
@@ -205,7 +205,7 @@ impl Room {
     }
 
     /// A place, as soon as there is one.
-    pub(super) async fn place(&self) -> Result<Place, LinkError> {
+    pub(super) async fn place(&self) -> Result<StreamPermit, LinkError> {
         match tokio::time::timeout(OPENING_LASTS, self.0.clone().acquire_owned()).await {
             Ok(Ok(place)) => Ok(Arc::new(place)),
             _ => Err(LinkError::NoRoom),
@@ -219,7 +219,7 @@ enum Outgoing {
     Flushed(oneshot::Sender<()>),
 }
 
-impl Link {
+impl PeerLink {
     /// Whether it was taken; it may get lost all the same.
     pub(super) fn tell(&self, message: Message) -> bool {
         self.outgoing.try_send(Outgoing::Message(message)).is_ok()
@@ -342,17 +342,17 @@ async fn write(
     }
 }
 
-struct Reader {
+struct LinkReader {
     from: SiteId,
-    link: Arc<Link>,
-    work: Work,
+    link: Arc<PeerLink>,
+    work: LinkHandlers,
 }
 
-impl Reader {
+impl LinkReader {
     async fn run(self, mut receive: quinn::RecvStream) {
         let mut buffer = Vec::new();
         let gate = content::Gate::new(self.link.clone(), self.work.clone());
-        let mut left_out = LeftOut::default();
+        let mut left_out = NotUnderstood::default();
         loop {
             let received = match frame::read_message(&mut receive, &mut buffer).await {
                 Ok(received) => received,
@@ -387,7 +387,7 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl LinkReader {
     /// By which certificate entries that follow are to be checked.
     fn learn(&self, certificate: &[u8]) {
         let learnt = self.work.border.as_ref().map(|border| border.learn(certificate));
@@ -426,9 +426,9 @@ impl Reader {
 /// What a later version said and this one does not understand: each is told once, since it may be
 /// said again and again.
 #[derive(Default)]
-struct LeftOut(BTreeSet<String>);
+struct NotUnderstood(BTreeSet<String>);
 
-impl LeftOut {
+impl NotUnderstood {
     const MOST: usize = 256;
 
     fn note(&mut self, from: &SiteId, error: &FormError) {
@@ -440,7 +440,7 @@ impl LeftOut {
 }
 
 /// Takes what the other side opens streams for.
-async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
+async fn serve(connection: quinn::Connection, from: SiteId, work: LinkHandlers) {
     while let Ok((send, mut receive)) = connection.accept_bi().await {
         let (from, work) = (from.clone(), work.clone());
         tokio::spawn(async move {
@@ -448,15 +448,15 @@ async fn serve(connection: quinn::Connection, from: SiteId, work: Work) {
             let reading = frame::read(&mut receive, &mut buffer, frame::LONGEST_HEAD);
             let asked = tokio::time::timeout(ASKING_LASTS, reading).await;
             let served = match asked.unwrap_or(Err(LinkError::NoAnswer)) {
-                Ok(frame::Ask::Blob { blob, offset }) => {
+                Ok(frame::StreamRequest::Blob { blob, offset }) => {
                     content::serve(&work, blob, offset, send).await
                 }
-                Ok(frame::Ask::Http { method, path, headers }) => {
+                Ok(frame::StreamRequest::Http { method, path, headers }) => {
                     let head = (method, path, headers);
                     let to = tunnel::To::Api;
                     tunnel::serve(&work.router, &from, to, head, receive, send).await
                 }
-                Ok(frame::Ask::Service {
+                Ok(frame::StreamRequest::Service {
                     service,
                     is_empty,
                     upgrade,

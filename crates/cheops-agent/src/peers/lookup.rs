@@ -9,15 +9,15 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-type Found = io::Result<Vec<SocketAddr>>;
+type LookupResult = io::Result<Vec<SocketAddr>>;
 
 /// The lookup under way, if there is one.
 #[derive(Debug, Default)]
-pub(super) struct Lookup(Option<oneshot::Receiver<Found>>);
+pub(super) struct Lookup(Option<oneshot::Receiver<LookupResult>>);
 
 impl Lookup {
     /// Begins one.
-    pub(super) fn begin(&mut self, look_up: impl FnOnce() -> Found + Send + 'static) {
+    pub(super) fn begin(&mut self, look_up: impl FnOnce() -> LookupResult + Send + 'static) {
         let (found, hears) = oneshot::channel();
         self.0 = Some(hears);
         let thread = thread::Builder::new().name("lookup".to_owned());
@@ -30,7 +30,7 @@ impl Lookup {
     }
 
     /// What it came to. Comes back once for each lookup, and not while there is none.
-    pub(super) async fn ended(&mut self) -> Found {
+    pub(super) async fn ended(&mut self) -> LookupResult {
         let Some(hears) = &mut self.0 else { return std::future::pending().await };
         let found = hears.await;
         self.0 = None;

@@ -33,10 +33,10 @@ use cheops_core::model::{Author, KeyId, SiteId};
 use tokio::sync::mpsc;
 
 pub(crate) use self::border::Border;
-pub(crate) use self::content::{FetchError, Incoming};
+pub(crate) use self::content::{FetchError, IncomingFiles};
 use self::frame::{Hello, LinkError};
-use self::holders::Runs;
-use self::link::Link;
+use self::holders::AgentRuns;
+use self::link::PeerLink;
 pub(crate) use self::tunnel::{PassedOn, PeerRouter, SiteServices, ToService, TunnelError};
 use crate::driver::Driver;
 use crate::mesh::Identity;
@@ -59,14 +59,14 @@ pub enum PeersError {
 
 /// The other sites, as the rest of the agent uses them.
 #[derive(Clone)]
-pub(crate) struct Peers(Arc<Inner>);
+pub(crate) struct Peers(Arc<PeersState>);
 
-struct Inner {
+struct PeersState {
     hello: Hello,
     /// None for a site that has no mesh: it has no peers either.
     port: Option<Port>,
-    peers: BTreeMap<SiteId, Peer>,
-    refused: refused::Refused,
+    peers: BTreeMap<SiteId, PeerSite>,
+    refused: refused::RefusedCallers,
     border: Option<Border>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
@@ -78,14 +78,14 @@ struct Port {
 }
 
 /// One other site.
-struct Peer {
+struct PeerSite {
     address: String,
-    link: Mutex<Option<Arc<Link>>>,
+    link: Mutex<Option<Arc<PeerLink>>>,
     problem: Mutex<Option<String>>,
     /// Keys of it that were shown to sign lies.
     set_apart: Mutex<BTreeSet<KeyId>>,
     /// The runs of its agent that were heard, the last one last.
-    runs: Mutex<Runs>,
+    runs: Mutex<AgentRuns>,
     /// Where it is known to be: where it is looked for, and where the link is.
     known_at: Mutex<BTreeSet<IpAddr>>,
     accepted: mpsc::Sender<link::Candidate>,
@@ -118,7 +118,8 @@ impl Peers {
         peers: impl IntoIterator<Item = (SiteId, String)>,
     ) -> Result<Self, PeersError> {
         let port = mesh.map(|(listen, identity)| Port::bind(listen, identity)).transpose()?;
-        let peers = peers.into_iter().map(|(site, address)| (site, Peer::new(address))).collect();
+        let peers =
+            peers.into_iter().map(|(site, address)| (site, PeerSite::new(address))).collect();
         let hello = Hello {
             oldest: frame::OLDEST,
             site: me.site.clone(),
@@ -126,8 +127,8 @@ impl Peers {
             boot,
             software: env!("CARGO_PKG_VERSION").into(),
         };
-        let (refused, tasks) = (refused::Refused::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { hello, port, peers, refused, border, tasks })))
+        let (refused, tasks) = (refused::RefusedCallers::default(), Mutex::default());
+        Ok(Self(Arc::new(PeersState { hello, port, peers, refused, border, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -136,10 +137,10 @@ impl Peers {
     }
 
     /// Begins to look for the other sites, and to be found.
-    pub(crate) fn start(&self, driver: &Driver, incoming: &Incoming, router: &PeerRouter) {
+    pub(crate) fn start(&self, driver: &Driver, incoming: &IncomingFiles, router: &PeerRouter) {
         let (driver, incoming, router) = (driver.clone(), incoming.clone(), router.clone());
         let border = self.0.border.clone();
-        let work = link::Work { driver, incoming, router, border };
+        let work = link::LinkHandlers { driver, incoming, router, border };
         let mut tasks = lock(&self.0.tasks);
         for (site, peer) in &self.0.peers {
             if let Some(accepted) = lock(&peer.accepted_in).take() {
@@ -180,7 +181,7 @@ impl Peers {
 
     /// Whether that site was shown to lie, and nobody with another key of it is heard.
     pub(crate) fn is_set_apart(&self, site: &SiteId) -> bool {
-        let is_apart = |peer: &Peer| !lock(&peer.set_apart).is_empty();
+        let is_apart = |peer: &PeerSite| !lock(&peer.set_apart).is_empty();
         self.0.peers.get(site).is_some_and(is_apart) && self.link(site).is_none()
     }
 
@@ -244,7 +245,7 @@ impl Peers {
         self.0.peers.values().any(|peer| lock(&peer.known_at).contains(&address))
     }
 
-    fn link(&self, site: &SiteId) -> Option<Arc<Link>> {
+    fn link(&self, site: &SiteId) -> Option<Arc<PeerLink>> {
         lock(&self.0.peers.get(site)?.link).clone()
     }
 }
@@ -262,7 +263,7 @@ impl Port {
     }
 }
 
-impl Peer {
+impl PeerSite {
     fn new(address: String) -> Self {
         let (accepted, accepted_in) = mpsc::channel(4);
         Self {

@@ -19,7 +19,7 @@ const LENGTH: usize = 4;
 /// The longest trailers taken in.
 const LONGEST_TRAILERS: usize = 64 * 1024;
 
-type Lines = Vec<(String, Vec<u8>)>;
+type HeaderLines = Vec<(String, Vec<u8>)>;
 
 /// Why a body did not get to the other side.
 pub(super) enum NotSent {
@@ -34,7 +34,7 @@ where
     B: Body<Data = Bytes>,
 {
     let mut body = std::pin::pin!(body);
-    let mut trailers = Lines::new();
+    let mut trailers = HeaderLines::new();
     while let Some(frame) = body.frame().await {
         match frame.map_err(|_broken| NotSent::Body)?.into_data() {
             Ok(data) if data.is_empty() => {}
@@ -65,10 +65,10 @@ async fn piece(mut data: Bytes, to: &mut quinn::SendStream) -> Result<(), NotSen
 }
 
 /// A body as it arrives.
-pub(super) struct Incoming<R> {
+pub(super) struct IncomingBody<R> {
     stream: R,
     buffer: BytesMut,
-    next: Next,
+    next: NextPiece,
     /// Why it breaks off, said a turn later: HTTP servers send a head that waits once a body has
     /// nothing to say, and drop it when the body fails at once. A client that hears nothing at all
     /// may take its request for one that never arrived, and repeat it.
@@ -76,7 +76,7 @@ pub(super) struct Incoming<R> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextPiece {
     Length,
     /// So much is left of a piece.
     Data(usize),
@@ -84,33 +84,33 @@ enum Next {
     Nothing,
 }
 
-impl<R> Incoming<R> {
+impl<R> IncomingBody<R> {
     pub(super) fn new(stream: R) -> Self {
-        Self { stream, buffer: BytesMut::new(), next: Next::Length, broke: None }
+        Self { stream, buffer: BytesMut::new(), next: NextPiece::Length, broke: None }
     }
 
     /// What can be said without hearing more.
     fn heard(&mut self) -> io::Result<Option<Frame<Bytes>>> {
         loop {
             match self.next {
-                Next::Length if self.buffer.len() >= LENGTH => {
+                NextPiece::Length if self.buffer.len() >= LENGTH => {
                     self.next = match self.buffer.get_u32_le() as usize {
-                        0 => Next::Trailers,
+                        0 => NextPiece::Trailers,
                         length if length > frame::LONGEST => {
                             return Err(broken("a piece too long"));
                         }
-                        length => Next::Data(length),
+                        length => NextPiece::Data(length),
                     };
                 }
-                Next::Data(left) if !self.buffer.is_empty() => {
+                NextPiece::Data(left) if !self.buffer.is_empty() => {
                     let data = self.buffer.split_to(self.buffer.len().min(left)).freeze();
                     let left = left - data.len();
-                    self.next = if left == 0 { Next::Length } else { Next::Data(left) };
+                    self.next = if left == 0 { NextPiece::Length } else { NextPiece::Data(left) };
                     return Ok(Some(Frame::data(data)));
                 }
-                Next::Trailers => {
+                NextPiece::Trailers => {
                     let Some(lines) = self.trailers()? else { return Ok(None) };
-                    self.next = Next::Nothing;
+                    self.next = NextPiece::Nothing;
                     return Ok((!lines.is_empty()).then(|| Frame::trailers(lines)));
                 }
                 _ => return Ok(None),
@@ -125,7 +125,8 @@ impl<R> Incoming<R> {
             return Err(broken("trailers too long"));
         }
         let Some(bytes) = self.buffer.get(LENGTH..LENGTH + length) else { return Ok(None) };
-        let lines: Lines = postcard::from_bytes(bytes).map_err(|_odd| broken("odd trailers"))?;
+        let lines: HeaderLines =
+            postcard::from_bytes(bytes).map_err(|_odd| broken("odd trailers"))?;
         let mut trailers = HeaderMap::new();
         for (name, value) in lines {
             let name = HeaderName::try_from(name);
@@ -141,13 +142,13 @@ fn broken(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the other agent sent {why}"))
 }
 
-impl<R: AsyncRead + Unpin> Incoming<R> {
+impl<R: AsyncRead + Unpin> IncomingBody<R> {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Frame<Bytes>>>> {
         loop {
             if let Some(frame) = self.heard()? {
                 return Poll::Ready(Ok(Some(frame)));
             }
-            if self.next == Next::Nothing {
+            if self.next == NextPiece::Nothing {
                 return Poll::Ready(Ok(None));
             }
             let mut chunk = vec![0; CHUNK];
@@ -162,7 +163,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> Body for Incoming<R> {
+impl<R: AsyncRead + Unpin> Body for IncomingBody<R> {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -177,7 +178,7 @@ impl<R: AsyncRead + Unpin> Body for Incoming<R> {
         match ready!(this.poll_next(context)) {
             Ok(frame) => Poll::Ready(frame.map(Ok)),
             Err(error) => {
-                this.next = Next::Nothing;
+                this.next = NextPiece::Nothing;
                 this.broke = Some(error);
                 context.waker().wake_by_ref();
                 Poll::Pending
@@ -186,7 +187,7 @@ impl<R: AsyncRead + Unpin> Body for Incoming<R> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.next == Next::Nothing && self.broke.is_none()
+        self.next == NextPiece::Nothing && self.broke.is_none()
     }
 }
 
@@ -211,14 +212,14 @@ mod tests {
             bytes.extend_from_slice(&[0; LENGTH]);
             let line =
                 |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
-            let lines: Lines = trailers.iter().map(line).collect();
+            let lines: HeaderLines = trailers.iter().map(line).collect();
             frame::encode(&lines, &mut bytes).unwrap();
         }
         bytes
     }
 
     async fn read(bytes: &[u8]) -> Result<(Bytes, Option<HeaderMap>), io::Error> {
-        let collected = Incoming::new(bytes).collect().await?;
+        let collected = IncomingBody::new(bytes).collect().await?;
         let trailers = collected.trailers().cloned();
         Ok((collected.to_bytes(), trailers))
     }

@@ -18,9 +18,9 @@ const STILL: Duration = Duration::from_secs(3_600);
 
 /// What was last said of whom, and when.
 #[derive(Debug, Default)]
-pub(super) struct Refused(Mutex<BTreeMap<SocketAddr, (String, Instant)>>, AtomicBool);
+pub(super) struct RefusedCallers(Mutex<BTreeMap<SocketAddr, (String, Instant)>>, AtomicBool);
 
-impl Refused {
+impl RefusedCallers {
     /// Whether this is the first time that somebody shows this site's own identity.
     pub(super) fn is_first_of_ourselves(&self) -> bool {
         !self.1.swap(true, Ordering::Relaxed)
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_is_refused_over_and_over_is_news_once_for_each_reason() {
-        let refused = Refused::default();
+        let refused = RefusedCallers::default();
         let (begin, port) = (Instant::now(), |port| SocketAddr::from(([10, 0, 0, 1], port)));
         for (from, why, later_s, expected) in [
             (1, "a stranger", 0, true),
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn callers_from_everywhere_take_no_more_than_so_much_memory() {
-        let refused = Refused::default();
+        let refused = RefusedCallers::default();
         for port in 0..5_000 {
             refused.is_news(([10, 0, 0, 1], port).into(), String::new(), Instant::now());
         }

@@ -24,10 +24,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::addresses::Addresses;
-use super::doorway::{Caller, Doorway, Verdict};
+use super::doorway::{Caller, CallerVerdict, Doorway};
 use super::frame::LinkError;
 use super::holders::Two;
-use super::link::{self, Candidate, Link, Work};
+use super::link::{self, Candidate, LinkHandlers, PeerLink};
 use super::lookup::Lookup;
 use super::{Peers, lock};
 use crate::causes::causes;
@@ -57,13 +57,13 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, driver: Driv
             is_peers: peers.is_peers(from.ip()),
         };
         let place = match doorway.judge(caller) {
-            Verdict::Enter(place) => place,
-            Verdict::Prove => {
+            CallerVerdict::Enter(place) => place,
+            CallerVerdict::Prove => {
                 // An address that is not proven can always be asked to be.
                 let _asked = incoming.retry();
                 continue;
             }
-            Verdict::Refuse => {
+            CallerVerdict::Refuse => {
                 tracing::debug!(%from, "too many calls are under way for one more");
                 incoming.refuse();
                 continue;
@@ -109,7 +109,7 @@ pub(super) enum Called {
 pub(super) struct Supervisor {
     peers: Peers,
     site: SiteId,
-    work: Work,
+    work: LinkHandlers,
     addresses: Addresses,
     lookup: Lookup,
     /// What was logged since there was a link: addresses take turns, and so do their problems.
@@ -123,7 +123,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(peers: Peers, site: SiteId, work: Work) -> Self {
+    pub(super) fn new(peers: Peers, site: SiteId, work: LinkHandlers) -> Self {
         // Supervisors are made for the sites in this very map.
         let name = peers.0.peers[&site].address.clone();
         // Who has no port calls nobody.
@@ -236,11 +236,11 @@ impl Supervisor {
         }
     }
 
-    fn slot(&self) -> &super::Peer {
+    fn slot(&self) -> &super::PeerSite {
         &self.peers.0.peers[&self.site]
     }
 
-    fn current(&self) -> Option<Arc<Link>> {
+    fn current(&self) -> Option<Arc<PeerLink>> {
         self.peers.link(&self.site)
     }
 

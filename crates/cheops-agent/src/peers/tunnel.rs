@@ -18,9 +18,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tower::ServiceExt;
 
 use super::Peers;
-use super::frame::{self, Ask, LinkError, Told};
-use super::link::{Link, Place, Room};
-use super::pieces::{self, Incoming, NotSent};
+use super::frame::{self, LinkError, StreamReply, StreamRequest};
+use super::link::{PeerLink, Room, StreamPermit};
+use super::pieces::{self, IncomingBody, NotSent};
 
 /// No answer has more headers.
 const MOST_HEADERS: usize = 512;
@@ -135,14 +135,14 @@ pub(super) enum To {
     },
 }
 
-type Head = (String, String, Vec<(String, Vec<u8>)>);
+type RequestHead = (String, String, Vec<(String, Vec<u8>)>);
 
 /// Answers one request of another agent.
 pub(super) async fn serve(
     router: &PeerRouter,
     from: &SiteId,
     to: To,
-    (method, path, headers): Head,
+    (method, path, headers): RequestHead,
     receive: quinn::RecvStream,
     mut send: quinn::SendStream,
 ) -> Result<(), LinkError> {
@@ -153,7 +153,7 @@ pub(super) async fn serve(
     let mut stopped = std::pin::pin!(send.stopped());
     let body = match to {
         To::Service { is_empty: true, .. } => Body::empty(),
-        _ => Body::new(Incoming::new(receive)),
+        _ => Body::new(IncomingBody::new(receive)),
     };
     let response = match request.body(body) {
         Ok(mut request) => {
@@ -185,7 +185,8 @@ pub(super) async fn serve(
 /// Writes the head of an answer down; its body is what comes after it.
 fn begin(response: Response<Body>, into: &mut Vec<u8>) -> Result<Body, LinkError> {
     let (head, body) = response.into_parts();
-    let told = Told::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
+    let told =
+        StreamReply::Http { status: head.status.as_u16(), headers: listed(head.headers.iter()) };
     frame::encode_head(&told, into)?;
     Ok(body)
 }
@@ -214,7 +215,7 @@ impl Peers {
         to: &SiteId,
         request: Request<Body>,
     ) -> Result<Response<Body>, TunnelError> {
-        let ask = |method, path, headers: &HeaderMap| Ask::Http {
+        let ask = |method, path, headers: &HeaderMap| StreamRequest::Http {
             method,
             path,
             headers: listed(headers.iter().filter(|(name, _)| *name != HOST)),
@@ -230,7 +231,7 @@ impl Peers {
         request: Request<Body>,
     ) -> Result<Response<Body>, TunnelError> {
         let is_empty = request.body().is_end_stream();
-        let ask = |method, path, headers: &HeaderMap| Ask::Service {
+        let ask = |method, path, headers: &HeaderMap| StreamRequest::Service {
             service: service.name.to_owned(),
             is_empty,
             upgrade: service.upgrade.map(|to| to.as_bytes().to_vec()),
@@ -245,9 +246,9 @@ impl Peers {
     async fn ask(
         &self,
         to: &SiteId,
-        room: fn(&Link) -> &Room,
+        room: fn(&PeerLink) -> &Room,
         request: Request<Body>,
-        ask: impl FnOnce(String, String, &HeaderMap) -> Ask,
+        ask: impl FnOnce(String, String, &HeaderMap) -> StreamRequest,
     ) -> Result<Response<Body>, TunnelError> {
         // What is said into a link on which nothing is heard may be taken in by nobody.
         let heard = || self.link(to).filter(|link| !link.is_silent());
@@ -282,8 +283,10 @@ impl Peers {
             Unsaid::Nothing(..) => TunnelError::NoLink(to.clone()),
             Unsaid::Unknown(source) => broke(source),
         })?;
-        let Told::Http { status, headers } = told else { return Err(broke(LinkError::Stranger)) };
-        let mut response = Response::new(Body::new(Incoming::new(receive)));
+        let StreamReply::Http { status, headers } = told else {
+            return Err(broke(LinkError::Stranger));
+        };
+        let mut response = Response::new(Body::new(IncomingBody::new(receive)));
         let status = http::StatusCode::from_u16(status);
         *response.status_mut() = status.map_err(|_| broke(LinkError::Stranger))?;
         for (name, value) in headers.into_iter().take(MOST_HEADERS) {
@@ -307,11 +310,11 @@ enum Unsaid {
 /// Says a request by this link, and hears the head of its answer. Whoever no longer waits for it
 /// lets go of all there is of it, also of a body that comes no further.
 async fn say(
-    link: &Link,
+    link: &PeerLink,
     room: &Room,
     head: &[u8],
     body: Body,
-) -> Result<(Told, Receiving), Unsaid> {
+) -> Result<(StreamReply, Receiving), Unsaid> {
     let opening = async {
         let place = room.place().await?;
         Ok((link.open().await?, place))
@@ -331,7 +334,7 @@ async fn say(
 async fn hear(
     from: &mut quinn::RecvStream,
     sending: impl Future<Output = ()> + Send + 'static,
-) -> Result<Told, LinkError> {
+) -> Result<StreamReply, LinkError> {
     let mut buffer = Vec::new();
     let reading = pin!(frame::read(from, &mut buffer, frame::LONGEST_HEAD));
     match select(reading, Box::pin(sending)).await {
@@ -345,7 +348,7 @@ async fn hear(
 }
 
 /// Sends a body as long as the other side listens: a client may stop in the middle of it, and stay.
-async fn send_body(body: Body, mut send: quinn::SendStream, _place: Place) {
+async fn send_body(body: Body, mut send: quinn::SendStream, _place: StreamPermit) {
     let stopped = send.stopped();
     tokio::select! {
         sent = pieces::send(body, &mut send) => {
@@ -360,7 +363,7 @@ async fn send_body(body: Body, mut send: quinn::SendStream, _place: Place) {
 /// What comes back, which holds the place of its request until it is over.
 struct Receiving {
     stream: quinn::RecvStream,
-    _place: Place,
+    _place: StreamPermit,
 }
 
 impl AsyncRead for Receiving {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::refusal::Refused;
+use super::refusal::ProxyRefusal;
 use super::scope::CHEOPS_SCOPE;
 use crate::config::{HostRule, ServiceConfig};
 
@@ -38,12 +38,12 @@ impl Admission {
     }
 
     /// Refuses what is not for this service, or comes from a page of somebody else.
-    pub(super) fn check(&self, service: &str, headers: &HeaderMap) -> Result<(), Refused> {
+    pub(super) fn check(&self, service: &str, headers: &HeaderMap) -> Result<(), ProxyRefusal> {
         if !self.hosts.is_empty() {
             let host = headers.get(HOST).map(HeaderValue::to_str).unwrap_or(Ok(""));
             let host = host.unwrap_or_default();
             if !self.hosts.iter().any(|rule| rule.is_met_by(host)) {
-                return Err(Refused::wrong_host(service, host));
+                return Err(ProxyRefusal::wrong_host(service, host));
             }
         }
         if !self.origins.is_empty() {
@@ -51,7 +51,7 @@ impl Admission {
             for origin in headers.get_all(ORIGIN) {
                 let origin = origin.to_str().unwrap_or("?");
                 if !self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin)) {
-                    return Err(Refused::wrong_origin(service, origin));
+                    return Err(ProxyRefusal::wrong_origin(service, origin));
                 }
             }
         }

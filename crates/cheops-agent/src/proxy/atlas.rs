@@ -12,7 +12,7 @@ use cheops_scope::{
 
 use super::distances::Distances;
 use super::memory::{Holder, KnownScope, Memory};
-use super::scope::Written;
+use super::scope::WrittenScope;
 use crate::peers::Peers;
 
 /// How long distances hold.
@@ -29,16 +29,16 @@ pub(super) struct Atlas {
 }
 
 /// A scope and what it comes to.
-pub(super) struct Resolved {
+pub(super) struct ResolvedScope {
     /// In its canonical form: however it was written, it is one.
     scope: Arc<str>,
     /// The same in the memory of ids, as soon as a request runs under it.
     known: OnceLock<Arc<KnownScope>>,
-    pub(super) written: Written,
+    pub(super) written: WrittenScope,
     pub(super) placement: Placement,
 }
 
-impl Resolved {
+impl ResolvedScope {
     /// The same in the memory of ids, where it may have made room for others.
     pub(super) fn known(&self, memory: &Memory, by: &Holder, now: Instant) -> Arc<KnownScope> {
         let known = self.known.get_or_init(|| memory.scope(&self.scope, by, now));
@@ -53,7 +53,7 @@ struct Drawn {
     at: Instant,
     known: Known,
     /// By how they were written.
-    resolved: HashMap<Arc<str>, Arc<Resolved>>,
+    resolved: HashMap<Arc<str>, Arc<ResolvedScope>>,
 }
 
 impl Atlas {
@@ -91,7 +91,7 @@ impl Atlas {
     }
 
     /// What runs where.
-    pub(super) async fn resolve(&self, scope: &str) -> Result<Arc<Resolved>, Problems> {
+    pub(super) async fn resolve(&self, scope: &str) -> Result<Arc<ResolvedScope>, Problems> {
         let is_new = self.distances.hear(scope, &self.peers).await;
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         if is_new || drawn.at.elapsed() >= FRESH {
@@ -105,8 +105,8 @@ impl Atlas {
         let resolved = match drawn.resolved.get(&canonical) {
             Some(resolved) => resolved.clone(),
             None => {
-                let (written, known) = (Written::new(&canonical), OnceLock::new());
-                Arc::new(Resolved { scope: canonical.clone(), known, written, placement })
+                let (written, known) = (WrittenScope::new(&canonical), OnceLock::new());
+                Arc::new(ResolvedScope { scope: canonical.clone(), known, written, placement })
             }
         };
         for written in [canonical, scope.into()] {

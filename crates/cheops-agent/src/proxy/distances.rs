@@ -24,11 +24,11 @@ const LONGEST_ANSWER: usize = 4 * 1024 * 1024;
 pub(super) struct Distances {
     /// What this site measured last.
     own: Mutex<HashMap<SiteId, Micros>>,
-    said: Mutex<HashMap<SiteId, Said>>,
+    said: Mutex<HashMap<SiteId, SaidDistances>>,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct SaidDistances {
     /// When it was last asked.
     asked: Option<Instant>,
     round_trips: Vec<(SiteName, Micros)>,

@@ -29,12 +29,12 @@ const PIECE: usize = 8 * 1024;
 /// Follows the bytes that a client sends.
 #[derive(Debug)]
 struct Framing {
-    state: State,
+    state: FramingState,
     then: Then,
 }
 
 #[derive(Debug)]
-enum State {
+enum FramingState {
     /// A head, of which so many bytes were looked through without finding its end.
     Head(usize),
     /// So many bytes of a body are to come.
@@ -72,7 +72,7 @@ enum Wrong {
 
 impl Framing {
     const fn new() -> Self {
-        Self { state: State::Head(0), then: Then::Message }
+        Self { state: FramingState::Head(0), then: Then::Message }
     }
 
     /// Reads on: how many of these bytes can be handed on, and what is wrong with those that
@@ -92,8 +92,8 @@ impl Framing {
 
     fn step(&mut self, bytes: &[u8]) -> Result<usize, Wrong> {
         match &mut self.state {
-            State::Opaque => Ok(bytes.len()),
-            State::Head(seen) => {
+            FramingState::Opaque => Ok(bytes.len()),
+            FramingState::Head(seen) => {
                 // Empty lines before a request are nothing.
                 if matches!(bytes[0], b'\r' | b'\n') {
                     return Ok(1);
@@ -107,23 +107,23 @@ impl Framing {
                         return Ok(0);
                     }
                     // Too long a head is refused by whoever reads it.
-                    self.state = State::Opaque;
+                    self.state = FramingState::Opaque;
                     return Ok(bytes.len());
                 };
                 if bytes[..end] == *HTTP2 {
-                    self.state = State::Opaque;
+                    self.state = FramingState::Opaque;
                     return Ok(end);
                 }
                 let (follows, then) = follows(&bytes[..end]).map_err(Wrong::Head)?;
                 self.then = then;
                 self.state = match follows {
                     Follows::Bytes(0) => self.next_message(),
-                    Follows::Bytes(length) => State::Body(length),
-                    Follows::Chunks => State::Line { line: Vec::new(), trailers: false },
+                    Follows::Bytes(length) => FramingState::Body(length),
+                    Follows::Chunks => FramingState::Line { line: Vec::new(), trailers: false },
                 };
                 Ok(end)
             }
-            State::Body(left) => {
+            FramingState::Body(left) => {
                 let taken = least(*left, bytes.len());
                 *left -= taken as u64;
                 if *left == 0 {
@@ -131,15 +131,15 @@ impl Framing {
                 }
                 Ok(taken)
             }
-            State::Chunk(left) => {
+            FramingState::Chunk(left) => {
                 let taken = least(*left, bytes.len());
                 *left -= taken as u64;
                 if *left == 0 {
-                    self.state = State::Line { line: Vec::new(), trailers: false };
+                    self.state = FramingState::Line { line: Vec::new(), trailers: false };
                 }
                 Ok(taken)
             }
-            State::Line { line, trailers } => {
+            FramingState::Line { line, trailers } => {
                 let end = memchr(b'\n', bytes);
                 let taken = end.map_or(bytes.len(), |end| end + 1);
                 line.extend_from_slice(&bytes[..taken]);
@@ -155,10 +155,10 @@ impl Framing {
         }
     }
 
-    const fn next_message(&self) -> State {
+    const fn next_message(&self) -> FramingState {
         match self.then {
-            Then::Message => State::Head(0),
-            Then::AnotherProtocol => State::Opaque,
+            Then::Message => FramingState::Head(0),
+            Then::AnotherProtocol => FramingState::Opaque,
         }
     }
 }
@@ -244,11 +244,11 @@ fn follows(head: &[u8]) -> Result<(Follows, Then), &'static str> {
 }
 
 /// What comes after a line between chunks; `None` after the last of the message.
-fn next_line(line: &[u8], trailers: bool) -> Result<Option<State>, &'static str> {
+fn next_line(line: &[u8], trailers: bool) -> Result<Option<FramingState>, &'static str> {
     let text =
         line.strip_suffix(b"\r\n").ok_or("a line between chunks does not end as lines do")?;
     if trailers {
-        let next = State::Line { line: Vec::new(), trailers: true };
+        let next = FramingState::Line { line: Vec::new(), trailers: true };
         return Ok((!text.is_empty()).then_some(next));
     }
     let size = text.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii_end();
@@ -256,8 +256,8 @@ fn next_line(line: &[u8], trailers: bool) -> Result<Option<State>, &'static str>
     let size = std::str::from_utf8(size).ok().filter(|_| hex);
     let size = size.and_then(|size| u64::from_str_radix(size, 16).ok());
     match size.ok_or("the size of a chunk is no number")? {
-        0 => Ok(Some(State::Line { line: Vec::new(), trailers: true })),
-        size => Ok(Some(State::Chunk(size.saturating_add(2)))),
+        0 => Ok(Some(FramingState::Line { line: Vec::new(), trailers: true })),
+        size => Ok(Some(FramingState::Chunk(size.saturating_add(2)))),
     }
 }
 
@@ -266,9 +266,9 @@ const UNREADABLE: &str = "UNREADABLE";
 
 /// Why a client is refused, for whoever answers it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Verdict(Arc<OnceLock<&'static str>>);
+pub(super) struct FramingVerdict(Arc<OnceLock<&'static str>>);
 
-impl Verdict {
+impl FramingVerdict {
     /// Why a request is refused, if it stands for one that is.
     pub(super) fn on(&self, method: &Method) -> Option<&'static str> {
         self.0.get().copied().filter(|_| method.as_str() == UNREADABLE)
@@ -284,11 +284,11 @@ pub(super) struct Guarded<S> {
     held: BytesMut,
     fine: usize,
     wrong: Option<Wrong>,
-    verdict: Verdict,
+    verdict: FramingVerdict,
 }
 
 impl<S: AsyncRead + Unpin> Guarded<S> {
-    pub(super) fn new(stream: S, verdict: Verdict) -> Self {
+    pub(super) fn new(stream: S, verdict: FramingVerdict) -> Self {
         let held = BytesMut::new();
         Self { stream, framing: Framing::new(), held, fine: 0, wrong: None, verdict }
     }
@@ -449,7 +449,7 @@ mod tests {
         for step in [1, 2, 3, 7, 1000] {
             for message in FINE {
                 let framing = look(message.as_bytes(), step).unwrap();
-                assert!(matches!(framing.state, State::Head(0)), "{message:?}");
+                assert!(matches!(framing.state, FramingState::Head(0)), "{message:?}");
             }
             look(all.as_bytes(), step).unwrap();
         }
@@ -506,14 +506,14 @@ mod tests {
         let texts = [upgraded, &with_no_body, &with_a_body, &with_chunks].map(str::as_bytes);
         for bytes in texts.into_iter().chain([HTTP2, http2]) {
             let shown = String::from_utf8_lossy(bytes);
-            assert!(matches!(look(bytes, 3).unwrap().state, State::Opaque), "{shown:?}");
+            assert!(matches!(look(bytes, 3).unwrap().state, FramingState::Opaque), "{shown:?}");
         }
     }
 
     #[test]
     fn an_offer_that_nobody_takes_up_changes_nothing() {
         let offer = "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n";
-        assert!(matches!(look(offer.as_bytes(), 3).unwrap().state, State::Head(_)));
+        assert!(matches!(look(offer.as_bytes(), 3).unwrap().state, FramingState::Head(_)));
         assert!(look(format!("{offer}\n\nx\n\n").as_bytes(), 3).is_err());
     }
 
@@ -525,7 +525,7 @@ mod tests {
             let said = format!("{before}{bad}{}", FINE[0]);
             let expected = format!("{before}{UNREADABLE} / HTTP/1.1\r\n\r\n");
             let (mut client, near) = tokio::io::duplex(7);
-            let verdict = Verdict::default();
+            let verdict = FramingVerdict::default();
             let mut guarded = Guarded::new(near, verdict.clone());
             let mut handed_on = vec![0; expected.len()];
             tokio::select! {
@@ -541,7 +541,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_is_handed_on_when_it_is_whole() {
         let (mut client, near) = tokio::io::duplex(1000);
-        let mut guarded = Guarded::new(near, Verdict::default());
+        let mut guarded = Guarded::new(near, FramingVerdict::default());
         let (begun, rest) = FINE[0].split_at(20);
         client.write_all(begun.as_bytes()).await.unwrap();
         assert!(guarded.read_u8().now_or_never().is_none());
@@ -565,7 +565,7 @@ mod tests {
         ] {
             let (mut client, near) = tokio::io::duplex(1000);
             client.write_all(said.as_bytes()).await.unwrap();
-            let mut guarded = Guarded::new(near, Verdict::default());
+            let mut guarded = Guarded::new(near, FramingVerdict::default());
             let found = guarded.version().now_or_never().map(Result::unwrap);
             assert_eq!(found, version, "{said:?}");
             if version.is_some() {

@@ -26,7 +26,7 @@ pub(super) fn offers_upgrade(headers: &HeaderMap) -> bool {
 
 /// A client's connection. As `Forwarded` speaks of it, it is written once for all its requests.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(super) struct ClientConnection {
     said: Arc<str>,
     pub(super) address: IpAddr,
     /// No two connections have the same number.
@@ -36,7 +36,7 @@ pub(super) struct Client {
 /// Where a client says who it is, if it does.
 static TOKENS: [HeaderName; 2] = [AUTHORIZATION, HeaderName::from_static("x-auth-token")];
 
-impl Client {
+impl ClientConnection {
     pub(super) fn new(address: IpAddr) -> Self {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let said = match address {
@@ -79,7 +79,7 @@ pub(super) mod tests {
     #[test]
     fn whom_a_request_is_for_is_said_after_what_was_said_before() {
         let mut sent = headers(&[("host", "[::1]:80"), ("forwarded", "for=10.0.0.1")]);
-        Client::new("::1".parse().unwrap()).say_in(&mut sent);
+        ClientConnection::new("::1".parse().unwrap()).say_in(&mut sent);
         assert_eq!(
             listed(&sent)[..2],
             ["forwarded: for=\"[::1]\";host=\"[::1]:80\";proto=http", "forwarded: for=10.0.0.1"]

@@ -12,23 +12,23 @@ use hyper::upgrade::OnUpgrade;
 
 use super::admission::Admission;
 use super::headers::{ERROR, SITE};
-use super::refusal::Refused;
-use super::{Asked, Failed, upgrade};
+use super::refusal::ProxyRefusal;
+use super::{Failed, ProxiedRequest, upgrade};
 use crate::causes::causes;
 use crate::config::{CrossConfig, PathPattern, Pointer, ServiceConfig};
 use crate::replicas::Naming;
 use crate::services::Fate;
-use crate::services::body::Sent;
+use crate::services::body::OutgoingBody;
 use crate::services::headers;
 use crate::services::patience::Patience;
-use crate::services::{Answered, Endpoint, Held, Unanswered};
+use crate::services::{AnswerBody, Endpoint, HeldConnection, Unanswered};
 
 /// How long a service may take to let somebody in.
 const LETTING_IN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// One service.
 #[derive(Clone)]
-pub(super) struct Service {
+pub(super) struct LocalService {
     pub(super) config_name: ServiceName,
     pub(super) naming: Naming,
     pub(super) client_chosen_id: Option<Pointer>,
@@ -51,7 +51,7 @@ pub(super) struct Service {
     pub(super) patience: Patience,
 }
 
-impl Service {
+impl LocalService {
     /// Says that something was made below a replica, at each site by its own service. Nobody knows
     /// that another site calls it otherwise, unless the config says that it may.
     pub(super) fn made_below(&self, path: &str) {
@@ -98,7 +98,7 @@ impl Service {
 
     /// The connection on which the next operation is sent to the service, once it is let go: so
     /// that it is known whether the service can be reached before an operation is taken in.
-    pub(super) async fn reached(&self) -> Result<Held, Failed> {
+    pub(super) async fn reached(&self) -> Result<HeldConnection, Failed> {
         let late = || Unanswered::NoConnection("it does not answer".into());
         let holding = tokio::time::timeout(LETTING_IN, self.for_operations.hold()).await;
         holding.unwrap_or_else(|_late| Err(late())).map_err(|error| self.failed(&error))
@@ -112,9 +112,9 @@ impl Service {
     /// The request as the service gets it, and the client's side of what it may go over to.
     pub(super) fn request(
         &self,
-        Asked { mut head, upgrade, .. }: Asked,
-        body: Sent,
-    ) -> Result<(Request<Sent>, Option<OnUpgrade>), Failed> {
+        ProxiedRequest { mut head, upgrade, .. }: ProxiedRequest,
+        body: OutgoingBody,
+    ) -> Result<(Request<OutgoingBody>, Option<OnUpgrade>), Failed> {
         self.lead_to(&mut head)?;
         if !body.is_end_stream() {
             say_that_it_has_a_body(&mut head, &body);
@@ -130,16 +130,16 @@ impl Service {
     pub(super) fn lead_to(&self, head: &mut Parts) -> Result<(), Failed> {
         self.endpoint.lead_to(head).map_err(|error| Failed {
             fate: Fate::NeverArrived,
-            refused: Refused::bad_target(&error.to_string()),
+            refused: ProxyRefusal::bad_target(&error.to_string()),
         })
     }
 
     /// The answer as the service gave it, but for what belongs to its connection.
     pub(super) fn answer(
         &self,
-        answered: Result<Response<Answered>, Unanswered>,
+        answered: Result<Response<AnswerBody>, Unanswered>,
         client_side: Option<OnUpgrade>,
-    ) -> Result<Response<Answered>, Failed> {
+    ) -> Result<Response<AnswerBody>, Failed> {
         let mut response = answered.map_err(|error| self.failed(&error))?;
         *response.version_mut() = Version::HTTP_11;
         let service_side = hyper::upgrade::on(&mut response);
@@ -147,7 +147,7 @@ impl Service {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let (Some(client_side), Some(protocol)) = (client_side, protocol) else {
                 let why = "it went over to a protocol that nobody asked for";
-                let refused = Refused::broken_off(self.name(), &self.site, why);
+                let refused = ProxyRefusal::broken_off(self.name(), &self.site, why);
                 return Err(Failed { fate: Fate::Unknown, refused });
             };
             headers::upgrade_to(response.headers_mut(), protocol);
@@ -169,16 +169,16 @@ impl Service {
         let (why, fate) = (causes(error), Fate::from(error));
         let refused = match error {
             Unanswered::NoConnection(_) => {
-                Refused::unreachable_service(self.name(), &self.site, &why)
+                ProxyRefusal::unreachable_service(self.name(), &self.site, &why)
             }
-            Unanswered::BrokenOff(_) => Refused::broken_off(self.name(), &self.site, &why),
+            Unanswered::BrokenOff(_) => ProxyRefusal::broken_off(self.name(), &self.site, &why),
         };
         Failed { fate, refused }
     }
 }
 
 /// Bodies of unknown length are rare with these methods, and left out if nobody says so.
-fn say_that_it_has_a_body(head: &mut Parts, body: &Sent) {
+fn say_that_it_has_a_body(head: &mut Parts, body: &OutgoingBody) {
     let is_rare = matches!(head.method, Method::GET | Method::HEAD);
     let is_unknown = || body.size_hint().exact().is_none();
     if is_rare && is_unknown() && !head.headers.contains_key(CONTENT_LENGTH) {
@@ -196,29 +196,31 @@ pub(super) enum Sender {
 
 /// Brings what the versions of HTTP say in different ways into one form, and refuses what is not
 /// meant for a service.
-pub(super) fn normalise(head: &mut Parts, sender: Sender) -> Result<(), Refused> {
+pub(super) fn normalise(head: &mut Parts, sender: Sender) -> Result<(), ProxyRefusal> {
     if head.method == Method::CONNECT {
-        return Err(Refused::bad_target("`CONNECT` asks for a tunnel; this is a service's proxy"));
+        return Err(ProxyRefusal::bad_target(
+            "`CONNECT` asks for a tunnel; this is a service's proxy",
+        ));
     }
     if !head.uri.path().starts_with('/') {
-        return Err(Refused::bad_target("its target is no path"));
+        return Err(ProxyRefusal::bad_target("its target is no path"));
     }
     let mut hosts = head.headers.get_all(HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {
-        return Err(Refused::bad_target("it has two `Host` headers"));
+        return Err(ProxyRefusal::bad_target("it has two `Host` headers"));
     }
     if head.version == Version::HTTP_11 && host.is_none() && sender == Sender::Client {
-        return Err(Refused::bad_target("it has no `Host` header"));
+        return Err(ProxyRefusal::bad_target("it has no `Host` header"));
     }
     // HTTP/1.1 is looked at as it comes in; of HTTP/2 nobody but us would notice.
     if head.headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
-        return Err(Refused::bad_target("it has two `Content-Length` headers"));
+        return Err(ProxyRefusal::bad_target("it has two `Content-Length` headers"));
     }
     // HTTP/2 has it in the target; and a target with a host counts more than the header.
     if let Some(authority) = head.uri.authority() {
         let host = HeaderValue::try_from(authority.as_str());
-        let host = host.map_err(|error| Refused::bad_target(&error.to_string()))?;
+        let host = host.map_err(|error| ProxyRefusal::bad_target(&error.to_string()))?;
         head.headers.insert(HOST, host);
     }
     if head.version == Version::HTTP_2 {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) type Name = u128;
 
 /// What stands for a scope in ids: 44 bits.
-pub(super) type Stamp = u64;
+pub(super) type ScopeStamp = u64;
 
 const CHECK_BITS: u32 = 42;
 const STAMP_BITS: u32 = 44;
@@ -33,38 +33,38 @@ const OF_MASK: u8 = 1;
 const OF_STAMP: u8 = 2;
 
 /// What ids are made with. Who has it can make them.
-pub(super) type Key = [u8; 32];
+pub(super) type IdKey = [u8; 32];
 
 /// Gives ids, and reads those that it gave.
 #[derive(Debug)]
 pub(super) struct Ids {
-    key: Key,
+    key: IdKey,
     next: AtomicU64,
 }
 
 impl Ids {
-    pub(super) fn new(key: Key) -> Self {
+    pub(super) fn new(key: IdKey) -> Self {
         // Begun anywhere, so that two lives hardly ever give the same.
         let first = uuid::Uuid::new_v4().as_u128() as u64;
         Self { key, next: AtomicU64::new(first) }
     }
 
     /// The stamp of a scope, the same in every life.
-    pub(super) fn stamp(&self, scope: &str) -> Stamp {
+    pub(super) fn stamp(&self, scope: &str) -> ScopeStamp {
         let hash = blake3::Hasher::new_keyed(&self.key)
             .update(&[OF_STAMP])
             .update(scope.as_bytes())
             .finalize();
-        lowest(STAMP_BITS, first_of(&hash)) as Stamp
+        lowest(STAMP_BITS, first_of(&hash)) as ScopeStamp
     }
 
     /// The stamp that is used if another scope has this one.
-    pub(super) fn next_stamp(stamp: Stamp) -> Stamp {
-        lowest(STAMP_BITS, u128::from(stamp) + 1) as Stamp
+    pub(super) fn next_stamp(stamp: ScopeStamp) -> ScopeStamp {
+        lowest(STAMP_BITS, u128::from(stamp) + 1) as ScopeStamp
     }
 
     /// An id that nobody has.
-    pub(super) fn draw(&self, stamp: Stamp) -> Name {
+    pub(super) fn draw(&self, stamp: ScopeStamp) -> Name {
         let number = lowest(NUMBER_BITS, self.next.fetch_add(1, Ordering::Relaxed).into());
         let rest = u128::from(stamp) << NUMBER_BITS | number;
         let check = self.check(rest);
@@ -76,7 +76,7 @@ impl Ids {
     }
 
     /// The stamp that a name says; `None` if it was not given with this key.
-    pub(super) fn read(&self, name: Name) -> Option<Stamp> {
+    pub(super) fn read(&self, name: Name) -> Option<ScopeStamp> {
         let (high, low) = (name >> 64, lowest(64, name));
         if lowest(4, high >> AFTER_VERSION) != VERSION || low >> AFTER_VARIANT != VARIANT {
             return None;
@@ -85,7 +85,7 @@ impl Ids {
         let bits = front << AFTER_VARIANT | lowest(AFTER_VARIANT, low);
         let check = bits >> REST_BITS;
         let rest = lowest(REST_BITS, bits) ^ self.mask(check);
-        (self.check(rest) == check).then_some((rest >> NUMBER_BITS) as Stamp)
+        (self.check(rest) == check).then_some((rest >> NUMBER_BITS) as ScopeStamp)
     }
 
     fn check(&self, rest: u128) -> u128 {
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: Key = [7; 32];
+    const KEY: IdKey = [7; 32];
 
     #[test]
     fn no_id_is_given_twice_not_even_at_one_time_by_several_threads() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::ids::Key;
+use super::ids::IdKey;
 
 /// Where the key is, below the data directory.
 #[derive(Debug)]
@@ -22,10 +22,10 @@ impl KeyFile {
     }
 
     /// The key of an earlier life, if one had use for it.
-    pub(super) fn read(&self) -> Option<Key> {
+    pub(super) fn read(&self) -> Option<IdKey> {
         match fs::read(&self.path) {
             Ok(bytes) => {
-                let key = Key::try_from(bytes.as_slice()).ok();
+                let key = IdKey::try_from(bytes.as_slice()).ok();
                 if key.is_none() {
                     let path = self.path.display();
                     tracing::warn!(%path, "this is no key; ids of earlier requests are not known");
@@ -41,8 +41,8 @@ impl KeyFile {
     }
 
     /// A new key, for this life and those after it.
-    pub(super) fn make(&self) -> Key {
-        let mut key = Key::default();
+    pub(super) fn make(&self) -> IdKey {
+        let mut key = IdKey::default();
         if SystemRandom::new().fill(&mut key).is_err() {
             // Random as well, and as nobody else has it: there is just less of it.
             key[..16].copy_from_slice(uuid::Uuid::new_v4().as_bytes());
@@ -54,7 +54,7 @@ impl KeyFile {
         key
     }
 
-    fn write(&self, key: &Key) -> io::Result<()> {
+    fn write(&self, key: &IdKey) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let draft = self.path.with_extension("draft");

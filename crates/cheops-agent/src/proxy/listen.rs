@@ -16,9 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::Proxies;
-use super::framing::{Guarded, Verdict};
-use super::headers::Client;
-use super::here::Service;
+use super::framing::{FramingVerdict, Guarded};
+use super::headers::ClientConnection;
+use super::here::LocalService;
 use super::request_metrics::RequestMetrics;
 use super::threads::Threads;
 use crate::services::together::Together;
@@ -106,12 +106,12 @@ async fn serve(
     stream: TcpStream,
     client: SocketAddr,
     proxies: Proxies,
-    service: Arc<Service>,
+    service: Arc<LocalService>,
     numbers: Arc<RequestMetrics>,
     watcher: Watcher,
 ) {
     let _best_effort = stream.set_nodelay(true);
-    let verdict = Verdict::default();
+    let verdict = FramingVerdict::default();
     let mut stream = Guarded::new(stream, verdict.clone());
     // Who connects and says nothing, or not enough, holds a place for nothing, too.
     let first_head = tokio::time::timeout(HEAD_LIMIT, stream.version());
@@ -119,7 +119,7 @@ async fn serve(
     // Only by HTTP/2 can a client say enough and still ask for nothing.
     let asked = (version == Version::HTTP_2).then(|| Arc::new(Notify::new()));
     let asks = asked.clone();
-    let seen = Client::new(client.ip());
+    let seen = ClientConnection::new(client.ip());
     let heads = service.heads.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
         let began = Instant::now();

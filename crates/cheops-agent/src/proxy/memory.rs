@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use cheops_core::model::SiteId;
 
-use super::ids::{Ids, Name, Stamp};
+use super::ids::{Ids, Name, ScopeStamp};
 use super::key::KeyFile;
 
 /// So many ids that others chose are kept.
@@ -36,14 +36,14 @@ pub(super) struct Memory {
     file: KeyFile,
     /// There are none before the first scope of the site's life.
     ids: OnceLock<Ids>,
-    table: Mutex<Table>,
+    table: Mutex<MemoryTable>,
 }
 
 /// A scope that is remembered.
 #[derive(Debug)]
 pub(super) struct KnownScope {
     scope: Arc<str>,
-    stamp: Stamp,
+    stamp: ScopeStamp,
     /// In which millisecond since the start it was last spoken of.
     last: AtomicU64,
     is_forgotten: AtomicBool,
@@ -101,23 +101,23 @@ enum For {
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct MemoryTable {
     /// Each scope once, in its canonical form, however it was written.
-    scopes: HashMap<Arc<str>, Held>,
-    stamps: HashMap<Stamp, Arc<KnownScope>>,
-    kept: HashMap<(For, Name), Kept>,
+    scopes: HashMap<Arc<str>, HeldScope>,
+    stamps: HashMap<ScopeStamp, Arc<KnownScope>>,
+    kept: HashMap<(For, Name), KeptScope>,
     /// Found once: under much load it counts with every request.
     forgotten_early: OnceLock<metrics::Counter>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldScope {
     scope: Arc<KnownScope>,
     by: Holder,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptScope {
     /// None if there were several at the same time.
     scope: Option<Arc<KnownScope>>,
     until: Instant,
@@ -161,7 +161,7 @@ impl Memory {
         let last = AtomicU64::new(millis(self.since_start(now)));
         let is_forgotten = AtomicBool::new(false);
         let known = Arc::new(KnownScope { scope: scope.into(), stamp, last, is_forgotten });
-        let held = Held { scope: known.clone(), by: by.clone() };
+        let held = HeldScope { scope: known.clone(), by: by.clone() };
         table.scopes.insert(known.scope.clone(), held);
         table.stamps.insert(stamp, known.clone());
         known
@@ -218,7 +218,7 @@ impl Memory {
                     kept.until = until.max(kept.until);
                 }
                 Entry::Vacant(entry) => {
-                    entry.insert(Kept { scope: Some(scope.clone()), until, by: by.clone() });
+                    entry.insert(KeptScope { scope: Some(scope.clone()), until, by: by.clone() });
                 }
             }
         }
@@ -272,7 +272,7 @@ impl Memory {
         now.saturating_duration_since(self.start)
     }
 
-    fn table(&self) -> std::sync::MutexGuard<'_, Table> {
+    fn table(&self) -> std::sync::MutexGuard<'_, MemoryTable> {
         // Nothing here leaves it half changed.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,7 +302,7 @@ impl KnownScope {
     }
 }
 
-impl Table {
+impl MemoryTable {
     /// A scope that is known. It counts for the one of its users who holds least, so that it does
     /// not go with what somebody else brought along.
     fn used_by(&mut self, scope: &str, by: &Holder) -> Option<Arc<KnownScope>> {
@@ -354,7 +354,7 @@ impl Table {
     /// holds the most. With them goes what stands for them.
     fn forget_scopes(&mut self, now: Instant, unused_since: u64) {
         // Read once: others go on to change it.
-        let last = |held: &Held| held.scope.last.load(Ordering::Relaxed);
+        let last = |held: &HeldScope| held.scope.last.load(Ordering::Relaxed);
         let unused = self.scopes.values().filter(|held| last(held) < unused_since);
         let mut gone: Vec<Arc<KnownScope>> = unused.map(|held| held.scope.clone()).collect();
         let mut early = 0;

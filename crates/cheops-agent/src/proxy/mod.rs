@@ -57,10 +57,10 @@ use hyper::upgrade::OnUpgrade;
 use self::atlas::Atlas;
 use self::cross::WholeIds;
 use self::headers::SITE;
-use self::here::Service;
+use self::here::LocalService;
 use self::key::KeyFile;
 use self::memory::{Holder, Memory};
-use self::refusal::Refused;
+use self::refusal::ProxyRefusal;
 use self::replicate::Strangers;
 use self::scope::{Marks, Others, Replaced};
 use crate::config::{ProxyConfig, ServiceConfig};
@@ -78,11 +78,11 @@ pub(crate) use self::threads::Threads;
 
 /// The proxies of a site.
 #[derive(Clone)]
-pub(crate) struct Proxies(Arc<Inner>);
+pub(crate) struct Proxies(Arc<ProxyState>);
 
-struct Inner {
+struct ProxyState {
     me: SiteId,
-    services: BTreeMap<String, Arc<Service>>,
+    services: BTreeMap<String, Arc<LocalService>>,
     peers: Peers,
     driver: Driver,
     blobs: Blobs,
@@ -162,7 +162,7 @@ impl Remembered {
 }
 
 /// A request on its way, without its body.
-struct Asked {
+struct ProxiedRequest {
     head: Parts,
     /// What the client wants to go over to, and its end of that.
     upgrade: Option<(HeaderValue, OnUpgrade)>,
@@ -181,7 +181,7 @@ pub enum ProxyError {
 /// Why an attempt came to nothing.
 struct Failed {
     fate: Fate,
-    refused: Refused,
+    refused: ProxyRefusal,
 }
 
 impl Proxies {
@@ -201,9 +201,9 @@ impl Proxies {
         let service = |service: &ServiceConfig| {
             let name = service.name.to_string();
             let endpoint = endpoints.find(&name)?.clone();
-            Some((name, Arc::new(Service::new(me, service, endpoint))))
+            Some((name, Arc::new(LocalService::new(me, service, endpoint))))
         };
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ProxyState {
             me: me.clone(),
             services: services.iter().filter_map(service).collect(),
             peers,
@@ -219,7 +219,7 @@ impl Proxies {
         })))
     }
 
-    fn refuse(&self, refused: Refused) -> Response<Body> {
+    fn refuse(&self, refused: ProxyRefusal) -> Response<Body> {
         let mut response = refused.into_response();
         if let Ok(site) = HeaderValue::try_from(self.0.me.as_str()) {
             response.headers_mut().insert(SITE, site);

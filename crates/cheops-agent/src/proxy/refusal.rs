@@ -13,7 +13,7 @@ use super::headers::ERROR;
 
 /// Why a request has no answer of a service. The code is for programs, and stays as it is.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct ProxyRefusal {
     code: &'static str,
     problem: Box<Problem>,
 }
@@ -36,7 +36,7 @@ const BAD_REQUEST: &str = "bad-request";
 /// The code of an answer in the place of a head that is too long to pass between sites.
 const HEAD_TOO_LONG: &str = "head-too-long";
 
-impl Refused {
+impl ProxyRefusal {
     pub(super) fn new(
         status: StatusCode,
         code: &'static str,

@@ -23,7 +23,7 @@ const NOBODY_KNOWN: &str = "unknown";
 
 /// What came of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum RequestOutcome {
     Ok,
     ClientError,
     ServerError,
@@ -32,7 +32,7 @@ enum Outcome {
     NoAnswer,
 }
 
-impl Outcome {
+impl RequestOutcome {
     const COUNT: usize = 6;
 
     fn of<B>(response: &Response<B>) -> Self {
@@ -71,7 +71,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(service: &str, site: &str, outcome: Outcome) -> Self {
+    fn new(service: &str, site: &str, outcome: RequestOutcome) -> Self {
         let labels = [
             ("service", service.to_owned()),
             ("served_by", site.to_owned()),
@@ -90,7 +90,7 @@ pub(super) struct RequestMetrics {
     /// This one and those that the config names.
     sites: BTreeSet<String>,
     /// Each found once, since it counts with every request.
-    by_site: Mutex<BTreeMap<String, [Option<Series>; Outcome::COUNT]>>,
+    by_site: Mutex<BTreeMap<String, [Option<Series>; RequestOutcome::COUNT]>>,
 }
 
 impl RequestMetrics {
@@ -102,7 +102,7 @@ impl RequestMetrics {
     /// A request was answered so, after that time.
     pub(super) fn answered<B>(&self, response: &Response<B>, after: Duration) {
         let site = response.headers().get(SITE).and_then(|site| site.to_str().ok());
-        let (site, outcome) = (self.label(site.unwrap_or_default()), Outcome::of(response));
+        let (site, outcome) = (self.label(site.unwrap_or_default()), RequestOutcome::of(response));
         let mut by_site = self.by_site.lock().unwrap_or_else(PoisonError::into_inner);
         let series = match by_site.get_mut(site) {
             Some(series) => series,
@@ -148,7 +148,11 @@ mod tests {
         for (status, code, expected) in cases {
             let status = StatusCode::from_u16(status).unwrap();
             let code = code.map(HeaderValue::from_static);
-            assert_eq!(Outcome::told(status, code.as_ref()).word(), expected, "{status} {code:?}");
+            assert_eq!(
+                RequestOutcome::told(status, code.as_ref()).word(),
+                expected,
+                "{status} {code:?}"
+            );
         }
     }
 

@@ -12,10 +12,10 @@ const STEP: u64 = 1024 * 1024;
 
 /// What there is for bodies. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(crate) struct Reserve(Arc<Disk>);
+pub(crate) struct Reserve(Arc<DiskReserve>);
 
 #[derive(Debug)]
-struct Disk {
+struct DiskReserve {
     dir: PathBuf,
     stay_free: u64,
     /// To bodies that are under way, beyond what is written of them.
@@ -44,7 +44,7 @@ pub(super) struct Promise {
 impl Reserve {
     /// On the disk of that directory, of which so much stays free.
     pub(crate) fn new(dir: PathBuf, stay_free: u64) -> Self {
-        Self(Arc::new(Disk { dir, stay_free, promised: AtomicU64::new(0) }))
+        Self(Arc::new(DiskReserve { dir, stay_free, promised: AtomicU64::new(0) }))
     }
 
     /// Promises room for a body of that length, or for the beginning of one of unknown length.

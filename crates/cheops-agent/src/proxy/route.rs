@@ -15,26 +15,26 @@ use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
-use super::atlas::Resolved;
+use super::atlas::ResolvedScope;
 use super::attempts::{self, Aim};
-use super::headers::{self, Client};
-use super::here::{self, Sender, Service};
+use super::headers::{self, ClientConnection};
+use super::here::{self, LocalService, Sender};
 use super::memory::{Holder, Recalled};
-use super::refusal::Refused;
+use super::refusal::ProxyRefusal;
 use super::scope::{Others, Replaced};
-use super::{Asked, Proxies, Remembered, admission, cross, scope};
+use super::{ProxiedRequest, Proxies, Remembered, admission, cross, scope};
 use crate::peers::{PassedOn, SiteServices};
 use crate::replicas::Names;
-use crate::services::body::{Arriving, Returned, Sent};
+use crate::services::body::{Arriving, OutgoingBody, Returned};
 use crate::services::headers::strip;
 
 impl Proxies {
     /// Answers a client.
     pub(super) async fn answer(
         &self,
-        service: &Service,
+        service: &LocalService,
         mut request: Request<Incoming>,
-        client: &Client,
+        client: &ClientConnection,
     ) -> Response<Returned> {
         let on_upgrade = hyper::upgrade::on(&mut request);
         let (head, body) = request.into_parts();
@@ -55,29 +55,29 @@ impl Proxies {
     /// Answers a client whose request can be read in two ways.
     pub(super) fn cannot_be_read(&self, why: &str) -> Response<Returned> {
         let detail = format!("the request can be read in two ways: {why}");
-        self.refuse(Refused::bad_target(&detail)).map(Either::Right)
+        self.refuse(ProxyRefusal::bad_target(&detail)).map(Either::Right)
     }
 
     async fn route(
         &self,
-        service: &Service,
+        service: &LocalService,
         mut head: Parts,
         body: Arriving,
         on_upgrade: OnUpgrade,
-        client: &Client,
+        client: &ClientConnection,
         replaced: &mut Vec<Replaced>,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         here::normalise(&mut head, Sender::Client)?;
         admission::take_off_ours(&mut head.headers);
         service.admission.check(service.name(), &head.headers)?;
         if service.endpoint.via().is_in(&head.headers) {
-            return Err(Refused::in_a_circle(service.name()));
+            return Err(ProxyRefusal::in_a_circle(service.name()));
         }
         let resolved = match self.scope_of(service, &head.headers, client)? {
             None => None,
             Some(scope) => {
                 let resolved = self.0.atlas.resolve(scope.trim()).await;
-                let resolved = resolved.map_err(|bad| Refused::bad_scope(&bad))?;
+                let resolved = resolved.map_err(|bad| ProxyRefusal::bad_scope(&bad))?;
                 can_be_kept(&resolved.placement)?;
                 Some(resolved)
             }
@@ -89,7 +89,7 @@ impl Proxies {
         if let Some(resolved) = &resolved {
             *replaced = self.mark(service, &mut head.headers, resolved, client);
         }
-        let mut asked = Asked { head, upgrade, among: None };
+        let mut asked = ProxiedRequest { head, upgrade, among: None };
         // An id of a whole says itself where its parts are, whatever the scope.
         if let Some(whole) = self.whole(service, &asked.head.uri)? {
             return Box::pin(self.cross(service, asked, body, whole)).await;
@@ -116,7 +116,7 @@ impl Proxies {
                 Box::pin(self.follow(service, asked, body, target)).await
             }
             _ => {
-                let here = self.here(service, asked, Sent::once(body)).await;
+                let here = self.here(service, asked, OutgoingBody::once(body)).await;
                 here.map_err(|failed| failed.refused)
             }
         }
@@ -131,10 +131,10 @@ impl Proxies {
     /// known again. What was replaced by it.
     fn mark(
         &self,
-        service: &Service,
+        service: &LocalService,
         headers: &mut http::HeaderMap,
-        resolved: &Resolved,
-        client: &Client,
+        resolved: &ResolvedScope,
+        client: &ClientConnection,
     ) -> Vec<Replaced> {
         let (Remembered { scopes, marks }, now) = (&self.0.memory, Instant::now());
         let by = Holder::at(client.address);
@@ -150,12 +150,12 @@ impl Proxies {
     /// Under which scope a request runs, if under one.
     fn scope_of<'a>(
         &self,
-        service: &Service,
+        service: &LocalService,
         headers: &'a http::HeaderMap,
-        client: &Client,
-    ) -> Result<Option<Cow<'a, str>>, Refused> {
+        client: &ClientConnection,
+    ) -> Result<Option<Cow<'a, str>>, ProxyRefusal> {
         let carried = scope::carried(headers);
-        if let Some(scope) = carried.map_err(|two| Refused::two_scopes(two.to_string()))? {
+        if let Some(scope) = carried.map_err(|two| ProxyRefusal::two_scopes(two.to_string()))? {
             return Ok(Some(scope));
         }
         let Remembered { scopes, marks } = &self.0.memory;
@@ -166,19 +166,19 @@ impl Proxies {
         match scopes.recall(&names, chooser, service.trusts, Instant::now()) {
             None => Ok(None),
             Some(Recalled::Scope(scope)) => Ok(Some(Cow::Owned(scope.text().to_owned()))),
-            Some(Recalled::Several) => Err(Refused::several_scopes()),
-            Some(Recalled::Forgotten) => Err(Refused::forgotten_scope()),
+            Some(Recalled::Several) => Err(ProxyRefusal::several_scopes()),
+            Some(Recalled::Forgotten) => Err(ProxyRefusal::forgotten_scope()),
         }
     }
 
     /// Does what a target asks for.
     async fn follow(
         &self,
-        service: &Service,
-        mut asked: Asked,
+        service: &LocalService,
+        mut asked: ProxiedRequest,
         body: Arriving,
         target: &Target,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         let sites = match attempts::aim(target, &|site| self.is_reached(site)) {
             Aim::FirstOf(sites) => sites,
             Aim::All(sites) if asked.head.method.is_safe() => self.nearest_first(&sites),
@@ -192,7 +192,7 @@ impl Proxies {
             Aim::Cross(sites) => {
                 return self.cross(service, asked, body, cross::Over::Sites(sites)).await;
             }
-            Aim::TooMuch => return Err(Refused::only_sites()),
+            Aim::TooMuch => return Err(ProxyRefusal::only_sites()),
         };
         self.in_turn(service, asked, body, &sites).await
     }
@@ -206,10 +206,10 @@ impl Proxies {
         among: Option<BTreeSet<SiteId>>,
     ) -> Response<Body> {
         let Some(service) = self.0.services.get(service) else {
-            return self.refuse(Refused::no_such_service(service, &self.0.me));
+            return self.refuse(ProxyRefusal::no_such_service(service, &self.0.me));
         };
         if !service.is_offered {
-            return self.refuse(Refused::not_offered(service.name(), &self.0.me));
+            return self.refuse(ProxyRefusal::not_offered(service.name(), &self.0.me));
         }
         let by = request.extensions().get::<PassedOn>().map(|passed_on| passed_on.by.clone());
         let by = by.map_or(Holder::Agent, Holder::Site);
@@ -218,7 +218,7 @@ impl Proxies {
             return self.refuse(refused);
         }
         if service.endpoint.via().is_in(&head.headers) {
-            return self.refuse(Refused::in_a_circle(service.name()));
+            return self.refuse(ProxyRefusal::in_a_circle(service.name()));
         }
         admission::take_off_ours(&mut head.headers);
         strip(&mut head.headers);
@@ -237,7 +237,7 @@ impl Proxies {
             // What would be said in the other protocol is no body.
             body = Body::empty();
         }
-        let asked = Asked { head, upgrade: None, among };
+        let asked = ProxiedRequest { head, upgrade: None, among };
         match self.for_peer(service, asked, Arriving::FromPeer(body)).await {
             Ok(response) => given_back(response.map(Body::new)),
             Err(refused) => self.refuse(refused),
@@ -248,7 +248,7 @@ impl Proxies {
     /// protocol that one of them would go over to.
     fn changes_replicas(
         &self,
-        service: &Service,
+        service: &LocalService,
         head: &Parts,
         among: Option<&BTreeSet<SiteId>>,
     ) -> bool {
@@ -258,26 +258,26 @@ impl Proxies {
 
     async fn for_peer(
         &self,
-        service: &Service,
-        asked: Asked,
+        service: &LocalService,
+        asked: ProxiedRequest,
         body: Arriving,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         if let Some(known) = self.replica(service, asked.head.uri.path(), Names::All) {
             return self.on_replica(service, asked, body, known).await;
         }
         if let Some(sites) = asked.among.clone().filter(|sites| sites.contains(&self.0.me)) {
             return self.replicate(service, asked, body, sites).await;
         }
-        let here = self.here(service, asked, Sent::once(body)).await;
+        let here = self.here(service, asked, OutgoingBody::once(body)).await;
         here.map_err(|failed| failed.refused)
     }
 }
 
 /// Refuses a scope that asks for more than there is: to follow it in part would break its promise.
-fn can_be_kept(placement: &Placement) -> Result<(), Refused> {
+fn can_be_kept(placement: &Placement) -> Result<(), ProxyRefusal> {
     let asked = placement.services.iter().filter_map(|placed| placed.consistency);
     match asked.into_iter().find(|asked| *asked != Consistency::Eventual) {
-        Some(other) => Err(Refused::only_eventual(other)),
+        Some(other) => Err(ProxyRefusal::only_eventual(other)),
         None => Ok(()),
     }
 }
@@ -294,6 +294,6 @@ impl SiteServices for Proxies {
     }
 
     fn too_long_to_return(&self, service: &str, length: usize, most: usize) -> Response<Body> {
-        self.refuse(Refused::answer_too_long(service, length, most))
+        self.refuse(ProxyRefusal::answer_too_long(service, length, most))
     }
 }

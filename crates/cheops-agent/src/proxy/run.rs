@@ -10,13 +10,13 @@ use http_body::Body as _;
 use http_body_util::Either;
 
 use super::headers::ERROR;
-use super::here::Service;
-use super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
+use super::here::LocalService;
+use super::refusal::{NOT_OFFERED, ProxyRefusal, UNREACHABLE};
 use super::replicate::passing;
-use super::{Asked, Failed, Proxies};
+use super::{Failed, ProxiedRequest, Proxies};
 use crate::peers::{ToService, TunnelError};
 use crate::services::Fate;
-use crate::services::body::{Arriving, BodyError, Moves, Returned, Sent, Supply};
+use crate::services::body::{Arriving, BodyError, Moves, OutgoingBody, Returned, Supply};
 
 impl Proxies {
     pub(super) fn is_reached(&self, site: &SiteId) -> bool {
@@ -37,21 +37,22 @@ impl Proxies {
     /// Tries these sites until one answers.
     pub(super) async fn in_turn(
         &self,
-        service: &Service,
-        asked: Asked,
+        service: &LocalService,
+        asked: ProxiedRequest,
         body: Arriving,
         sites: &[SiteId],
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         if let [site] = sites {
-            let attempt = self.attempt(service, site, asked, Sent::once(body)).await;
+            let attempt = self.attempt(service, site, asked, OutgoingBody::once(body)).await;
             return attempt.map_err(|failed| failed.refused);
         }
         let repeating = (&asked.head.method).into();
         let supply = tokio::time::timeout(self.0.answer_limit, Supply::of(body)).await;
-        let supply = supply.map_err(|_late| Refused::broken_request("it did not come in time"))?;
-        let supply = supply.map_err(|error| Refused::broken_request(&error.to_string()))?;
+        let supply =
+            supply.map_err(|_late| ProxyRefusal::broken_request("it did not come in time"))?;
+        let supply = supply.map_err(|error| ProxyRefusal::broken_request(&error.to_string()))?;
         // `around` may have come to nothing.
-        let mut answer = Err(Refused::nobody_near(service.name()));
+        let mut answer = Err(ProxyRefusal::nobody_near(service.name()));
         let mut is_seen = false;
         for site in sites {
             // The body may be gone.
@@ -73,15 +74,15 @@ impl Proxies {
 
     pub(super) async fn attempt(
         &self,
-        service: &Service,
+        service: &LocalService,
         site: &SiteId,
-        asked: Asked,
-        body: Sent,
+        asked: ProxiedRequest,
+        body: OutgoingBody,
     ) -> Result<Response<Returned>, Failed> {
         if *site == self.0.me {
             return self.here(service, asked, body).await;
         }
-        let Asked { mut head, upgrade, among } = asked;
+        let ProxiedRequest { mut head, upgrade, among } = asked;
         service.endpoint.via().sign(&mut head.headers);
         // What is said after a request with a body could not be told from the body there. Whoever
         // is asked to go over to another protocol may stay with this one.
@@ -102,9 +103,9 @@ impl Proxies {
     /// Asks the service of this site, which may know resources by other ids than users do.
     pub(super) async fn here(
         &self,
-        service: &Service,
-        asked: Asked,
-        body: Sent,
+        service: &LocalService,
+        asked: ProxiedRequest,
+        body: OutgoingBody,
     ) -> Result<Response<Returned>, Failed> {
         if !self.0.replicas.renames(service.name()) {
             return self.ask(service, asked, body).await;
@@ -114,9 +115,9 @@ impl Proxies {
 
     async fn ask_by_its_ids(
         &self,
-        service: &Service,
-        mut asked: Asked,
-        body: Sent,
+        service: &LocalService,
+        mut asked: ProxiedRequest,
+        body: OutgoingBody,
     ) -> Result<Response<Returned>, Failed> {
         let replicas = &self.0.replicas;
         let (method, path) = (asked.head.method.clone(), asked.head.uri.path().to_owned());
@@ -127,7 +128,7 @@ impl Proxies {
         let body = body.unwrap_or_else(|| Err("it did not come in time".into()));
         let body = body.map_err(|error| Failed {
             fate: Fate::NeverArrived,
-            refused: Refused::broken_request(&error.to_string()),
+            refused: ProxyRefusal::broken_request(&error.to_string()),
         })?;
         let response = self.ask(service, asked, body).await?;
         let response = passing::towards_user(replicas, service, (&method, &path), response).await;
@@ -135,16 +136,16 @@ impl Proxies {
     }
 
     /// The service of this site did not come to the end of its answer.
-    pub(super) fn broken_off(&self, service: &Service, error: &BodyError) -> Failed {
-        let refused = Refused::broken_off(service.name(), &self.0.me, &error.to_string());
+    pub(super) fn broken_off(&self, service: &LocalService, error: &BodyError) -> Failed {
+        let refused = ProxyRefusal::broken_off(service.name(), &self.0.me, &error.to_string());
         Failed { fate: Fate::Unknown, refused }
     }
 
     async fn ask(
         &self,
-        service: &Service,
-        asked: Asked,
-        body: Sent,
+        service: &LocalService,
+        asked: ProxiedRequest,
+        body: OutgoingBody,
     ) -> Result<Response<Returned>, Failed> {
         let moves = body.moves();
         let (request, client_side) = service.request(asked, body)?;
@@ -159,21 +160,24 @@ impl Proxies {
         }
     }
 
-    pub(super) fn too_late(&self, service: &Service, site: &SiteId) -> Failed {
+    pub(super) fn too_late(&self, service: &LocalService, site: &SiteId) -> Failed {
         let seconds = self.0.answer_limit.as_secs();
-        Failed { fate: Fate::Unknown, refused: Refused::too_late(service.name(), site, seconds) }
+        Failed {
+            fate: Fate::Unknown,
+            refused: ProxyRefusal::too_late(service.name(), site, seconds),
+        }
     }
 }
 
 /// What became of a request that another site was to answer.
-pub(super) fn not_passed_on(service: &Service, site: &SiteId, error: &TunnelError) -> Failed {
+pub(super) fn not_passed_on(service: &LocalService, site: &SiteId, error: &TunnelError) -> Failed {
     let why = error.to_string();
     let (fate, refused) = match error {
-        TunnelError::NoLink(_) => (Fate::NeverArrived, Refused::unreachable_site(site, &why)),
-        TunnelError::NoRoom(_) => (Fate::NeverArrived, Refused::too_many_under_way(&why)),
-        TunnelError::HeadTooLong(_) => (Fate::NeverArrived, Refused::head_too_long(&why)),
+        TunnelError::NoLink(_) => (Fate::NeverArrived, ProxyRefusal::unreachable_site(site, &why)),
+        TunnelError::NoRoom(_) => (Fate::NeverArrived, ProxyRefusal::too_many_under_way(&why)),
+        TunnelError::HeadTooLong(_) => (Fate::NeverArrived, ProxyRefusal::head_too_long(&why)),
         TunnelError::Broke { .. } => {
-            (Fate::Unknown, Refused::broken_off(service.name(), site, &why))
+            (Fate::Unknown, ProxyRefusal::broken_off(service.name(), site, &why))
         }
     };
     Failed { fate, refused }
@@ -182,18 +186,18 @@ pub(super) fn not_passed_on(service: &Service, site: &SiteId, error: &TunnelErro
 /// What came of an attempt, if it did not fail for want of the rest of the request.
 fn or_broken(moves: &Moves, failed: Failed) -> Failed {
     match moves.broken() {
-        Some(why) => Failed { refused: Refused::broken_request(why), ..failed },
+        Some(why) => Failed { refused: ProxyRefusal::broken_request(why), ..failed },
         None => failed,
     }
 }
 
 /// The same request for another attempt.
-pub(super) fn again(asked: &Asked) -> Asked {
+pub(super) fn again(asked: &ProxiedRequest) -> ProxiedRequest {
     let mut head = Request::new(()).into_parts().0;
     head.method = asked.head.method.clone();
     head.uri = asked.head.uri.clone();
     head.headers = asked.head.headers.clone();
-    Asked { head, upgrade: asked.upgrade.clone(), among: asked.among.clone() }
+    ProxiedRequest { head, upgrade: asked.upgrade.clone(), among: asked.among.clone() }
 }
 
 /// What became of a request, as the agent that ran it says.

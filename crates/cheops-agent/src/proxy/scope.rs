@@ -111,11 +111,11 @@ impl Marks {
     pub(super) fn set(
         &self,
         headers: &mut HeaderMap,
-        written: Option<&Written>,
+        written: Option<&WrittenScope>,
         name: Name,
         others: Others,
     ) -> Vec<Replaced> {
-        let given = Given::new(name);
+        let given = GivenId::new(name);
         let mut replaced = Vec::new();
         // Nova takes an id of exactly this form, and only if it is alone.
         let stays = |value: &HeaderValue| {
@@ -123,7 +123,7 @@ impl Marks {
                 && others.stay(name_of("openstack", text_of(value)), name)
         };
         if !only(headers, &OPENSTACK).is_some_and(stays) {
-            replaced.extend(given.replace(headers, OPENSTACK, Given::OPENSTACK));
+            replaced.extend(given.replace(headers, OPENSTACK, GivenId::OPENSTACK));
         }
         for plain in std::iter::once(&REQUEST_ID).chain(&self.own) {
             let kind = if *plain == REQUEST_ID { "request" } else { plain.as_str() };
@@ -134,7 +134,7 @@ impl Marks {
                 None => others == Others::Stay && headers.contains_key(plain),
             };
             if !stay {
-                replaced.extend(given.replace(headers, plain.clone(), Given::REQUEST_ID));
+                replaced.extend(given.replace(headers, plain.clone(), GivenId::REQUEST_ID));
             }
         }
         trace::set(headers, &given, name, others);
@@ -218,12 +218,12 @@ fn is_trace(id: &str) -> bool {
 
 /// A scope as it travels: written once, for all requests that carry it.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct WrittenScope {
     scope: Option<HeaderValue>,
     baggage: Option<HeaderValue>,
 }
 
-impl Written {
+impl WrittenScope {
     pub(super) fn new(scope: &str) -> Self {
         let member = format!("{MEMBER}={}", utf8_percent_encode(scope, IN_BAGGAGE));
         Self {
@@ -249,11 +249,11 @@ impl Written {
 
 /// An id that was given to a request, in every form in which a service may speak of it. They are
 /// parts of one text.
-struct Given {
+struct GivenId {
     text: Bytes,
 }
 
-impl Given {
+impl GivenId {
     const OPENSTACK: Range<usize> = 0..40;
     const REQUEST_ID: Range<usize> = 4..40;
     const TRACEPARENT: Range<usize> = 40..95;
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn a_scoped_request_can_be_spoken_of_in_every_way() {
         let mut sent = HeaderMap::new();
-        let written = Written::new("{compute: paris, image: lyon}");
+        let written = WrittenScope::new("{compute: paris, image: lyon}");
         let had = Marks::default().set(&mut sent, Some(&written), DRAWN, Others::Go);
         assert_eq!(had, []);
         let names = [DRAWN];
@@ -375,7 +375,7 @@ mod tests {
 
     /// Gives the headers the marks of a request to image at lyon.
     fn set_in(sent: &mut HeaderMap, others: Others) -> Vec<Replaced> {
-        Marks::default().set(sent, Some(&Written::new("{image: lyon}")), DRAWN, others)
+        Marks::default().set(sent, Some(&WrittenScope::new("{image: lyon}")), DRAWN, others)
     }
 
     #[test]
@@ -458,7 +458,7 @@ mod tests {
     fn an_application_may_have_headers_of_its_own_for_ids() {
         let own = Marks::new(&["x-correlation-id", "x-request-id"].map(HeaderName::from_static));
         let mut sent = HeaderMap::new();
-        let written = Written::new("{image: lyon}");
+        let written = WrittenScope::new("{image: lyon}");
         assert_eq!(own.set(&mut sent, Some(&written), DRAWN, Others::Go), []);
         let passed_on = [("x-correlation-id", sent["x-correlation-id"].to_str().unwrap())];
         assert_eq!(own.names(&headers(&passed_on)), [DRAWN]);

@@ -16,12 +16,12 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
-use super::here::Service;
+use super::here::LocalService;
 use super::replicate::passing;
 use super::run::not_passed_on;
 use super::{Failed, Proxies};
 use crate::peers::ToService;
-use crate::services::body::{BodyError, Returned, Sent};
+use crate::services::body::{BodyError, OutgoingBody, Returned};
 use crate::services::headers;
 
 const CHUNK: usize = 16 * 1024;
@@ -40,7 +40,7 @@ impl Proxies {
     /// Goes over to another protocol with a service of another site.
     pub(super) async fn upgrade_at(
         &self,
-        service: &Service,
+        service: &LocalService,
         site: &SiteId,
         head: Parts,
         (protocol, client): (HeaderValue, OnUpgrade),
@@ -71,7 +71,7 @@ impl Proxies {
     /// other ids than the service does.
     pub(super) async fn go_over(
         &self,
-        service: &Service,
+        service: &LocalService,
         mut head: Parts,
         protocol: HeaderValue,
         heard: Body,
@@ -89,7 +89,7 @@ impl Proxies {
     }
 }
 
-impl Service {
+impl LocalService {
     /// Goes over to another protocol on behalf of another site. What it says is the body of the
     /// answer, what it is told that of the request: so the request itself has none.
     async fn go_over(
@@ -103,7 +103,7 @@ impl Service {
             *length = HeaderValue::from_static("0");
         }
         headers::upgrade_to(&mut head.headers, protocol);
-        let request = Request::from_parts(head, Sent::whole(Bytes::new()));
+        let request = Request::from_parts(head, OutgoingBody::whole(Bytes::new()));
         let sent = self.endpoint.ask(request).await;
         let mut response = sent.map_err(|error| self.failed(&error))?;
         let service = hyper::upgrade::on(&mut response);

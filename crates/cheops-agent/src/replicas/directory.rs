@@ -19,14 +19,14 @@ pub(crate) enum Names {
 
 /// A replica, as this site knows it.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownReplica {
     pub(crate) resource: ResourceId,
     pub(crate) replicant: Arc<Replicant>,
     /// What the service of this site calls it; `None` if it has not made it.
     pub(crate) here: Option<String>,
 }
 
-impl Known {
+impl KnownReplica {
     pub(super) fn new(resource: ResourceId, replicant: Arc<Replicant>, me: &SiteId) -> Self {
         let here = replicant.at(me).map(str::to_owned);
         Self { resource, replicant, here }
@@ -67,7 +67,7 @@ impl Known {
 /// A replica, and where a path speaks of it.
 #[derive(Debug)]
 pub(crate) struct Mentioned {
-    pub(crate) known: Arc<Known>,
+    pub(crate) known: Arc<KnownReplica>,
     /// How many segments are before the one that names it.
     pub(crate) depth: usize,
     pub(crate) below: Below,
@@ -84,8 +84,8 @@ pub(crate) enum Below {
 pub(super) struct Directory {
     /// What stands before every path of the service, in its own links.
     prefix: String,
-    by_name: HashMap<String, Vec<Arc<Known>>>,
-    by_resource: HashMap<ResourceId, Arc<Known>>,
+    by_name: HashMap<String, Vec<Arc<KnownReplica>>>,
+    by_resource: HashMap<ResourceId, Arc<KnownReplica>>,
     renamed: usize,
 }
 
@@ -94,7 +94,7 @@ impl Directory {
         Self { prefix: prefix.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn insert(&mut self, known: Known) {
+    pub(super) fn insert(&mut self, known: KnownReplica) {
         let known = Arc::new(known);
         self.renamed += usize::from(known.is_renamed());
         for name in known.names() {
@@ -155,7 +155,7 @@ impl Directory {
         self.by_name.contains_key(name)
     }
 
-    fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<Known>> {
+    fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<KnownReplica>> {
         self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
     }
 
@@ -182,7 +182,11 @@ pub(super) mod tests {
 
     pub(in super::super) const META: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
 
-    pub(in super::super) fn known(collection: &str, meta: &str, local: Option<&str>) -> Known {
+    pub(in super::super) fn known(
+        collection: &str,
+        meta: &str,
+        local: Option<&str>,
+    ) -> KnownReplica {
         let me = SiteId::new("paris").unwrap();
         let act = if local == Some(meta) { Act::CreatesAs } else { Act::Creates };
         let meta_id = MetaId::new(meta).unwrap();
@@ -196,7 +200,7 @@ pub(super) mod tests {
             Act::CreatesAs => format!("{collection}/{meta}"),
             _ => meta.to_owned(),
         };
-        Known::new(ResourceId::new(&resource).unwrap(), Arc::new(replicant), &me)
+        KnownReplica::new(ResourceId::new(&resource).unwrap(), Arc::new(replicant), &me)
     }
 
     fn directory() -> Directory {

@@ -19,7 +19,7 @@ use cheops_core::model::{Replicant, ResourceId, SiteId};
 use tokio::sync::Notify;
 
 use self::directory::Directory;
-pub(crate) use self::directory::{Below, Known, Mentioned, Names};
+pub(crate) use self::directory::{Below, KnownReplica, Mentioned, Names};
 pub(crate) use self::naming::{Naming, Renaming, encoded, id_text};
 use self::rename::in_link;
 pub(crate) use self::rename::{LONG, Named, Towards, is_json};
@@ -27,22 +27,22 @@ pub(crate) use self::rename::{LONG, Named, Towards, is_json};
 /// All of them. The driver writes into it, before it tells anyone or runs anything that may
 /// speak of it; proxies and executors read.
 #[derive(Debug, Clone)]
-pub(crate) struct Replicas(Arc<Shared>);
+pub(crate) struct Replicas(Arc<ReplicasState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ReplicasState {
     me: SiteId,
     /// How many there are, so that a site without any need not look.
     count: AtomicUsize,
     /// What stands before the paths of services in their own links.
     prefixes: HashMap<String, String>,
-    services: RwLock<Services>,
+    services: RwLock<ServiceDirectories>,
     /// Whoever waits for one to be known.
     published: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Services {
+struct ServiceDirectories {
     directories: HashMap<String, Directory>,
     /// In whose directory a resource is.
     of: HashMap<ResourceId, String>,
@@ -57,7 +57,7 @@ impl Replicas {
     /// The same, for services whose own paths begin with these.
     pub(crate) fn of(me: SiteId, prefixes: HashMap<String, String>) -> Self {
         let (count, services) = (AtomicUsize::new(0), RwLock::default());
-        Self(Arc::new(Shared { me, count, prefixes, services, published: Notify::new() }))
+        Self(Arc::new(ReplicasState { me, count, prefixes, services, published: Notify::new() }))
     }
 
     /// From now on requests that speak of it are known; or, with `None`, no more.
@@ -74,7 +74,7 @@ impl Replicas {
             let prefix = self.0.prefixes.get(&service).map_or("", String::as_str);
             let directory = services.directories.entry(service.clone());
             let directory = directory.or_insert_with(|| Directory::new(prefix));
-            directory.insert(Known::new(resource.clone(), replicant, &self.0.me));
+            directory.insert(KnownReplica::new(resource.clone(), replicant, &self.0.me));
             services.of.insert(resource.clone(), service);
         }
         self.0.count.store(services.of.len(), Ordering::Release);

@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
 use super::patience::Patience;
-use super::pool::Answered;
+use super::pool::AnswerBody;
 
 /// What can be kept in memory to be sent a second time.
 const KEPT: u64 = 64 * 1024;
@@ -60,12 +60,12 @@ impl Body for Arriving {
 }
 
 /// A body that goes out.
-pub(crate) struct Sent {
-    from: From,
+pub(crate) struct OutgoingBody {
+    from: BodySource,
     moves: Moves,
 }
 
-enum From {
+enum BodySource {
     Once(Arriving),
     Whole(Full<Bytes>),
     /// A file, with so many bytes that are still to come.
@@ -74,23 +74,23 @@ enum From {
     Lent(Lent),
 }
 
-impl Sent {
+impl OutgoingBody {
     pub(crate) fn once(body: Arriving) -> Self {
-        Self { from: From::Once(body), moves: Moves::default() }
+        Self { from: BodySource::Once(body), moves: Moves::default() }
     }
 
     /// One that is there already.
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        Self { from: From::Whole(Full::new(bytes)), moves: Moves::default() }
+        Self { from: BodySource::Whole(Full::new(bytes)), moves: Moves::default() }
     }
 
     /// One of that many bytes, which comes from the disk a piece at a time.
     pub(crate) fn pieces(pieces: mpsc::Receiver<io::Result<Bytes>>, size: u64) -> Self {
-        Self { from: From::Pieces(pieces, size), moves: Moves::default() }
+        Self { from: BodySource::Pieces(pieces, size), moves: Moves::default() }
     }
 
     /// The same, with what came after it.
-    pub(crate) fn of(whole: Whole) -> Self {
+    pub(crate) fn of(whole: WholeBody) -> Self {
         match whole.trailers {
             None => Self::whole(whole.bytes),
             Some(_) => Self::once(Arriving::FromPeer(whole.into_body())),
@@ -103,7 +103,7 @@ impl Sent {
     }
 }
 
-impl Body for Sent {
+impl Body for OutgoingBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -113,16 +113,18 @@ impl Body for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = self.get_mut();
         let polled = match &mut this.from {
-            From::Once(body) => Pin::new(body).poll_frame(context),
-            From::Whole(body) => Pin::new(body).poll_frame(context).map_err(|error| match error {}),
-            From::Pieces(pieces, left) => pieces.poll_recv(context).map(|piece| {
+            BodySource::Once(body) => Pin::new(body).poll_frame(context),
+            BodySource::Whole(body) => {
+                Pin::new(body).poll_frame(context).map_err(|error| match error {})
+            }
+            BodySource::Pieces(pieces, left) => pieces.poll_recv(context).map(|piece| {
                 let piece = piece?;
                 if let Ok(piece) = &piece {
                     *left = left.saturating_sub(piece.len() as u64);
                 }
                 Some(piece.map(Frame::data).map_err(Into::into))
             }),
-            From::Lent(lent) => lent.poll_frame(context),
+            BodySource::Lent(lent) => lent.poll_frame(context),
         };
         match &polled {
             Poll::Pending => {}
@@ -134,20 +136,20 @@ impl Body for Sent {
 
     fn is_end_stream(&self) -> bool {
         match &self.from {
-            From::Once(body) => body.is_end_stream(),
-            From::Whole(body) => body.is_end_stream(),
-            From::Pieces(_, left) => *left == 0,
+            BodySource::Once(body) => body.is_end_stream(),
+            BodySource::Whole(body) => body.is_end_stream(),
+            BodySource::Pieces(_, left) => *left == 0,
             // Only a body that is longer than can be kept is lent.
-            From::Lent(_) => false,
+            BodySource::Lent(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.from {
-            From::Once(body) => body.size_hint(),
-            From::Whole(body) => body.size_hint(),
-            From::Pieces(_, left) => SizeHint::with_exact(*left),
-            From::Lent(lent) => lent.hint,
+            BodySource::Once(body) => body.size_hint(),
+            BodySource::Whole(body) => body.size_hint(),
+            BodySource::Pieces(_, left) => SizeHint::with_exact(*left),
+            BodySource::Lent(lent) => lent.hint,
         }
     }
 }
@@ -247,12 +249,12 @@ impl Lent {
 
 /// A body of which all is here, with what came after it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Whole {
+pub(crate) struct WholeBody {
     pub(crate) bytes: Bytes,
     trailers: Option<HeaderMap>,
 }
 
-impl Whole {
+impl WholeBody {
     /// Other bytes in the place of these.
     pub(crate) fn with(self, bytes: Bytes) -> Self {
         Self { bytes, ..self }
@@ -269,7 +271,7 @@ impl Whole {
 
 /// A body for one attempt after the other.
 pub(crate) enum Supply {
-    Whole(Whole),
+    Whole(WholeBody),
     Streamed { body: Arc<Mutex<Owned>>, hint: SizeHint },
 }
 
@@ -280,22 +282,22 @@ impl Supply {
         if hint.upper().is_some_and(|upper| upper <= KEPT) {
             let read = body.collect().await?;
             let trailers = read.trailers().cloned();
-            return Ok(Self::Whole(Whole { bytes: read.to_bytes(), trailers }));
+            return Ok(Self::Whole(WholeBody { bytes: read.to_bytes(), trailers }));
         }
         let owned = Owned { body, touched: false, turn: 0 };
         Ok(Self::Streamed { body: Arc::new(Mutex::new(owned)), hint })
     }
 
     /// The body once more; `None` if it is gone.
-    pub(crate) fn next(&self) -> Option<Sent> {
+    pub(crate) fn next(&self) -> Option<OutgoingBody> {
         match self {
-            Self::Whole(whole) => Some(Sent::of(whole.clone())),
+            Self::Whole(whole) => Some(OutgoingBody::of(whole.clone())),
             Self::Streamed { body, hint } => {
                 let mut owned = body.lock().unwrap_or_else(PoisonError::into_inner);
                 owned.turn += 1;
                 let touched = owned.touched;
                 let lent = Lent { body: body.clone(), hint: *hint, turn: owned.turn };
-                let sent = Sent { from: From::Lent(lent), moves: Moves::default() };
+                let sent = OutgoingBody { from: BodySource::Lent(lent), moves: Moves::default() };
                 (!touched).then_some(sent)
             }
         }
@@ -306,7 +308,7 @@ impl Supply {
 pub(crate) async fn whole_if_short<B>(
     body: B,
     most: usize,
-) -> Result<Result<Whole, Boxed>, BodyError>
+) -> Result<Result<WholeBody, Boxed>, BodyError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
@@ -319,7 +321,7 @@ pub(crate) async fn whole_if_in_time<B>(
     mut body: B,
     most: usize,
     time: impl Future<Output = ()>,
-) -> Result<Result<Whole, Boxed>, BodyError>
+) -> Result<Result<WholeBody, Boxed>, BodyError>
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
@@ -335,7 +337,7 @@ where
             () = &mut time, if may_never_end => break,
         };
         let Some(frame) = frame else {
-            return Ok(Ok(Whole { bytes: bytes.freeze(), trailers }));
+            return Ok(Ok(WholeBody { bytes: bytes.freeze(), trailers }));
         };
         match frame.map_err(Into::into)?.into_data() {
             Ok(data) => bytes.extend_from_slice(&data),
@@ -351,7 +353,7 @@ where
 }
 
 /// A body that goes back to the client.
-pub(crate) type Returned = http_body_util::Either<Answered, Boxed>;
+pub(crate) type Returned = http_body_util::Either<AnswerBody, Boxed>;
 
 #[cfg(test)]
 mod tests {
@@ -365,7 +367,7 @@ mod tests {
         Arriving::FromPeer(Boxed::from_stream(futures_util::stream::iter(pieces)))
     }
 
-    async fn read(body: Sent) -> Result<Bytes, BodyError> {
+    async fn read(body: OutgoingBody) -> Result<Bytes, BodyError> {
         Ok(body.collect().await?.to_bytes())
     }
 
@@ -416,7 +418,7 @@ mod tests {
         let short = whole_if_short(summed(), 100).await.unwrap().expect("it is short");
         let other = short.clone().with(Bytes::from("other"));
         assert_eq!(trailers(short.into_body()).await, Some(sum()));
-        let sent = Sent::of(other).collect().await.unwrap();
+        let sent = OutgoingBody::of(other).collect().await.unwrap();
         assert_eq!(sent.trailers(), Some(&sum()));
         assert_eq!(sent.to_bytes(), "other");
         let long = whole_if_short(summed(), 2).await.unwrap().expect_err("it is long");

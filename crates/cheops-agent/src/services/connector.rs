@@ -25,7 +25,7 @@ pub(crate) enum Roots {
 
 /// Why no server can be asked.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub enum ConnectorError {
     /// Nobody could be trusted.
     #[error("the system's certificates cannot be read")]
     Roots(#[source] io::Error),
@@ -38,7 +38,7 @@ pub enum ClientError {
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// What connects to servers whose certificates are trusted by these.
-pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
+pub(crate) fn connector(roots: Roots) -> Result<Connector, ConnectorError> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -47,12 +47,12 @@ pub(crate) fn connector(roots: Roots) -> Result<Connector, ClientError> {
     let builder = HttpsConnectorBuilder::new();
     let builder = match roots {
         Roots::Native => {
-            builder.with_provider_and_native_roots(provider).map_err(ClientError::Roots)?
+            builder.with_provider_and_native_roots(provider).map_err(ConnectorError::Roots)?
         }
         Roots::None => {
             let config = rustls::ClientConfig::builder_with_provider(provider.into())
                 .with_safe_default_protocol_versions()
-                .map_err(ClientError::Tls)?
+                .map_err(ConnectorError::Tls)?
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
             builder.with_tls_config(config)

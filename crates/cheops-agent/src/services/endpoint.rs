@@ -5,10 +5,10 @@ use http::request::Parts;
 use http::uri::{Authority, InvalidUri, PathAndQuery};
 use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version};
 
-use super::body::Sent;
+use super::body::OutgoingBody;
 use super::connector::Connector;
 use super::headers::Pseudonym;
-use super::pool::{Answered, Held, Pool, Unanswered};
+use super::pool::{AnswerBody, HeldConnection, Pool, Unanswered};
 
 /// One service. Clones share its connections.
 #[derive(Clone)]
@@ -85,13 +85,13 @@ impl Endpoint {
     /// Sends a request that was made ready, and waits for the head of the answer.
     pub(crate) async fn ask(
         &self,
-        request: Request<Sent>,
-    ) -> Result<Response<Answered>, Unanswered> {
+        request: Request<OutgoingBody>,
+    ) -> Result<Response<AnswerBody>, Unanswered> {
         self.pool.ask(request).await
     }
 
     /// Sees to it that there is a connection, which is there for the next request once it is let go.
-    pub(crate) async fn hold(&self) -> Result<Held, Unanswered> {
+    pub(crate) async fn hold(&self) -> Result<HeldConnection, Unanswered> {
         self.pool.hold().await
     }
 }

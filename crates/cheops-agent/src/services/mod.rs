@@ -27,10 +27,10 @@ use std::sync::Arc;
 
 use http::Uri;
 
-pub use self::connector::ClientError;
+pub use self::connector::ConnectorError;
 pub(crate) use self::endpoint::Endpoint;
 pub(crate) use self::fate::{Fate, Repeating};
-pub(crate) use self::pool::{Answered, Held, Unanswered};
+pub(crate) use self::pool::{AnswerBody, HeldConnection, Unanswered};
 
 use self::connector::Roots;
 
@@ -47,7 +47,7 @@ impl Services {
     pub fn new(
         site: &str,
         upstreams: impl IntoIterator<Item = (String, Uri)>,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, ConnectorError> {
         let upstreams: BTreeMap<String, Uri> = upstreams.into_iter().collect();
         let secure = upstreams.values().any(|uri| uri.scheme_str() == Some("https"));
         let roots = if secure { Roots::Native } else { Roots::None };

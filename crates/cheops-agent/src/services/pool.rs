@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use tower::ServiceExt;
 
-use super::body::{BodyError, Sent};
+use super::body::{BodyError, OutgoingBody};
 use super::connector::{Connector, IDLE, IDLE_CONNECTIONS};
 use super::together::Together;
 
@@ -36,21 +36,21 @@ pub(crate) enum Unanswered {
 pub(super) struct Pool {
     connector: Connector,
     upstream: Uri,
-    kept: Arc<Kept>,
+    kept: Arc<IdleConnections>,
 }
 
 #[derive(Default)]
-struct Kept(Mutex<State>);
+struct IdleConnections(Mutex<IdleState>);
 
 #[derive(Default)]
-struct State {
+struct IdleState {
     /// Those that nobody uses, the last used last.
     idle: Vec<Idle>,
     is_swept: bool,
 }
 
 struct Idle {
-    connection: SendRequest<Sent>,
+    connection: SendRequest<OutgoingBody>,
     since: Instant,
 }
 
@@ -68,8 +68,8 @@ impl Pool {
     /// Sends a request, and waits for the head of the answer.
     pub(super) async fn ask(
         &self,
-        mut request: Request<Sent>,
-    ) -> Result<Response<Answered>, Unanswered> {
+        mut request: Request<OutgoingBody>,
+    ) -> Result<Response<AnswerBody>, Unanswered> {
         while let Some(Idle { mut connection, .. }) = self.kept.take() {
             match connection.try_send_request(request).await {
                 Ok(response) => return Ok(self.lend(connection, response)),
@@ -87,7 +87,7 @@ impl Pool {
 
     /// A connection that is there already, or a new one. The next request takes it, so it costs
     /// nothing to have it before there is one.
-    pub(super) async fn hold(&self) -> Result<Held, Unanswered> {
+    pub(super) async fn hold(&self) -> Result<HeldConnection, Unanswered> {
         let idle = match self.kept.take() {
             Some(idle) => idle,
             None => {
@@ -97,10 +97,10 @@ impl Pool {
                 Idle { connection, since: Instant::now() }
             }
         };
-        Ok(Held(Some((idle, self.kept.clone()))))
+        Ok(HeldConnection(Some((idle, self.kept.clone()))))
     }
 
-    async fn connect(&self) -> Result<SendRequest<Sent>, Unanswered> {
+    async fn connect(&self) -> Result<SendRequest<OutgoingBody>, Unanswered> {
         let connecting = self.connector.clone().oneshot(self.upstream.clone());
         let stream = connecting.await.map_err(Unanswered::NoConnection)?;
         let shaken = handshake(Together(stream)).await;
@@ -116,16 +116,16 @@ impl Pool {
 
     fn lend(
         &self,
-        connection: SendRequest<Sent>,
+        connection: SendRequest<OutgoingBody>,
         response: Response<Incoming>,
-    ) -> Response<Answered> {
+    ) -> Response<AnswerBody> {
         let lent = Some((connection, self.kept.clone()));
-        response.map(|body| Answered { body, lent })
+        response.map(|body| AnswerBody { body, lent })
     }
 }
 
-impl Kept {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl IdleConnections {
+    fn state(&self) -> MutexGuard<'_, IdleState> {
         // Nothing here leaves it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,7 +147,7 @@ impl Kept {
 }
 
 /// Closes what nobody used for long, until the pool is gone.
-async fn sweep(kept: Weak<Kept>) {
+async fn sweep(kept: Weak<IdleConnections>) {
     loop {
         tokio::time::sleep(IDLE).await;
         let Some(kept) = kept.upgrade() else { return };
@@ -157,12 +157,12 @@ async fn sweep(kept: Weak<Kept>) {
 }
 
 /// The body of an answer, with the connection on which it comes.
-pub(crate) struct Answered {
+pub(crate) struct AnswerBody {
     body: Incoming,
-    lent: Option<(SendRequest<Sent>, Arc<Kept>)>,
+    lent: Option<(SendRequest<OutgoingBody>, Arc<IdleConnections>)>,
 }
 
-impl Drop for Answered {
+impl Drop for AnswerBody {
     fn drop(&mut self) {
         if let Some((connection, kept)) = self.lent.take() {
             kept.give_back(Idle { connection, since: Instant::now() });
@@ -171,9 +171,9 @@ impl Drop for Answered {
 }
 
 /// A connection that nobody uses yet. Let go, it is there for the next request.
-pub(crate) struct Held(Option<(Idle, Arc<Kept>)>);
+pub(crate) struct HeldConnection(Option<(Idle, Arc<IdleConnections>)>);
 
-impl Drop for Held {
+impl Drop for HeldConnection {
     fn drop(&mut self) {
         // One that was held for long may just be being closed.
         if let Some((idle, kept)) = self.0.take().filter(|(idle, _)| idle.since.elapsed() < IDLE) {
@@ -182,7 +182,7 @@ impl Drop for Held {
     }
 }
 
-impl Body for Answered {
+impl Body for AnswerBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -237,12 +237,12 @@ mod tests {
         Pool::new(connector(Roots::None).unwrap(), upstream)
     }
 
-    fn request() -> Request<Sent> {
+    fn request() -> Request<OutgoingBody> {
         let request = Request::get("/").header("host", "image");
-        request.body(Sent::whole(Bytes::new())).unwrap()
+        request.body(OutgoingBody::whole(Bytes::new())).unwrap()
     }
 
-    async fn read(response: Response<Answered>) -> Bytes {
+    async fn read(response: Response<AnswerBody>) -> Bytes {
         response.into_body().collect().await.unwrap().to_bytes()
     }
 

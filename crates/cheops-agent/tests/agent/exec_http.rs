@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::exec_support::{Folder, Site, request};
 use bytes::Bytes;
 use cheops_agent::Services;
-use cheops_agent::exec::{Content, Saving};
+use cheops_agent::exec::{ContentStore, Saving};
 use cheops_core::engine::{Job, Task};
 use cheops_core::model::{Act, BlobId, MetaId, Outcome, Output, Payload, Replica, ResourceId};
 use cheops_core::plan::SnapshotId;
@@ -145,7 +145,7 @@ struct CountedReads {
     bytes: Arc<AtomicUsize>,
 }
 
-impl Content for CountedReads {
+impl ContentStore for CountedReads {
     fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
         self.folder.copy_to(blob, path)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use crate::exec_support::{Folder, Site, gone, is_alive, job, operation, pids, printed, until};
-use cheops_agent::exec::{Content, Saving};
+use cheops_agent::exec::{ContentStore, Saving};
 use cheops_core::engine::Task;
 use cheops_core::model::{BlobId, Outcome, Output, Payload, ResourceId};
 use cheops_core::plan::SnapshotId;
@@ -405,7 +405,7 @@ impl Disk {
     }
 }
 
-impl Content for Disk {
+impl ContentStore for Disk {
     fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
         self.works("copy to", path)?;
         self.folder.copy_to(blob, path)

@@ -11,9 +11,10 @@ use cheops_agent::mesh::Identity;
 use cheops_api::{Action, Body, HttpAction, Submit, Upload, Wait};
 use cheops_core::engine::{Record, Sealer};
 use cheops_core::model::{
-    Body as Said, Entry, EntryHash, EntryId, Extension, Operation, OperationId, ResourceId, SiteId,
+    Entry, EntryBody as Said, EntryHash, EntryId, Extension, Operation, OperationId, ResourceId,
+    SiteId,
 };
-use cheops_store::{Options, open};
+use cheops_store::{StoreOptions, open};
 use http::{Method, StatusCode};
 
 use crate::stage::{Stage, replies, shell, until};
@@ -139,7 +140,7 @@ async fn a_body_that_is_not_in_its_operation_is_fetched() {
 /// is said beside it.
 fn write_another(dir: &Path, site: &str, resource: &str, beside: Vec<Extension>) {
     let (site, resource) = (SiteId::new(site).unwrap(), ResourceId::new(resource).unwrap());
-    let mut opened = open(&dir.join(site.as_str()), &site, || 1, Options::default()).unwrap();
+    let mut opened = open(&dir.join(site.as_str()), &site, || 1, StoreOptions::default()).unwrap();
     let mut last = (0, EntryHash::UNSAID);
     let mut like: Option<Operation> = None;
     for record in &opened.records {

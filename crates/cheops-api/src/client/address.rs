@@ -11,14 +11,14 @@ const A_SOCKET: &str = "unix:";
 
 /// The address of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Address {
+pub(super) enum AgentAddress {
     /// `http://HOST:PORT/PREFIX` or the same with `https`, without the last `/`.
     Web(String),
     /// A socket of this machine.
     Socket(PathBuf),
 }
 
-impl Address {
+impl AgentAddress {
     pub(super) fn parse(text: &str) -> Result<Self, BadAddress> {
         let bad = |rule: &str| BadAddress::new(text, rule);
         if let Some(path) = text.strip_prefix(A_SOCKET) {
@@ -104,22 +104,22 @@ mod tests {
             ("unix:/run/cheops/api.sock", "unix:/run/cheops/api.sock"),
             ("unix:api.sock", "unix:api.sock"),
         ] {
-            assert_eq!(Address::parse(address).unwrap().shown(), want);
+            assert_eq!(AgentAddress::parse(address).unwrap().shown(), want);
         }
         for bad in
             ["", "http://", "https://", "unix:", "ftp://paris", "http://a b", "http://a/?q=1"]
         {
-            assert!(Address::parse(bad).is_err(), "{bad}");
+            assert!(AgentAddress::parse(bad).is_err(), "{bad}");
         }
         expect_test::expect![
             "`ftp://paris` is not the address of an agent: it begins with `http://`, `https://` or `unix:`"
         ]
-        .assert_eq(&Address::parse("ftp://paris").unwrap_err().to_string());
+        .assert_eq(&AgentAddress::parse("ftp://paris").unwrap_err().to_string());
     }
 
     #[test]
     fn only_plain_http_to_another_machine_can_be_read_on_the_way() {
-        let open = |text: &str| Address::parse(text).unwrap().is_open_to_readers();
+        let open = |text: &str| AgentAddress::parse(text).unwrap().is_open_to_readers();
         for closed in ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "unix:/x"] {
             assert!(!open(closed), "{closed}");
         }

@@ -23,7 +23,7 @@ use super::error::Cause;
 
 /// What connects to one agent.
 #[derive(Debug, Clone)]
-pub(super) enum Connector {
+pub(super) enum AgentConnector {
     Web(HttpsConnector<HttpConnector>),
     Socket(Arc<Path>),
 }
@@ -38,7 +38,7 @@ pub(super) enum Trusted<'a> {
     These(&'a [u8]),
 }
 
-impl Connector {
+impl AgentConnector {
     pub(super) fn web(trusted: &Trusted<'_>, patience: Duration) -> Result<Self, String> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
@@ -80,7 +80,7 @@ fn roots(pem: &[u8]) -> Result<RootCertStore, String> {
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Stream, Cause>> + Send>>;
 
-impl Service<Uri> for Connector {
+impl Service<Uri> for AgentConnector {
     type Response = Stream;
     type Error = Cause;
     type Future = Connecting;

@@ -21,13 +21,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use address::Address;
-use connect::{Connector, Trusted};
+use address::AgentAddress;
+use connect::{AgentConnector, Trusted};
 use error::Cause;
 pub use error::{BadAddress, ClientError};
 pub use streams::{Changes, Lines};
 pub use upload::Upload;
-use upload::{Carried, Form, Sent, whole};
+use upload::{Carried, MultipartForm, SentBytes, whole};
 
 use crate::paths::{self, segment};
 use crate::token::Token;
@@ -57,10 +57,10 @@ const MAX_ERROR_CHARS: usize = 300;
 /// A client of one agent.
 #[derive(Debug, Clone)]
 pub struct Client {
-    address: Address,
+    address: AgentAddress,
     /// What lets it in, as a header has it.
     authorization: Option<HeaderValue>,
-    pool: Pool<Connector, Carried>,
+    pool: Pool<AgentConnector, Carried>,
 }
 
 /// How an agent is to be asked.
@@ -73,24 +73,24 @@ pub struct ClientOptions {
 }
 
 /// A request in the making.
-struct Ask {
+struct RequestBuilder {
     method: Method,
     path: String,
     headers: Vec<(http::HeaderName, String)>,
     body: Carried,
-    sent: Sent,
+    sent: SentBytes,
     /// How long the agent may say nothing.
     patience: Duration,
 }
 
-impl Ask {
+impl RequestBuilder {
     fn new(method: Method, path: impl Into<String>) -> Self {
         Self {
             method,
             path: path.into(),
             headers: Vec::new(),
             body: whole(Bytes::new()),
-            sent: Sent::default(),
+            sent: SentBytes::default(),
             patience: PATIENCE,
         }
     }
@@ -109,7 +109,7 @@ impl Ask {
         Ok(self.header(CONTENT_TYPE, JSON))
     }
 
-    fn form(mut self, form: Form) -> Self {
+    fn form(mut self, form: MultipartForm) -> Self {
         let content_type = form.content_type();
         (self.body, self.sent) = form.finish();
         self.header(CONTENT_TYPE, content_type)
@@ -131,13 +131,13 @@ impl Client {
     /// The same, with what lets it in.
     pub fn with(address: &str, options: &ClientOptions) -> Result<Self, BadAddress> {
         let bad = |rule: &str| BadAddress::new(address, rule);
-        let parsed = Address::parse(address)?;
+        let parsed = AgentAddress::parse(address)?;
         if options.token.is_some() && parsed.is_open_to_readers() {
             return Err(bad("a token could be read on the way there: use `https://`"));
         }
         let authorization = options.token.as_ref().map(bearer);
         let connector = match (parsed.socket(), &options.authorities) {
-            (Some(path), _) => Connector::Socket(path.into()),
+            (Some(path), _) => AgentConnector::Socket(path.into()),
             (None, Some(pem)) if parsed.is_https() => web(&Trusted::These(pem), address)?,
             (None, None) if parsed.is_https() => web(&Trusted::System, address)?,
             (None, _) => web(&Trusted::Nobody, address)?,
@@ -156,22 +156,22 @@ impl Client {
 
     /// A link that lets one browser in, once.
     pub async fn login_link(&self) -> Result<LoginLink, ClientError> {
-        self.document(Ask::new(Method::POST, paths::LOGIN_LINKS)).await
+        self.document(RequestBuilder::new(Method::POST, paths::LOGIN_LINKS)).await
     }
 
     /// All sites, as this agent sees them.
     pub async fn sites(&self) -> Result<Sites, ClientError> {
-        self.document(Ask::get(paths::SITES)).await
+        self.document(RequestBuilder::get(paths::SITES)).await
     }
 
     /// All sites, as that one sees them.
     pub async fn sites_seen_by(&self, site: &str) -> Result<Sites, ClientError> {
-        self.document(Ask::get(paths::site(site))).await
+        self.document(RequestBuilder::get(paths::site(site))).await
     }
 
     /// All resources in a few numbers.
     pub async fn summary(&self) -> Result<Summary, ClientError> {
-        self.document(Ask::get(paths::SUMMARY)).await
+        self.document(RequestBuilder::get(paths::SUMMARY)).await
     }
 
     /// A page of the resources.
@@ -180,18 +180,18 @@ impl Client {
         filter: &ResourceFilter,
     ) -> Result<Page<ResourceSummary>, ClientError> {
         let path = with_query(paths::RESOURCES, filter);
-        self.document(Ask::get(path)).await
+        self.document(RequestBuilder::get(path)).await
     }
 
     /// One resource.
     pub async fn resource(&self, id: &str) -> Result<Resource, ClientError> {
-        self.document(Ask::get(paths::resource(id))).await
+        self.document(RequestBuilder::get(paths::resource(id))).await
     }
 
     /// One resource, as that site sees it.
     pub async fn resource_at(&self, id: &str, site: &str) -> Result<Resource, ClientError> {
         let path = with_query(&paths::resource(id), &Seen { at: Some(site.to_owned()) });
-        self.document(Ask::get(path)).await
+        self.document(RequestBuilder::get(path)).await
     }
 
     /// A page of its operations.
@@ -201,55 +201,55 @@ impl Client {
         cursor: &Cursor,
     ) -> Result<Page<Operation>, ClientError> {
         let path = with_query(&paths::operations(id), cursor);
-        self.document(Ask::get(path)).await
+        self.document(RequestBuilder::get(path)).await
     }
 
     /// One of them.
     pub async fn operation(&self, id: &str, operation: &str) -> Result<Operation, ClientError> {
-        self.document(Ask::get(paths::operation(id, operation))).await
+        self.document(RequestBuilder::get(paths::operation(id, operation))).await
     }
 
     /// Why its list is what it is.
     pub async fn explain(&self, id: &str) -> Result<Explanation, ClientError> {
-        self.document(Ask::get(paths::explain(id))).await
+        self.document(RequestBuilder::get(paths::explain(id))).await
     }
 
     /// Why its list is what it is, as that site sees it.
     pub async fn explain_at(&self, id: &str, site: &str) -> Result<Explanation, ClientError> {
         let path = with_query(&paths::explain(id), &Seen { at: Some(site.to_owned()) });
-        self.document(Ask::get(path)).await
+        self.document(RequestBuilder::get(path)).await
     }
 
     /// The parts of a resource over several sites.
     pub async fn cross(&self, id: &str) -> Result<Cross, ClientError> {
-        self.document(Ask::get(paths::cross(id))).await
+        self.document(RequestBuilder::get(paths::cross(id))).await
     }
 
     /// The matrices that come with Cheops.
     pub async fn profiles(&self) -> Result<Vec<Profile>, ClientError> {
-        self.document(Ask::get(paths::PROFILES)).await
+        self.document(RequestBuilder::get(paths::PROFILES)).await
     }
 
     /// What a matrix makes of every two operations.
     pub async fn try_matrix(&self, matrix: &TryMatrix) -> Result<MatrixTrial, ClientError> {
-        let ask = Ask::new(Method::POST, paths::MATRIX);
+        let ask = RequestBuilder::new(Method::POST, paths::MATRIX);
         self.document(self.jsoned(ask, matrix)?).await
     }
 
     /// The demo that the agent is part of.
     pub async fn demo(&self) -> Result<Demo, ClientError> {
-        self.document(Ask::get(paths::DEMO)).await
+        self.document(RequestBuilder::get(paths::DEMO)).await
     }
 
     /// Cuts or heals a link of the demo.
     pub async fn set_demo_link(&self, link: &DemoLink) -> Result<Demo, ClientError> {
-        let ask = Ask::new(Method::POST, paths::DEMO_LINKS);
+        let ask = RequestBuilder::new(Method::POST, paths::DEMO_LINKS);
         self.document(self.jsoned(ask, link)?).await
     }
 
     /// Stops or starts a site of the demo.
     pub async fn set_demo_site(&self, site: &RunSite) -> Result<Demo, ClientError> {
-        let ask = Ask::new(Method::POST, paths::DEMO_SITES);
+        let ask = RequestBuilder::new(Method::POST, paths::DEMO_SITES);
         self.document(self.jsoned(ask, site)?).await
     }
 
@@ -262,12 +262,12 @@ impl Client {
     ) -> Result<Lines<SubmitEvent>, ClientError> {
         check_files(files).await?;
         let wait = Duration::from_millis(submit.timeout_ms);
-        let ask = Ask::new(Method::POST, paths::operations(id)).patience(wait);
+        let ask = RequestBuilder::new(Method::POST, paths::operations(id)).patience(wait);
         let ask = if files.is_empty() {
             self.jsoned(ask, submit)?
         } else {
             let operation = serde_json::to_string(submit).map_err(|error| self.broken(error))?;
-            let mut form = Form::new();
+            let mut form = MultipartForm::new();
             form.field("operation", Some(JSON), &operation);
             files.iter().for_each(|file| form.file(file));
             ask.form(form)
@@ -278,7 +278,7 @@ impl Client {
     /// Looks at a resource.
     pub async fn show(&self, id: &str, show: &Show) -> Result<ShowAnswer, ClientError> {
         let wait = Duration::from_millis(show.timeout_ms);
-        let ask = Ask::new(Method::POST, paths::show(id)).patience(wait);
+        let ask = RequestBuilder::new(Method::POST, paths::show(id)).patience(wait);
         self.document(self.jsoned(ask, show)?).await
     }
 
@@ -290,7 +290,7 @@ impl Client {
         decision: Decision,
         site: Option<&str>,
     ) -> Result<(), ClientError> {
-        let ask = Ask::new(Method::POST, paths::decision(id, operation));
+        let ask = RequestBuilder::new(Method::POST, paths::decision(id, operation));
         let settle = Settle { decision, site: site.map(str::to_owned) };
         self.answer(self.jsoned(ask, &settle)?).await.map(drop)
     }
@@ -299,7 +299,8 @@ impl Client {
     /// comes as it happens.
     pub async fn backup(&self, dir: &str) -> Result<Lines<BackupEvent>, ClientError> {
         // Large files are copied in silence.
-        let ask = Ask::new(Method::POST, paths::BACKUP.to_owned()).patience(BACKUP_MAY_TAKE);
+        let ask =
+            RequestBuilder::new(Method::POST, paths::BACKUP.to_owned()).patience(BACKUP_MAY_TAKE);
         self.lines(self.jsoned(ask, &Backup { dir: dir.to_owned() })?).await
     }
 
@@ -310,7 +311,7 @@ impl Client {
         delete: &Delete,
     ) -> Result<Lines<SubmitEvent>, ClientError> {
         let wait = Duration::from_millis(delete.timeout_ms);
-        let ask = Ask::new(Method::DELETE, paths::resource(id)).patience(wait);
+        let ask = RequestBuilder::new(Method::DELETE, paths::resource(id)).patience(wait);
         self.lines(self.jsoned(ask, delete)?).await
     }
 
@@ -321,7 +322,7 @@ impl Client {
         after: Option<u64>,
     ) -> Result<Changes, ClientError> {
         let path = resource.map_or_else(|| paths::CHANGES.to_owned(), paths::changes_of);
-        let mut ask = Ask::get(path).header(ACCEPT, "text/event-stream");
+        let mut ask = RequestBuilder::get(path).header(ACCEPT, "text/event-stream");
         if let Some(after) = after {
             let name = http::HeaderName::from_static("last-event-id");
             ask = ask.header(name, after.to_string());
@@ -339,7 +340,7 @@ impl Client {
         files: &[Upload],
     ) -> Result<Lines<ExecLine>, ClientError> {
         check_files(files).await?;
-        let mut parts = Form::new();
+        let mut parts = MultipartForm::new();
         parts.field("command", None, &form.command);
         parts.field("sites", None, &form.sites);
         parts.field("type", None, &form.kind);
@@ -347,7 +348,8 @@ impl Client {
             parts.field("config", None, config);
         }
         files.iter().for_each(|file| parts.file(file));
-        let ask = Ask::new(Method::POST, paths::exec(id)).patience(ORIGINAL_WAIT).form(parts);
+        let ask =
+            RequestBuilder::new(Method::POST, paths::exec(id)).patience(ORIGINAL_WAIT).form(parts);
         self.lines(ask).await
     }
 
@@ -357,26 +359,26 @@ impl Client {
         id: &str,
         form: &ShowForm,
     ) -> Result<OriginalShow, ClientError> {
-        let mut parts = Form::new();
+        let mut parts = MultipartForm::new();
         parts.field("command", None, &form.command);
         parts.field("sites", None, &form.sites);
-        let ask = Ask::new(Method::POST, paths::show_as_original(id));
+        let ask = RequestBuilder::new(Method::POST, paths::show_as_original(id));
         self.document(ask.patience(ORIGINAL_WAIT).form(parts)).await
     }
 
     /// Whether the agent runs.
     pub async fn healthz(&self) -> Result<(), ClientError> {
-        self.answer(Ask::get(paths::HEALTHZ)).await.map(drop)
+        self.answer(RequestBuilder::get(paths::HEALTHZ)).await.map(drop)
     }
 
     /// Whether the agent can take operations.
     pub async fn readyz(&self) -> Result<(), ClientError> {
-        self.answer(Ask::get(paths::READYZ)).await.map(drop)
+        self.answer(RequestBuilder::get(paths::READYZ)).await.map(drop)
     }
 
     /// Numbers for Prometheus.
     pub async fn metrics(&self) -> Result<String, ClientError> {
-        let ask = Ask::get(paths::METRICS);
+        let ask = RequestBuilder::get(paths::METRICS);
         let (url, patience) = (self.url(&ask.path), ask.patience);
         let bytes = collected(&url, self.answer(ask).await?, patience).await?;
         String::from_utf8(bytes.to_vec())
@@ -385,7 +387,7 @@ impl Client {
 
     /// The agent's own OpenAPI document.
     pub async fn openapi(&self) -> Result<serde_json::Value, ClientError> {
-        self.document(Ask::get(paths::OPENAPI)).await
+        self.document(RequestBuilder::get(paths::OPENAPI)).await
     }
 
     fn url(&self, path: &str) -> String {
@@ -396,17 +398,24 @@ impl Client {
         ClientError::Broken { url: self.address(), source: cause.into() }
     }
 
-    fn jsoned(&self, ask: Ask, value: &impl Serialize) -> Result<Ask, ClientError> {
+    fn jsoned(
+        &self,
+        ask: RequestBuilder,
+        value: &impl Serialize,
+    ) -> Result<RequestBuilder, ClientError> {
         ask.json(value).map_err(|error| self.broken(error))
     }
 
-    async fn lines<T: DeserializeOwned>(&self, ask: Ask) -> Result<Lines<T>, ClientError> {
+    async fn lines<T: DeserializeOwned>(
+        &self,
+        ask: RequestBuilder,
+    ) -> Result<Lines<T>, ClientError> {
         let (url, patience) = (self.url(&ask.path), ask.patience);
         let answer = self.answer(ask).await?;
         Ok(Lines::new(url, answer.into_body(), patience))
     }
 
-    async fn document<T: DeserializeOwned>(&self, ask: Ask) -> Result<T, ClientError> {
+    async fn document<T: DeserializeOwned>(&self, ask: RequestBuilder) -> Result<T, ClientError> {
         let (url, patience) = (self.url(&ask.path), ask.patience);
         let bytes = collected(&url, self.answer(ask).await?, patience).await?;
         serde_json::from_slice(&bytes)
@@ -414,8 +423,8 @@ impl Client {
     }
 
     /// The beginning of an answer that says yes.
-    async fn answer(&self, ask: Ask) -> Result<Response<Incoming>, ClientError> {
-        let Ask { method, path, headers, body, sent, patience } = ask;
+    async fn answer(&self, ask: RequestBuilder) -> Result<Response<Incoming>, ClientError> {
+        let RequestBuilder { method, path, headers, body, sent, patience } = ask;
         let url = self.url(&path);
         let mut request =
             Request::builder().method(method).uri(format!("{}{path}", self.address.base()));
@@ -452,8 +461,8 @@ impl Client {
     }
 }
 
-fn web(trusted: &Trusted<'_>, address: &str) -> Result<Connector, BadAddress> {
-    Connector::web(trusted, PATIENCE).map_err(|why| BadAddress::new(address, &why))
+fn web(trusted: &Trusted<'_>, address: &str) -> Result<AgentConnector, BadAddress> {
+    AgentConnector::web(trusted, PATIENCE).map_err(|why| BadAddress::new(address, &why))
 }
 
 fn bearer(token: &Token) -> HeaderValue {

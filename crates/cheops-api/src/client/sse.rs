@@ -2,7 +2,7 @@
 
 /// One event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct ServerEvent {
     /// Its name; empty if none was given.
     pub(super) name: String,
     /// Its data: the data lines, joined.
@@ -34,7 +34,7 @@ impl EventReader {
     }
 
     /// Takes in a line; the event, if it ends one.
-    pub(super) fn line(&mut self, line: &str) -> Result<Option<Event>, EventTooLong> {
+    pub(super) fn line(&mut self, line: &str) -> Result<Option<ServerEvent>, EventTooLong> {
         let line = if std::mem::take(&mut self.is_first_line) {
             line.strip_prefix('\u{feff}').unwrap_or(line)
         } else {
@@ -67,10 +67,10 @@ impl EventReader {
         if length > self.limit { Err(EventTooLong { limit: self.limit }) } else { Ok(()) }
     }
 
-    fn ended(&mut self) -> Option<Event> {
+    fn ended(&mut self) -> Option<ServerEvent> {
         let name = std::mem::take(&mut self.name);
         let data = self.data.take()?;
-        Some(Event { name, data, id: self.last_id.clone() })
+        Some(ServerEvent { name, data, id: self.last_id.clone() })
     }
 }
 

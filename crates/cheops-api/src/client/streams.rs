@@ -10,20 +10,20 @@ use serde::de::DeserializeOwned;
 
 use super::error::{Cause, ClientError};
 use super::lines::LineCutter;
-use super::sse::{Event, EventReader};
+use super::sse::{EventReader, ServerEvent};
 use crate::types::{Change, NumberedChange, TimedChange};
 
 /// A line can hold the output of a command, escaped.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// What arrives, with a limit on silence.
-struct Arriving {
+struct ArrivingStream {
     url: String,
     body: Incoming,
     silence: Duration,
 }
 
-impl Arriving {
+impl ArrivingStream {
     async fn piece(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
             let frame = tokio::time::timeout(self.silence, self.body.frame()).await;
@@ -52,14 +52,14 @@ impl Arriving {
 
 /// Documents as they arrive, one a line.
 pub struct Lines<T> {
-    arriving: Arriving,
+    arriving: ArrivingStream,
     cutter: LineCutter,
     kind: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> Lines<T> {
     pub(super) fn new(url: String, body: Incoming, silence: Duration) -> Self {
-        let arriving = Arriving { url, body, silence };
+        let arriving = ArrivingStream { url, body, silence };
         Self { arriving, cutter: LineCutter::new(MAX_LINE_BYTES), kind: PhantomData }
     }
 
@@ -89,14 +89,14 @@ impl<T: DeserializeOwned> Lines<T> {
 
 /// Changes as they happen.
 pub struct Changes {
-    arriving: Arriving,
+    arriving: ArrivingStream,
     cutter: LineCutter,
     reader: EventReader,
 }
 
 impl Changes {
     pub(super) fn new(url: String, body: Incoming, silence: Duration) -> Self {
-        let arriving = Arriving { url, body, silence };
+        let arriving = ArrivingStream { url, body, silence };
         let (cutter, reader) = (LineCutter::new(MAX_LINE_BYTES), EventReader::new(MAX_LINE_BYTES));
         Self { arriving, cutter, reader }
     }
@@ -122,7 +122,7 @@ impl Changes {
         }
     }
 
-    fn read(&self, event: &Event) -> Result<NumberedChange, ClientError> {
+    fn read(&self, event: &ServerEvent) -> Result<NumberedChange, ClientError> {
         let id = event
             .id
             .parse()

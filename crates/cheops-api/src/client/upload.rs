@@ -38,9 +38,9 @@ pub(super) fn whole(bytes: impl Into<Bytes>) -> Carried {
 
 /// How much was sent, so that slow can be told from stuck.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sent(Arc<AtomicU64>);
+pub(super) struct SentBytes(Arc<AtomicU64>);
 
-impl Sent {
+impl SentBytes {
     pub(super) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -51,18 +51,18 @@ impl Sent {
 }
 
 /// A `multipart/form-data` body in the making.
-pub(super) struct Form {
+pub(super) struct MultipartForm {
     boundary: String,
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<FormPiece>,
 }
 
-enum Piece {
+enum FormPiece {
     Text(Bytes),
     File(PathBuf),
     Open(File),
 }
 
-impl Form {
+impl MultipartForm {
     pub(super) fn new() -> Self {
         // Nobody who wrote the files could know it: the keys are random.
         let random = || RandomState::new().build_hasher().finish();
@@ -90,19 +90,19 @@ impl Form {
             "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; \
              filename=\"{name}\"\r\nContent-Type: application/octet-stream\r\n\r\n"
         ));
-        self.pieces.push_back(Piece::File(upload.path.clone()));
+        self.pieces.push_back(FormPiece::File(upload.path.clone()));
         self.text("\r\n".to_owned());
     }
 
     fn text(&mut self, text: String) {
-        self.pieces.push_back(Piece::Text(text.into()));
+        self.pieces.push_back(FormPiece::Text(text.into()));
     }
 
     /// The body, and how much of it was sent.
-    pub(super) fn finish(mut self) -> (Carried, Sent) {
+    pub(super) fn finish(mut self) -> (Carried, SentBytes) {
         let end = format!("--{}--\r\n", self.boundary);
         self.text(end);
-        let sent = Sent::default();
+        let sent = SentBytes::default();
         let start = (self.pieces, sent.clone());
         let frames = stream::unfold(start, |(mut pieces, sent)| async move {
             let piece = next_piece(&mut pieces).await.transpose()?;
@@ -115,16 +115,16 @@ impl Form {
     }
 }
 
-async fn next_piece(pieces: &mut VecDeque<Piece>) -> io::Result<Option<Bytes>> {
+async fn next_piece(pieces: &mut VecDeque<FormPiece>) -> io::Result<Option<Bytes>> {
     while let Some(piece) = pieces.pop_front() {
         let mut file = match piece {
-            Piece::Text(bytes) => return Ok(Some(bytes)),
-            Piece::File(path) => File::open(&path).await?,
-            Piece::Open(file) => file,
+            FormPiece::Text(bytes) => return Ok(Some(bytes)),
+            FormPiece::File(path) => File::open(&path).await?,
+            FormPiece::Open(file) => file,
         };
         let mut bytes = BytesMut::with_capacity(PIECE_BYTES);
         if file.read_buf(&mut bytes).await? > 0 {
-            pieces.push_front(Piece::Open(file));
+            pieces.push_front(FormPiece::Open(file));
             return Ok(Some(bytes.freeze()));
         }
     }
@@ -145,7 +145,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let content = vec![b'x'; PIECE_BYTES * 2 + 1];
         std::io::Write::write_all(&mut file, &content).unwrap();
-        let mut form = Form::new();
+        let mut form = MultipartForm::new();
         form.boundary = "B".to_owned();
         form.field("operation", Some("application/json"), "{}");
         form.field("plain", None, "a\"b");
@@ -178,13 +178,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_gone_breaks_the_upload() {
-        let mut form = Form::new();
+        let mut form = MultipartForm::new();
         form.file(&Upload { name: "f".to_owned(), path: "/nowhere/at/all".into() });
         assert!(form.finish().0.collect().await.is_err());
     }
 
     #[test]
     fn no_two_forms_share_a_boundary() {
-        assert_ne!(Form::new().boundary, Form::new().boundary);
+        assert_ne!(MultipartForm::new().boundary, MultipartForm::new().boundary);
     }
 }

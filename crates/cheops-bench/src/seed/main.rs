@@ -26,7 +26,7 @@ use crate::mesh::{Mesh, SITES};
 /// Then `cheops agent --config DIRECTORY/site1/agent.toml` is a site with all of them.
 #[derive(Debug, Parser)]
 #[command(name = "cheops-seed", version, max_term_width = 100)]
-struct Cli {
+struct SeedCli {
     /// Where to; a folder that is not there yet
     directory: PathBuf,
     /// How many resources
@@ -40,17 +40,17 @@ struct Cli {
 /// What could not be done, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {because}")]
-struct Failure {
+struct SeedFailure {
     what: &'static str,
     because: String,
 }
 
-fn cannot<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> Failure {
-    move |error| Failure { what, because: error.to_string() }
+fn cannot<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> SeedFailure {
+    move |error| SeedFailure { what, because: error.to_string() }
 }
 
 fn main() -> ExitCode {
-    let told = match seed(&Cli::parse()) {
+    let told = match seed(&SeedCli::parse()) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(failure) => failure,
     };
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn seed(cli: &Cli) -> Result<(), Failure> {
+fn seed(cli: &SeedCli) -> Result<(), SeedFailure> {
     let began = Instant::now();
     std::fs::create_dir(&cli.directory).map_err(cannot("make the folder"))?;
     let folders = folders(&cli.directory, cli.port)?;
@@ -76,7 +76,7 @@ fn seed(cli: &Cli) -> Result<(), Failure> {
 }
 
 /// A folder for each site, with all that an agent needs but its log.
-fn folders(directory: &Path, port: Option<u16>) -> Result<Vec<(SiteId, PathBuf)>, Failure> {
+fn folders(directory: &Path, port: Option<u16>) -> Result<Vec<(SiteId, PathBuf)>, SeedFailure> {
     let authority = directory.join("mesh");
     identities::create(&authority).map_err(cannot("make a mesh"))?;
     let (apis, links) = addresses(port).map_err(cannot("find free ports"))?;

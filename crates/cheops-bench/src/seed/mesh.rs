@@ -8,9 +8,9 @@ use cheops_agent::mesh::Identity;
 use cheops_core::engine::{Effect, Engine, Event, Job, Message, Now, Reaction, Settings};
 use cheops_core::model::{Author, Outcome, ResourceId, SiteId};
 use cheops_record::SiteKey;
-use cheops_store::{Options, Store, open};
+use cheops_store::{Store, StoreOptions, open};
 
-use crate::{Failure, cannot};
+use crate::{SeedFailure, cannot};
 
 /// How many sites there are.
 pub(crate) const SITES: usize = 3;
@@ -20,7 +20,7 @@ pub(crate) const SPAN_MS: u64 = 7 * 24 * 3600 * 1000;
 const AGO_MS: u64 = 3600 * 1000;
 
 /// What the world outside of the engines does.
-pub(crate) trait World {
+pub(crate) trait SeedWorld {
     /// Whether what is said of a resource reaches a site, and what that site says the others.
     fn reaches(&self, resource: &ResourceId, site: usize) -> bool;
     /// How a run ends at a site; `None` if the site stops before.
@@ -29,12 +29,12 @@ pub(crate) trait World {
 
 /// The three of them.
 pub(crate) struct Mesh {
-    sites: Vec<Site>,
+    sites: Vec<SeedSite>,
     now: Now,
     happened: VecDeque<(usize, Now, Event)>,
 }
 
-struct Site {
+struct SeedSite {
     name: SiteId,
     engine: Engine,
     store: Store,
@@ -45,13 +45,13 @@ struct Site {
 
 impl Mesh {
     /// New sites, with their logs in these folders.
-    pub(crate) fn new(folders: &[(SiteId, PathBuf)]) -> Result<Self, Failure> {
+    pub(crate) fn new(folders: &[(SiteId, PathBuf)]) -> Result<Self, SeedFailure> {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_err(cannot("tell the time"))?;
         let wall_ms = u64::try_from(wall.as_millis()).map_err(cannot("tell the time"))?;
         let now = Now { mono_ms: 0, wall_ms: wall_ms - SPAN_MS - AGO_MS };
         let mut sites = Vec::new();
         for (n, (name, folder)) in (1..).zip(folders) {
-            let opened = open(&folder.join("data"), name, || n, Options::default());
+            let opened = open(&folder.join("data"), name, || n, StoreOptions::default());
             let opened = opened.map_err(cannot("open a store"))?;
             let me = Author { site: name.clone(), incarnation: opened.incarnation };
             let others = folders.iter().map(|(name, _)| name.clone());
@@ -62,7 +62,7 @@ impl Mesh {
             let identity = identity.map_err(cannot("read an identity"))?;
             let key = identity.site_key().map_err(cannot("use an identity"))?;
             let store = opened.store;
-            sites.push(Site { name: name.clone(), engine, store, key, reaction });
+            sites.push(SeedSite { name: name.clone(), engine, store, key, reaction });
         }
         Ok(Self { sites, now, happened: VecDeque::new() })
     }
@@ -82,7 +82,7 @@ impl Mesh {
     }
 
     /// Lets the sites do all there is to do about it: at once, then when it is time to confirm.
-    pub(crate) fn settle(&mut self, world: &impl World) -> Result<(), Failure> {
+    pub(crate) fn settle(&mut self, world: &impl SeedWorld) -> Result<(), SeedFailure> {
         self.work(world)?;
         for _ in 0..3 {
             self.now.mono_ms += 100;
@@ -92,7 +92,7 @@ impl Mesh {
         Ok(())
     }
 
-    fn work(&mut self, world: &impl World) -> Result<(), Failure> {
+    fn work(&mut self, world: &impl SeedWorld) -> Result<(), SeedFailure> {
         loop {
             while let Some((at, now, event)) = self.happened.pop_front() {
                 let site = &mut self.sites[at];
@@ -114,7 +114,7 @@ impl Mesh {
         }
     }
 
-    fn follow(&mut self, at: usize, effect: Effect, world: &impl World) {
+    fn follow(&mut self, at: usize, effect: Effect, world: &impl SeedWorld) {
         match effect {
             Effect::Tell { to, message } => {
                 let Some(to) = self.sites.iter().position(|site| site.name == to) else { return };

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cheops_core::config::{Config, profile};
-use cheops_core::engine::{Event, Job, Submission, Task, Ticket, Wait};
+use cheops_core::engine::{Event, Job, Submission, Task, Ticket, WaitFor};
 use cheops_core::model::{OperationType, Outcome, Output, Payload, ResourceId, SiteId};
 
-use crate::mesh::{Mesh, SPAN_MS, World};
-use crate::{Failure, cannot};
+use crate::mesh::{Mesh, SPAN_MS, SeedWorld};
+use crate::{SeedFailure, cannot};
 
 /// How many are made before the sites have their turn.
 const AT_ONCE: u64 = 2_000;
@@ -18,7 +18,7 @@ const STOPS: &str = "# site1 stops";
 
 /// What becomes of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum ResourceFate {
     Fine,
     Error,
     Waiting,
@@ -27,7 +27,7 @@ enum Fate {
     InDoubt,
 }
 
-impl Fate {
+impl ResourceFate {
     /// Rare ones are rare, so that finding them is work.
     fn of(n: u64) -> Self {
         match n {
@@ -49,28 +49,28 @@ const KINDS: [(&str, &str, &str, &str); 4] = [
     ("images/disk", "http", "put", "patch"),
 ];
 
-struct Resource {
+struct SeedResource {
     n: u64,
     id: ResourceId,
-    fate: Fate,
+    fate: ResourceFate,
     holders: Vec<usize>,
     first: OperationType,
     next: OperationType,
     config: Arc<Config>,
 }
 
-impl Resource {
-    fn new(n: u64) -> Result<Self, Failure> {
-        let fate = Fate::of(n);
+impl SeedResource {
+    fn new(n: u64) -> Result<Self, SeedFailure> {
+        let fate = ResourceFate::of(n);
         let (name, profiled, first, next) = match fate {
             // What overwrites nothing cannot be set right by itself.
-            Fate::Diverged | Fate::InDoubt => ("files/log", "file", "add", "add"),
+            ResourceFate::Diverged | ResourceFate::InDoubt => ("files/log", "file", "add", "add"),
             _ => KINDS[usize::try_from(n % 4).unwrap_or_default()],
         };
         let holders = match (fate, n % 10) {
-            (Fate::Fine | Fate::Deleted, 9) => vec![0],
-            (Fate::Fine | Fate::Error | Fate::Deleted, 0..3) => vec![0, 1],
-            (Fate::Waiting, 0..5) => vec![0, 2],
+            (ResourceFate::Fine | ResourceFate::Deleted, 9) => vec![0],
+            (ResourceFate::Fine | ResourceFate::Error | ResourceFate::Deleted, 0..3) => vec![0, 1],
+            (ResourceFate::Waiting, 0..5) => vec![0, 2],
             _ => vec![0, 1, 2],
         };
         let kind = |name| OperationType::new(name).map_err(cannot("name a type"));
@@ -100,17 +100,17 @@ impl Resource {
     fn goes_on(&self, mesh: &mut Mesh) {
         let last = self.holders.last().copied().unwrap_or_default();
         match self.fate {
-            Fate::Error => self.does(mesh, 0, &self.next, FAILS),
-            Fate::InDoubt => self.does(mesh, 1, &self.next, STOPS),
-            Fate::Waiting => self.does(mesh, 0, &self.next, "change"),
-            Fate::Deleted => self.does(mesh, last, &OperationType::deletion(), ":"),
+            ResourceFate::Error => self.does(mesh, 0, &self.next, FAILS),
+            ResourceFate::InDoubt => self.does(mesh, 1, &self.next, STOPS),
+            ResourceFate::Waiting => self.does(mesh, 0, &self.next, "change"),
+            ResourceFate::Deleted => self.does(mesh, last, &OperationType::deletion(), ":"),
             // Made at the same time, and the later one runs before the earlier one is heard of.
-            Fate::Diverged => {
+            ResourceFate::Diverged => {
                 self.does(mesh, 1, &self.next, "earlier");
                 self.does(mesh, 0, &self.next, "later");
             }
-            Fate::Fine if self.n.is_multiple_of(3) => {}
-            Fate::Fine => {
+            ResourceFate::Fine if self.n.is_multiple_of(3) => {}
+            ResourceFate::Fine => {
                 self.does(mesh, last, &self.next, "change");
                 if self.n.is_multiple_of(7) {
                     self.does(mesh, 0, &self.first, "meet");
@@ -134,7 +134,7 @@ impl Resource {
             payload: Payload::shell(format!("echo {kind} {} {what}", self.n)),
             inline_body: None,
             force: false,
-            wait: Wait::Nothing,
+            wait: WaitFor::Nothing,
             timeout_ms: 0,
             needs: Default::default(),
             asked_by: None,
@@ -146,7 +146,7 @@ impl Resource {
 #[derive(Default)]
 struct Cut(BTreeSet<ResourceId>);
 
-impl World for Cut {
+impl SeedWorld for Cut {
     fn reaches(&self, resource: &ResourceId, site: usize) -> bool {
         site != 2 || !self.0.contains(resource)
     }
@@ -166,13 +166,13 @@ impl World for Cut {
 }
 
 /// Makes that many.
-pub(crate) fn make(mesh: &mut Mesh, count: u64) -> Result<(), Failure> {
+pub(crate) fn make(mesh: &mut Mesh, count: u64) -> Result<(), SeedFailure> {
     let mut world = Cut::default();
     mesh.settle(&world)?;
     let apart_ms = SPAN_MS / (count + 1) / 2;
     for begin in (0..count).step_by(AT_ONCE as usize) {
         let resources: Result<Vec<_>, _> =
-            (begin..count.min(begin + AT_ONCE)).map(Resource::new).collect();
+            (begin..count.min(begin + AT_ONCE)).map(SeedResource::new).collect();
         let resources = resources?;
         for resource in &resources {
             resource.begins(mesh);
@@ -180,7 +180,7 @@ pub(crate) fn make(mesh: &mut Mesh, count: u64) -> Result<(), Failure> {
         }
         mesh.settle(&world)?;
         for resource in &resources {
-            if resource.fate == Fate::Waiting {
+            if resource.fate == ResourceFate::Waiting {
                 world.0.insert(resource.id.clone());
             }
             resource.goes_on(mesh);

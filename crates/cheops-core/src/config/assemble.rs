@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::check::{command_fault, contradictions, index, reserved, too_long, too_many, warnings};
 use super::document::{
-    self, Document, Entry, HOOKS, HookEntry, MATRIX, RESTORE, SNAPSHOT, TYPES, TypeEntry,
+    self, ConfigDocument, DocumentEntry, HOOKS, HookEntry, MATRIX, RESTORE, SNAPSHOT, TYPES,
+    TypeEntry,
 };
 use super::hooks::bad_hooks;
-use super::place::Place;
-use super::problem::{ConfigErrors, Fault, Problem};
+use super::place::ConfigPlace;
+use super::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 use super::warning::Warning;
 use super::{Concurrent, Config, HookAction, Resolution, Snapshots, tree};
 use crate::ids::OperationType;
@@ -68,9 +69,9 @@ impl Config {
     /// Everything that is wrong with it.
     pub fn validate(&self) -> Result<Vec<Warning>, ConfigErrors> {
         self.check()?;
-        let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
+        let entries = entries(self, |i| ConfigPlace::path(MATRIX).index(i, None));
         let places: Vec<_> =
-            (0..self.hooks.len()).map(|i| Place::path(HOOKS).index(i, None)).collect();
+            (0..self.hooks.len()).map(|i| ConfigPlace::path(HOOKS).index(i, None)).collect();
         Ok(warnings(self, &index(&entries), &places))
     }
 
@@ -85,7 +86,7 @@ impl Config {
         let mut problems = too_many(self);
         problems.extend(too_long(self));
         ConfigErrors::from_all(std::mem::take(&mut problems))?;
-        let entries = entries(self, |i| Place::path(MATRIX).index(i, None));
+        let entries = entries(self, |i| ConfigPlace::path(MATRIX).index(i, None));
         problems.extend(contradictions(&entries));
         problems.extend(reserved(self));
         problems.extend(bad_commands(self));
@@ -95,8 +96,8 @@ impl Config {
 }
 
 /// The entries of a config's matrix.
-fn entries(config: &Config, place: impl Fn(usize) -> Place) -> Vec<Entry> {
-    let entry = |(i, ((before, after), said)): (usize, (&(_, _), &Resolution))| Entry {
+fn entries(config: &Config, place: impl Fn(usize) -> ConfigPlace) -> Vec<DocumentEntry> {
+    let entry = |(i, ((before, after), said)): (usize, (&(_, _), &Resolution))| DocumentEntry {
         place: place(i),
         before: Clone::clone(before),
         after: Clone::clone(after),
@@ -108,9 +109,10 @@ fn entries(config: &Config, place: impl Fn(usize) -> Place) -> Vec<Entry> {
 
 /// The profile's entries that the document does not touch, then the document's. Who restates one
 /// direction of a pair restates the pair: the profile's other direction follows.
-fn on_top_of_profile(document: &Document) -> Vec<Entry> {
+fn on_top_of_profile(document: &ConfigDocument) -> Vec<DocumentEntry> {
     let said = index(&document.entries);
-    let base = document.profile.map(|profile| entries(&profile.config, |_| Place::path("Profile")));
+    let base =
+        document.profile.map(|profile| entries(&profile.config, |_| ConfigPlace::path("Profile")));
     let kept = base.into_iter().flatten().filter_map(|entry| {
         if said.contains_key(&(&entry.before, &entry.after)) {
             return None;
@@ -121,8 +123,8 @@ fn on_top_of_profile(document: &Document) -> Vec<Entry> {
     kept.chain(document.entries.iter().cloned()).collect()
 }
 
-fn mirrored(entry: &Entry) -> Entry {
-    Entry {
+fn mirrored(entry: &DocumentEntry) -> DocumentEntry {
+    DocumentEntry {
         place: entry.place.clone(),
         before: entry.after.clone(),
         after: entry.before.clone(),
@@ -132,7 +134,7 @@ fn mirrored(entry: &Entry) -> Entry {
 }
 
 /// The config, and what is missing in it or said twice.
-fn assemble(document: Document, entries: &[Entry]) -> (Config, Vec<Problem>) {
+fn assemble(document: ConfigDocument, entries: &[DocumentEntry]) -> (Config, Vec<ConfigProblem>) {
     let mut config = document.profile.map(|profile| profile.config.clone()).unwrap_or_default();
     config.matrix = index(entries).values().map(|entry| resolution(entry)).collect();
     let mut decomposed: BTreeMap<_, _> = document
@@ -155,9 +157,9 @@ fn assemble(document: Document, entries: &[Entry]) -> (Config, Vec<Problem>) {
         (Some(_), None) => Some((SNAPSHOT, document.snapshot_at, RESTORE)),
         (None, Some(_)) => Some((RESTORE, document.restore_at, SNAPSHOT)),
     };
-    problems.extend(half.map(|(present, at, missing)| Problem {
-        place: Place { at, ..Place::path(present) },
-        fault: Fault::HalfOfAPair { present, missing },
+    problems.extend(half.map(|(present, at, missing)| ConfigProblem {
+        place: ConfigPlace { at, ..ConfigPlace::path(present) },
+        fault: ConfigFault::HalfOfAPair { present, missing },
     }));
     (config, problems)
 }
@@ -166,8 +168,8 @@ fn assemble(document: Document, entries: &[Entry]) -> (Config, Vec<Problem>) {
 fn take_hook(
     config: &mut Config,
     entry: HookEntry,
-    decomposed: &mut BTreeMap<OperationType, Place>,
-) -> Vec<Problem> {
+    decomposed: &mut BTreeMap<OperationType, ConfigPlace>,
+) -> Vec<ConfigProblem> {
     let HookEntry { place, hook, decomposes } = entry;
     let HookAction::Command(command) = &hook.action else {
         config.hooks.push(hook);
@@ -180,15 +182,15 @@ fn take_hook(
     let mut problems = Vec::new();
     for kind in &hook.types {
         if let Some(first) = decomposed.insert(kind.clone(), place.clone()) {
-            let fault = Fault::DecomposedTwice { kind: kind.clone(), first };
-            problems.push(Problem { place: place.clone(), fault });
+            let fault = ConfigFault::DecomposedTwice { kind: kind.clone(), first };
+            problems.push(ConfigProblem { place: place.clone(), fault });
         }
         config.types.entry(kind.clone()).or_default().decompose = Some(command.clone());
     }
     problems
 }
 
-fn resolution(entry: &Entry) -> ((OperationType, OperationType), Resolution) {
+fn resolution(entry: &DocumentEntry) -> ((OperationType, OperationType), Resolution) {
     let concurrent = entry.concurrent.unwrap_or_default();
     let pair = (entry.before.clone(), entry.after.clone());
     (pair, Resolution { rule: entry.rule.clone(), concurrent })
@@ -203,9 +205,9 @@ fn describe(config: &mut Config, said: TypeEntry) {
     handling.decompose = said.decompose.over(handling.decompose.take());
 }
 
-fn bad_commands(config: &Config) -> Vec<Problem> {
+fn bad_commands(config: &Config) -> Vec<ConfigProblem> {
     let of_types = config.types.iter().flat_map(|(kind, handling)| {
-        let place = Place::path(TYPES).key(kind.as_str(), None);
+        let place = ConfigPlace::path(TYPES).key(kind.as_str(), None);
         let commands = [
             ("Undo", &handling.undo),
             ("Check", &handling.check),
@@ -215,12 +217,12 @@ fn bad_commands(config: &Config) -> Vec<Problem> {
     });
     let both = config.snapshots.as_ref();
     let of_resource = [
-        (Place::path(SNAPSHOT), both.map(|both| both.snapshot.as_str())),
-        (Place::path(RESTORE), both.map(|both| both.restore.as_str())),
+        (ConfigPlace::path(SNAPSHOT), both.map(|both| both.snapshot.as_str())),
+        (ConfigPlace::path(RESTORE), both.map(|both| both.restore.as_str())),
     ];
     let faults = of_types.chain(of_resource).filter_map(|(place, command)| {
         let fault = command_fault(command?)?;
-        Some(Problem { place, fault })
+        Some(ConfigProblem { place, fault })
     });
     faults.collect()
 }

@@ -12,7 +12,7 @@ impl Config {
     /// [`Config::validate`] accepts.
     #[expect(clippy::expect_used, reason = "texts, flags and maps by text are always JSON")]
     pub fn to_json(&self) -> String {
-        let json = serde_json::to_string_pretty(&Document::from(self));
+        let json = serde_json::to_string_pretty(&CanonicalConfig::from(self));
         json.map(|json| escaped(&json)).expect("a document of texts and flags")
     }
 }
@@ -33,8 +33,8 @@ fn escaped(json: &str) -> String {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Document<'c> {
-    resolution_matrix: Vec<Entry<'c>>,
+struct CanonicalConfig<'c> {
+    resolution_matrix: Vec<CanonicalEntry<'c>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     types: BTreeMap<&'c OperationType, Type<'c>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,12 +42,12 @@ struct Document<'c> {
     #[serde(skip_serializing_if = "Option::is_none")]
     restore: Option<&'c str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    hooks: Vec<Told<'c>>,
+    hooks: Vec<CanonicalHook<'c>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Told<'c> {
+struct CanonicalHook<'c> {
     on: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'c str>,
@@ -61,7 +61,7 @@ struct Told<'c> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Entry<'c> {
+struct CanonicalEntry<'c> {
     before: &'c OperationType,
     after: &'c OperationType,
     result: String,
@@ -83,20 +83,20 @@ struct Type<'c> {
     decompose: Option<&'c str>,
 }
 
-impl<'c> From<&'c Config> for Document<'c> {
+impl<'c> From<&'c Config> for CanonicalConfig<'c> {
     fn from(config: &'c Config) -> Self {
         let both = config.snapshots.as_ref();
         Self {
-            resolution_matrix: config.matrix.iter().map(Entry::from).collect(),
+            resolution_matrix: config.matrix.iter().map(CanonicalEntry::from).collect(),
             types: config.types.iter().map(|(kind, handling)| (kind, handling.into())).collect(),
             snapshot: both.map(|both| both.snapshot.as_str()),
             restore: both.map(|both| both.restore.as_str()),
-            hooks: config.hooks.iter().map(Told::from).collect(),
+            hooks: config.hooks.iter().map(CanonicalHook::from).collect(),
         }
     }
 }
 
-impl<'c> From<(&'c (OperationType, OperationType), &'c Resolution)> for Entry<'c> {
+impl<'c> From<(&'c (OperationType, OperationType), &'c Resolution)> for CanonicalEntry<'c> {
     fn from(entry: (&'c (OperationType, OperationType), &'c Resolution)) -> Self {
         let ((before, after), said) = entry;
         let concurrent = (said.concurrent != Concurrent::default()).then_some(said.concurrent);
@@ -117,7 +117,7 @@ impl<'c> From<&'c Handling> for Type<'c> {
     }
 }
 
-impl<'c> From<&'c Hook> for Told<'c> {
+impl<'c> From<&'c Hook> for CanonicalHook<'c> {
     fn from(hook: &'c Hook) -> Self {
         let (command, url) = match &hook.action {
             HookAction::Command(command) => (Some(command.as_str()), None),

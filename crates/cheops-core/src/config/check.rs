@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::circle::circles;
-use super::document::{Entry, MATRIX, TYPES};
-use super::place::Place;
-use super::problem::{Fault, Problem};
+use super::document::{DocumentEntry, MATRIX, TYPES};
+use super::place::ConfigPlace;
+use super::problem::{ConfigFault, ConfigProblem};
 use super::spelling::{RESULTS, is_logic_name};
 use super::warning::{Doubt, Warning};
 use super::{
@@ -15,11 +15,12 @@ use super::{
 use crate::ids::OperationType;
 
 /// The first entry for each pair.
-pub(super) type Index<'e> = BTreeMap<(&'e OperationType, &'e OperationType), &'e Entry>;
+pub(super) type EntryIndex<'e> =
+    BTreeMap<(&'e OperationType, &'e OperationType), &'e DocumentEntry>;
 
 /// The first entry for each pair.
-pub(super) fn index(entries: &[Entry]) -> Index<'_> {
-    let mut index = Index::new();
+pub(super) fn index(entries: &[DocumentEntry]) -> EntryIndex<'_> {
+    let mut index = EntryIndex::new();
     for entry in entries {
         index.entry((&entry.before, &entry.after)).or_insert(entry);
     }
@@ -28,8 +29,8 @@ pub(super) fn index(entries: &[Entry]) -> Index<'_> {
 
 /// Every contradiction in a matrix. Of two entries that contradict each other, the later is
 /// reported.
-pub(super) fn contradictions(entries: &[Entry]) -> Vec<Problem> {
-    let mut seen = Index::new();
+pub(super) fn contradictions(entries: &[DocumentEntry]) -> Vec<ConfigProblem> {
+    let mut seen = EntryIndex::new();
     let mut problems = Vec::new();
     for entry in entries {
         let first = seen.get(&(&entry.before, &entry.after));
@@ -43,25 +44,25 @@ pub(super) fn contradictions(entries: &[Entry]) -> Vec<Problem> {
         ];
         let place = &entry.place;
         problems.extend(
-            faults.into_iter().flatten().map(|fault| Problem { place: place.clone(), fault }),
+            faults.into_iter().flatten().map(|fault| ConfigProblem { place: place.clone(), fault }),
         );
         seen.entry((&entry.before, &entry.after)).or_insert(entry);
     }
     problems
 }
 
-fn duplicate(entry: &Entry, first: &Entry) -> Fault {
+fn duplicate(entry: &DocumentEntry, first: &DocumentEntry) -> ConfigFault {
     let (before, after) = (entry.before.clone(), entry.after.clone());
-    Fault::DuplicatePair { before, after, first: first.place.clone() }
+    ConfigFault::DuplicatePair { before, after, first: first.place.clone() }
 }
 
-fn disagreement(entry: &Entry, mirror: &Entry) -> Option<Fault> {
+fn disagreement(entry: &DocumentEntry, mirror: &DocumentEntry) -> Option<ConfigFault> {
     if entry.before == entry.after {
         return None;
     }
     let expected = said(&mirror.rule.mirror(), mirror.concurrent);
     let found = said(&entry.rule, entry.concurrent);
-    (found != expected).then(|| Fault::Contradiction {
+    (found != expected).then(|| ConfigFault::Contradiction {
         before: entry.before.clone(),
         after: entry.after.clone(),
         found,
@@ -81,75 +82,77 @@ fn said(rule: &Rule, concurrent: Option<Concurrent>) -> String {
     }
 }
 
-fn orders_itself(entry: &Entry) -> Option<Fault> {
-    (entry.before == entry.after && entry.rule.has_order())
-        .then(|| Fault::OrdersItself { kind: entry.before.clone(), found: entry.rule.to_string() })
+fn orders_itself(entry: &DocumentEntry) -> Option<ConfigFault> {
+    (entry.before == entry.after && entry.rule.has_order()).then(|| ConfigFault::OrdersItself {
+        kind: entry.before.clone(),
+        found: entry.rule.to_string(),
+    })
 }
 
-fn nothing_to_keep(entry: &Entry) -> Option<Fault> {
+fn nothing_to_keep(entry: &DocumentEntry) -> Option<ConfigFault> {
     (entry.concurrent == Some(Concurrent::KeepBoth) && !entry.rule.has_order())
-        .then(|| Fault::NothingToKeep { found: entry.rule.to_string() })
+        .then(|| ConfigFault::NothingToKeep { found: entry.rule.to_string() })
 }
 
 /// Documents cannot say this, but configs made by a program can.
-fn bad_logic(entry: &Entry) -> Option<Fault> {
+fn bad_logic(entry: &DocumentEntry) -> Option<ConfigFault> {
     match &entry.rule {
         Rule::Logic(name) if !is_logic_name(name) => {
-            Some(Fault::unknown("result", &entry.rule.to_string(), RESULTS))
+            Some(ConfigFault::unknown("result", &entry.rule.to_string(), RESULTS))
         }
         _ => None,
     }
 }
 
 /// What is wrong with a command, if anything is.
-pub(super) fn command_fault(command: &str) -> Option<Fault> {
+pub(super) fn command_fault(command: &str) -> Option<ConfigFault> {
     let strange = |c: &char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
     if command.trim().is_empty() {
-        return Some(Fault::EmptyCommand);
+        return Some(ConfigFault::EmptyCommand);
     }
     if command.len() > MAX_COMMAND_BYTES {
-        return Some(Fault::CommandTooLong { bytes: command.len() });
+        return Some(ConfigFault::CommandTooLong { bytes: command.len() });
     }
     let strange = command.chars().find(strange)?;
-    Some(Fault::ControlCharacter { code: strange.into() })
+    Some(ConfigFault::ControlCharacter { code: strange.into() })
 }
 
 /// Whether a config names more types, or has more entries, than allowed.
-pub(super) fn too_many(config: &Config) -> Vec<Problem> {
+pub(super) fn too_many(config: &Config) -> Vec<ConfigProblem> {
     let counts = [
         (MATRIX, "entries", config.matrix.len(), MAX_ENTRIES),
         (TYPES, "types", config.kinds().len(), MAX_TYPES),
     ];
     let over = counts.into_iter().filter(|(_, _, found, limit)| found > limit);
-    over.map(|(path, what, found, limit)| Problem {
-        place: Place::path(path),
-        fault: Fault::TooMany { what, found, limit },
+    over.map(|(path, what, found, limit)| ConfigProblem {
+        place: ConfigPlace::path(path),
+        fault: ConfigFault::TooMany { what, found, limit },
     })
     .collect()
 }
 
 /// Whether the texts of a config take more room than any document: one command may be meant for
 /// many types.
-pub(super) fn too_long(config: &Config) -> Option<Problem> {
+pub(super) fn too_long(config: &Config) -> Option<ConfigProblem> {
     let bytes = config.text_bytes();
-    let fault = Fault::TextTooLong { bytes };
-    (bytes > MAX_DOCUMENT_BYTES).then(|| Problem { place: Place::default(), fault })
+    let fault = ConfigFault::TextTooLong { bytes };
+    (bytes > MAX_DOCUMENT_BYTES).then(|| ConfigProblem { place: ConfigPlace::default(), fault })
 }
 
 /// Types that no config may say anything about. A hook may wait for them.
-pub(super) fn reserved(config: &Config) -> Vec<Problem> {
+pub(super) fn reserved(config: &Config) -> Vec<ConfigProblem> {
     let paired = config.matrix.keys().enumerate().flat_map(|(i, (before, after))| {
-        let place = Place::path(MATRIX).index(i, None);
+        let place = ConfigPlace::path(MATRIX).index(i, None);
         [(place.key("Before", None), before), (place.key("After", None), after)]
     });
     let described = config.types.keys().map(|kind| {
-        let place = Place::path(TYPES).key(kind.as_str(), None);
+        let place = ConfigPlace::path(TYPES).key(kind.as_str(), None);
         (place, kind)
     });
     let ours = paired.chain(described).filter(|(_, kind)| kind.is_reserved());
-    let problem = |(place, kind): (Place, &OperationType)| {
-        let fault = Fault::ReservedType(kind.clone());
-        Problem { place, fault }
+    let problem = |(place, kind): (ConfigPlace, &OperationType)| {
+        let fault = ConfigFault::ReservedType(kind.clone());
+        ConfigProblem { place, fault }
     };
     ours.map(problem).collect()
 }
@@ -157,26 +160,31 @@ pub(super) fn reserved(config: &Config) -> Vec<Problem> {
 /// Everything worth a second look in a config without contradictions.
 ///
 /// Hooks are found at `hooks`, in their order.
-pub(super) fn warnings(config: &Config, entries: &Index<'_>, hooks: &[Place]) -> Vec<Warning> {
+pub(super) fn warnings(
+    config: &Config,
+    entries: &EntryIndex<'_>,
+    hooks: &[ConfigPlace],
+) -> Vec<Warning> {
     let mut warnings: Vec<_> =
         entries.values().flat_map(|entry| of_entry(entry, entries)).collect();
     warnings.sort_by_key(|warning| (warning.place.at.is_none(), warning.place.at));
     // What is said of a pair on top of a profile counts for its mirror too.
     warnings.dedup();
-    let types = || Place::path(TYPES);
-    let matrix = || Place::path(MATRIX);
+    let types = || ConfigPlace::path(TYPES);
+    let matrix = || ConfigPlace::path(MATRIX);
     warnings.extend(unsaid_pairs(config).map(|doubt| Warning { place: matrix(), doubt }));
     warnings.extend(outside_matrix(config).map(|doubt| Warning { place: types(), doubt }));
-    warnings.extend(only_case(config).map(|doubt| Warning { place: Place::default(), doubt }));
+    warnings
+        .extend(only_case(config).map(|doubt| Warning { place: ConfigPlace::default(), doubt }));
     let circles = circles(config).into_iter().map(|kinds| Doubt::Circle { kinds });
     warnings.extend(circles.map(|doubt| Warning { place: matrix(), doubt }));
     warnings.extend(of_hooks(config, hooks));
     warnings
 }
 
-fn of_hooks(config: &Config, places: &[Place]) -> Vec<Warning> {
+fn of_hooks(config: &Config, places: &[ConfigPlace]) -> Vec<Warning> {
     let known = config.kinds();
-    let mut seen: BTreeMap<&Hook, &Place> = BTreeMap::new();
+    let mut seen: BTreeMap<&Hook, &ConfigPlace> = BTreeMap::new();
     let mut warnings = Vec::new();
     for (hook, place) in config.hooks.iter().zip(places) {
         // A config that speaks of no type says nothing about which there are.
@@ -190,7 +198,7 @@ fn of_hooks(config: &Config, places: &[Place]) -> Vec<Warning> {
     warnings
 }
 
-fn of_entry(entry: &Entry, entries: &Index<'_>) -> impl Iterator<Item = Warning> {
+fn of_entry(entry: &DocumentEntry, entries: &EntryIndex<'_>) -> impl Iterator<Item = Warning> {
     let listed = entries.contains_key(&(&entry.after, &entry.before));
     let missing = !listed && entry.rule != Rule::TakeBoth;
     let missing = missing.then(|| Doubt::MirrorMissing {

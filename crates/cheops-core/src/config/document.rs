@@ -7,11 +7,11 @@ mod hooks;
 
 pub(super) use self::hooks::HookEntry;
 use super::check::command_fault;
-use super::place::{LineColumn, Place};
-use super::problem::{Fault, Problem};
+use super::place::{ConfigPlace, LineColumn};
+use super::problem::{ConfigFault, ConfigProblem};
 use super::profiles::{Profile, names, profile};
 use super::spelling::{self, CONCURRENTS, RESULTS, same_key};
-use super::tree::{Node, Value};
+use super::tree::{TreeNode, TreeValue};
 use super::{Concurrent, MAX_ENTRIES, Rule};
 use crate::ids::OperationType;
 
@@ -23,9 +23,9 @@ pub(super) const HOOKS: &str = "Hooks";
 
 /// What a document says.
 #[derive(Default)]
-pub(super) struct Document {
+pub(super) struct ConfigDocument {
     pub(super) profile: Option<&'static Profile>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<DocumentEntry>,
     pub(super) types: Vec<TypeEntry>,
     pub(super) snapshot: Setting<String>,
     pub(super) snapshot_at: Option<LineColumn>,
@@ -36,8 +36,8 @@ pub(super) struct Document {
 
 /// One entry of the matrix.
 #[derive(Clone)]
-pub(super) struct Entry {
-    pub(super) place: Place,
+pub(super) struct DocumentEntry {
+    pub(super) place: ConfigPlace,
     pub(super) before: OperationType,
     pub(super) after: OperationType,
     pub(super) rule: Rule,
@@ -52,7 +52,7 @@ pub(super) struct TypeEntry {
     pub(super) assigns: Setting<bool>,
     pub(super) check: Setting<String>,
     pub(super) decompose: Setting<String>,
-    pub(super) decompose_at: Option<Place>,
+    pub(super) decompose_at: Option<ConfigPlace>,
 }
 
 /// A key that may be absent, so that a profile's word holds, or null, so that it does not.
@@ -76,29 +76,29 @@ impl<T> Setting<T> {
 }
 
 /// Reads a document, and says what is wrong with it.
-pub(super) fn read(root: &Node) -> (Document, Vec<Problem>) {
-    let mut reader = Reader { problems: Vec::new() };
+pub(super) fn read(root: &TreeNode) -> (ConfigDocument, Vec<ConfigProblem>) {
+    let mut reader = DocumentReader { problems: Vec::new() };
     let document = reader.document(root).unwrap_or_default();
     (document, reader.problems)
 }
 
 /// A value of an object, and its place.
 struct Field<'n> {
-    node: &'n Node,
-    place: Place,
+    node: &'n TreeNode,
+    place: ConfigPlace,
 }
 
-struct Reader {
-    problems: Vec<Problem>,
+struct DocumentReader {
+    problems: Vec<ConfigProblem>,
 }
 
-impl Reader {
-    fn document(&mut self, root: &Node) -> Option<Document> {
+impl DocumentReader {
+    fn document(&mut self, root: &TreeNode) -> Option<ConfigDocument> {
         let keys = [MATRIX, TYPES, SNAPSHOT, RESTORE, "Profile", HOOKS];
-        let place = Place { path: String::new(), at: root.at };
+        let place = ConfigPlace { path: String::new(), at: root.at };
         let [matrix, types, snapshot, restore, profile, hooks] =
             self.fields(&Field { node: root, place }, keys)?;
-        Some(Document {
+        Some(ConfigDocument {
             profile: profile.and_then(|field| self.profile(&field)),
             entries: matrix.map(|field| self.matrix(&field)).unwrap_or_default(),
             types: types.map(|field| self.types(&field)).unwrap_or_default(),
@@ -114,25 +114,26 @@ impl Reader {
         let name = self.text(field)?;
         let found = profile(name);
         if found.is_none() {
-            self.report(&field.place, Fault::unknown("profile", name, &names()));
+            self.report(&field.place, ConfigFault::unknown("profile", name, &names()));
         }
         found
     }
 
-    fn matrix(&mut self, field: &Field<'_>) -> Vec<Entry> {
-        let Value::List(nodes) = &field.node.value else {
+    fn matrix(&mut self, field: &Field<'_>) -> Vec<DocumentEntry> {
+        let TreeValue::List(nodes) = &field.node.value else {
             self.wrong_kind(field, "a list of entries");
             return Vec::new();
         };
         if nodes.len() > MAX_ENTRIES {
-            let fault = Fault::TooMany { what: "entries", found: nodes.len(), limit: MAX_ENTRIES };
+            let fault =
+                ConfigFault::TooMany { what: "entries", found: nodes.len(), limit: MAX_ENTRIES };
             self.report(&field.place, fault);
         }
         let nodes = nodes.iter().take(MAX_ENTRIES).enumerate();
         nodes.filter_map(|(i, node)| self.entry(node, field.place.index(i, node.at))).collect()
     }
 
-    fn entry(&mut self, node: &Node, place: Place) -> Option<Entry> {
+    fn entry(&mut self, node: &TreeNode, place: ConfigPlace) -> Option<DocumentEntry> {
         let keys = ["Before", "After", "Result", "Concurrent"];
         let field = Field { node, place };
         let [before, after, result, concurrent] = self.fields(&field, keys)?;
@@ -140,14 +141,20 @@ impl Reader {
         let after = self.required("After", after, &field.place, Self::kind);
         let rule = self.required("Result", result, &field.place, Self::rule);
         let concurrent = concurrent.and_then(|field| self.concurrent(&field));
-        Some(Entry { before: before?, after: after?, rule: rule?, concurrent, place: field.place })
+        Some(DocumentEntry {
+            before: before?,
+            after: after?,
+            rule: rule?,
+            concurrent,
+            place: field.place,
+        })
     }
 
     fn rule(&mut self, field: &Field<'_>) -> Option<Rule> {
         let text = self.text(field)?;
         let rule = spelling::rule(text);
         if rule.is_none() {
-            self.report(&field.place, Fault::unknown("result", text, RESULTS));
+            self.report(&field.place, ConfigFault::unknown("result", text, RESULTS));
         }
         rule
     }
@@ -156,13 +163,13 @@ impl Reader {
         let text = self.text(field)?;
         let concurrent = spelling::concurrent(text);
         if concurrent.is_none() {
-            self.report(&field.place, Fault::unknown("choice", text, CONCURRENTS));
+            self.report(&field.place, ConfigFault::unknown("choice", text, CONCURRENTS));
         }
         concurrent
     }
 
     fn types(&mut self, field: &Field<'_>) -> Vec<TypeEntry> {
-        let Value::Map(pairs) = &field.node.value else {
+        let TreeValue::Map(pairs) = &field.node.value else {
             self.wrong_kind(field, "an object with a key for each type");
             return Vec::new();
         };
@@ -196,7 +203,7 @@ impl Reader {
         let text = self.text(field)?;
         let word = read(text);
         if word.is_none() {
-            self.report(&field.place, Fault::unknown(what, text, choices));
+            self.report(&field.place, ConfigFault::unknown(what, text, choices));
         }
         word
     }
@@ -204,8 +211,8 @@ impl Reader {
     fn flag(&mut self, field: Option<Field<'_>>) -> Setting<bool> {
         let Some(field) = field else { return Setting::Unsaid };
         match field.node.value {
-            Value::Nothing => Setting::Off,
-            Value::Bool(flag) => Setting::Is(flag),
+            TreeValue::Nothing => Setting::Off,
+            TreeValue::Bool(flag) => Setting::Is(flag),
             _ => {
                 self.wrong_kind(&field, "`true` or `false`");
                 Setting::Unsaid
@@ -215,7 +222,7 @@ impl Reader {
 
     fn command(&mut self, field: Option<Field<'_>>) -> Setting<String> {
         let Some(field) = field else { return Setting::Unsaid };
-        if matches!(field.node.value, Value::Nothing) {
+        if matches!(field.node.value, TreeValue::Nothing) {
             return Setting::Off;
         }
         let text = self.text(&field);
@@ -229,7 +236,7 @@ impl Reader {
     /// A type, also one of Cheops' own: a hook may wait for it.
     fn any_kind(&mut self, field: &Field<'_>) -> Option<OperationType> {
         let kind = OperationType::new(self.text(field)?);
-        kind.map_err(|error| self.report(&field.place, Fault::BadType(error))).ok()
+        kind.map_err(|error| self.report(&field.place, ConfigFault::BadType(error))).ok()
     }
 
     /// A type that the config may say something about.
@@ -238,11 +245,11 @@ impl Reader {
         self.named(text, &field.place)
     }
 
-    fn named(&mut self, text: &str, place: &Place) -> Option<OperationType> {
+    fn named(&mut self, text: &str, place: &ConfigPlace) -> Option<OperationType> {
         let fault = match OperationType::new(text) {
-            Ok(kind) if kind.is_reserved() => Fault::ReservedType(kind),
+            Ok(kind) if kind.is_reserved() => ConfigFault::ReservedType(kind),
             Ok(kind) => return Some(kind),
-            Err(error) => Fault::BadType(error),
+            Err(error) => ConfigFault::BadType(error),
         };
         self.report(place, fault);
         None
@@ -250,12 +257,12 @@ impl Reader {
 
     fn text<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
         match &field.node.value {
-            Value::Text(text) => Some(text),
-            Value::Bool(_) | Value::Number(_) => {
+            TreeValue::Text(text) => Some(text),
+            TreeValue::Bool(_) | TreeValue::Number(_) => {
                 self.wrong_kind(field, "text; put it in quotes");
                 None
             }
-            Value::Nothing | Value::List(_) | Value::Map(_) => {
+            TreeValue::Nothing | TreeValue::List(_) | TreeValue::Map(_) => {
                 self.wrong_kind(field, "text");
                 None
             }
@@ -267,11 +274,11 @@ impl Reader {
         &mut self,
         key: &'static str,
         field: Option<Field<'n>>,
-        place: &Place,
+        place: &ConfigPlace,
         read: impl Fn(&mut Self, &Field<'n>) -> Option<T>,
     ) -> Option<T> {
         if field.is_none() {
-            self.report(place, Fault::Missing { key });
+            self.report(place, ConfigFault::Missing { key });
         }
         field.and_then(|field| read(self, &field))
     }
@@ -283,7 +290,7 @@ impl Reader {
         object: &Field<'n>,
         keys: [&'static str; N],
     ) -> Option<[Option<Field<'n>>; N]> {
-        let Value::Map(pairs) = &object.node.value else {
+        let TreeValue::Map(pairs) = &object.node.value else {
             self.wrong_kind(object, "an object");
             return None;
         };
@@ -292,13 +299,13 @@ impl Reader {
         for (key, node) in pairs {
             let Some(i) = keys.iter().position(|known| same_key(known, &key.text)) else {
                 let place = object.place.key(&key.text, key.at);
-                self.report(&place, Fault::unknown("key", &key.text, &keys));
+                self.report(&place, ConfigFault::unknown("key", &key.text, &keys));
                 continue;
             };
             if fields[i].is_some() {
                 let place = object.place.key(&key.text, key.at);
                 let (key, first) = (key.text.clone(), spelled[i].to_owned());
-                self.report(&place, Fault::Repeated { key, first });
+                self.report(&place, ConfigFault::Repeated { key, first });
                 continue;
             }
             spelled[i] = &key.text;
@@ -308,10 +315,10 @@ impl Reader {
     }
 
     fn wrong_kind(&mut self, field: &Field<'_>, expected: &'static str) {
-        self.report(&field.place, Fault::wrong_kind(&field.node.value, expected));
+        self.report(&field.place, ConfigFault::wrong_kind(&field.node.value, expected));
     }
 
-    fn report(&mut self, place: &Place, fault: Fault) {
-        self.problems.push(Problem { place: place.clone(), fault });
+    fn report(&mut self, place: &ConfigPlace, fault: ConfigFault) {
+        self.problems.push(ConfigProblem { place: place.clone(), fault });
     }
 }

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use super::check::command_fault;
 use super::document::HOOKS;
-use super::place::{Place, short};
-use super::problem::{Fault, Problem};
+use super::place::{ConfigPlace, short};
+use super::problem::{ConfigFault, ConfigProblem};
 use super::{Config, MAX_HOOKS, MAX_TYPES, MAX_URL_BYTES};
 use crate::ids::OperationType;
 
@@ -161,21 +161,21 @@ pub struct Hook {
 
 impl Hook {
     /// What it says against itself.
-    pub(super) fn faults(&self) -> Vec<Fault> {
+    pub(super) fn faults(&self) -> Vec<ConfigFault> {
         let once = self.on.why_not_once().filter(|_| self.run == HookRun::Once);
-        let once = once.map(|reason| Fault::MeansNothing {
+        let once = once.map(|reason| ConfigFault::MeansNothing {
             found: "Run: once".to_owned(),
             with: format!("On: {}", self.on),
             reason,
         });
         let typed = !self.types.is_empty() && !self.on.is_of_an_operation();
-        let typed = typed.then(|| Fault::MeansNothing {
+        let typed = typed.then(|| ConfigFault::MeansNothing {
             found: "Types".to_owned(),
             with: format!("On: {}", self.on),
             reason: "no operation, and so no type, goes with it; leave it out",
         });
         let count = self.types.len();
-        let many = (count > MAX_TYPES).then_some(Fault::TooMany {
+        let many = (count > MAX_TYPES).then_some(ConfigFault::TooMany {
             what: "types",
             found: count,
             limit: MAX_TYPES,
@@ -205,27 +205,28 @@ pub fn url_fault(url: &str) -> Option<&'static str> {
     (url.len() > MAX_URL_BYTES).then_some("it is too long")
 }
 
-pub(super) fn bad_url(url: &str) -> Option<Fault> {
-    url_fault(url).map(|why| Fault::BadUrl { found: short(url), why })
+pub(super) fn bad_url(url: &str) -> Option<ConfigFault> {
+    url_fault(url).map(|why| ConfigFault::BadUrl { found: short(url), why })
 }
 
 /// Everything that is wrong with the hooks of a config that was not read from a document.
-pub(super) fn bad_hooks(config: &Config) -> Vec<Problem> {
+pub(super) fn bad_hooks(config: &Config) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
     for (i, hook) in config.hooks.iter().enumerate() {
-        let place = Place::path(HOOKS).index(i, None);
-        problems
-            .extend(hook.faults().into_iter().map(|fault| Problem { place: place.clone(), fault }));
+        let place = ConfigPlace::path(HOOKS).index(i, None);
+        problems.extend(
+            hook.faults().into_iter().map(|fault| ConfigProblem { place: place.clone(), fault }),
+        );
         let (key, fault) = match &hook.action {
             HookAction::Command(command) => ("Command", command_fault(command)),
             HookAction::Url(url) => ("Url", bad_url(url)),
         };
-        problems.extend(fault.map(|fault| Problem { place: place.key(key, None), fault }));
+        problems.extend(fault.map(|fault| ConfigProblem { place: place.key(key, None), fault }));
     }
     let found = config.hooks.len();
     if found > MAX_HOOKS {
-        let fault = Fault::TooMany { what: "hooks", found, limit: MAX_HOOKS };
-        problems.push(Problem { place: Place::path(HOOKS), fault });
+        let fault = ConfigFault::TooMany { what: "hooks", found, limit: MAX_HOOKS };
+        problems.push(ConfigProblem { place: ConfigPlace::path(HOOKS), fault });
     }
     problems
 }

@@ -33,7 +33,7 @@ impl Config {
     /// The matrix entry for two operations, if there is one.
     pub fn listed(&self, first: &OperationType, second: &OperationType) -> Option<&Resolution> {
         match (first.is_deletion(), second.is_deletion()) {
-            (false, false) => self.matrix.get(&(first, second) as &dyn Pair),
+            (false, false) => self.matrix.get(&(first, second) as &dyn TypePair),
             (true, false) => Some(&DELETED_FIRST),
             (false, true) => Some(&DELETED_AFTER),
             (true, true) => Some(&BOTH_DELETED),
@@ -100,48 +100,48 @@ impl Config {
 }
 
 /// A key of the matrix, owned or borrowed, so that a lookup need not build one.
-trait Pair {
+trait TypePair {
     fn key(&self) -> (&OperationType, &OperationType);
 }
 
-impl Pair for (OperationType, OperationType) {
+impl TypePair for (OperationType, OperationType) {
     fn key(&self) -> (&OperationType, &OperationType) {
         (&self.0, &self.1)
     }
 }
 
-impl Pair for (&OperationType, &OperationType) {
+impl TypePair for (&OperationType, &OperationType) {
     fn key(&self) -> (&OperationType, &OperationType) {
         *self
     }
 }
 
-impl<'a> Borrow<dyn Pair + 'a> for (OperationType, OperationType) {
-    fn borrow(&self) -> &(dyn Pair + 'a) {
+impl<'a> Borrow<dyn TypePair + 'a> for (OperationType, OperationType) {
+    fn borrow(&self) -> &(dyn TypePair + 'a) {
         self
     }
 }
 
 // A map finds a borrowed key only if it is ordered as the owned one is: by both names in turn.
-impl Ord for dyn Pair + '_ {
+impl Ord for dyn TypePair + '_ {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl PartialOrd for dyn Pair + '_ {
+impl PartialOrd for dyn TypePair + '_ {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for dyn Pair + '_ {
+impl PartialEq for dyn TypePair + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for dyn Pair + '_ {}
+impl Eq for dyn TypePair + '_ {}
 
 #[cfg(test)]
 mod tests {

@@ -38,10 +38,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::assemble::Parsed;
 pub use self::hooks::{Hook, HookAction, HookEvent, HookRun, url_fault};
-pub use self::place::{LineColumn, Place};
-pub use self::problem::{ConfigErrors, Fault, Problem};
+pub use self::place::{ConfigPlace, LineColumn};
+pub use self::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 pub use self::profiles::{Profile, profile, profiles};
-pub use self::table::{Meeting, Row, Sequence};
+pub use self::table::{Meeting, PairRow, Sequence};
 pub use self::warning::{Doubt, Warning};
 
 use crate::ids::OperationType;

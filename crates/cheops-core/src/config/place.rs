@@ -20,14 +20,14 @@ impl fmt::Display for LineColumn {
 /// Where in a config something stands: by its path of keys and, where the config was read from a
 /// text, by line and column too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ConfigPlace {
     /// The keys that lead there, such as `ResolutionMatrix[2].Result`; empty for the whole.
     pub path: String,
     /// In the text.
     pub at: Option<LineColumn>,
 }
 
-impl Place {
+impl ConfigPlace {
     /// A place in a config that was not read from a text.
     pub(super) fn path(path: impl Into<String>) -> Self {
         Self { path: path.into(), at: None }
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConfigPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.path.as_str(), self.at) {
             ("", None) => f.write_str("the config"),

@@ -3,32 +3,32 @@
 
 use std::fmt;
 
-use super::place::{Place, short};
+use super::place::{ConfigPlace, short};
 use super::spelling::nearest;
-use super::tree::Value;
+use super::tree::TreeValue;
 use super::{MAX_COMMAND_BYTES, MAX_DOCUMENT_BYTES};
 use crate::ids::{IdError, OperationType};
 
 /// Everything that is wrong with a config. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl ConfigErrors {
     /// `Err` of these problems, if there are any.
-    pub(super) fn from_all(problems: Vec<Problem>) -> Result<(), Self> {
+    pub(super) fn from_all(problems: Vec<ConfigProblem>) -> Result<(), Self> {
         if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
     }
 
     /// One by one, in the order of the document.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[ConfigProblem] {
         &self.problems
     }
 }
 
-impl From<Problem> for ConfigErrors {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigErrors {
+    fn from(problem: ConfigProblem) -> Self {
         Self { problems: vec![problem] }
     }
 }
@@ -49,26 +49,26 @@ impl fmt::Display for ConfigErrors {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where.
-    pub place: Place,
+    pub place: ConfigPlace,
     /// What was found there.
-    pub fault: Fault,
+    pub fault: ConfigFault,
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for ConfigProblem {}
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.place, self.fault, self.fault.remedy())
     }
 }
 
-/// What was found that cannot be. It displays as what was found; [`Fault::remedy`] says what would
+/// What was found that cannot be. It displays as what was found; [`ConfigFault::remedy`] says what would
 /// be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
-pub enum Fault {
+pub enum ConfigFault {
     /// Nobody writes such a document by hand.
     #[error("the document has {bytes} bytes")]
     DocumentTooLong { bytes: usize },
@@ -116,7 +116,7 @@ pub enum Fault {
     ControlCharacter { code: u32 },
     /// A pair that is listed twice.
     #[error("the pair `{before}`, `{after}` is listed already at {first}")]
-    DuplicatePair { before: OperationType, after: OperationType, first: Place },
+    DuplicatePair { before: OperationType, after: OperationType, first: ConfigPlace },
     /// One entry says the opposite of another.
     #[error(
         "`{before}`, `{after}` is `{found}`, but {mirror} says that `{after}`, `{before}` is \
@@ -126,7 +126,7 @@ pub enum Fault {
         before: OperationType,
         after: OperationType,
         found: String,
-        mirror: Place,
+        mirror: ConfigPlace,
         mirrored: String,
         expected: String,
     },
@@ -153,11 +153,11 @@ pub enum Fault {
     MeansNothing { found: String, with: String, reason: &'static str },
     /// Two programs are named that could answer.
     #[error("what decomposes `{kind}` is given already at {first}")]
-    DecomposedTwice { kind: OperationType, first: Place },
+    DecomposedTwice { kind: OperationType, first: ConfigPlace },
 }
 
-impl Fault {
-    pub(super) fn wrong_kind(found: &Value, expected: &'static str) -> Self {
+impl ConfigFault {
+    pub(super) fn wrong_kind(found: &TreeValue, expected: &'static str) -> Self {
         Self::WrongKind { found: found.describe(), expected }
     }
 

@@ -24,7 +24,7 @@ pub struct Profile {
 /// All of them, in order of name.
 pub fn profiles() -> &'static [Profile] {
     static PROFILES: LazyLock<Vec<Profile>> =
-        LazyLock::new(|| OUTLINES.iter().map(Outline::profile).collect());
+        LazyLock::new(|| OUTLINES.iter().map(ProfileOutline::profile).collect());
     &PROFILES
 }
 
@@ -38,7 +38,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// A profile in short: each pair once, its mirror follows.
-struct Outline {
+struct ProfileOutline {
     name: &'static str,
     why: &'static str,
     pairs: &'static [(&'static str, &'static str, Rule)],
@@ -57,8 +57,8 @@ enum Repeat {
 use Repeat::{Assigns, Idempotent, Once};
 use Rule::{KeepOrder, Ordered, TakeBoth, TakeOne};
 
-const OUTLINES: [Outline; 4] = [
-    Outline {
+const OUTLINES: [ProfileOutline; 4] = [
+    ProfileOutline {
         name: "file",
         why: "`set` (`>`) writes the whole file, so it replaces what was there and wins over a \
               concurrent `add` (`>>`); two appends do not commute, so they run in the total order \
@@ -66,7 +66,7 @@ const OUTLINES: [Outline; 4] = [
         pairs: &[("set", "set", TakeOne), ("set", "add", KeepOrder), ("add", "add", Ordered)],
         types: &[("set", Idempotent), ("add", Once)],
     },
-    Outline {
+    ProfileOutline {
         name: "http",
         why: "`put` gives the whole resource, so the last one wins and a concurrent `patch` \
               yields; `delete` wins over everything concurrent, since what a user removed must not \
@@ -106,7 +106,7 @@ const OUTLINES: [Outline; 4] = [
             ("post", Once),
         ],
     },
-    Outline {
+    ProfileOutline {
         name: "kubernetes",
         why: "`apply` gives the whole definition whether or not the object exists, so the last one \
               wins, also over `create` and `patch`; `delete` wins over everything concurrent, and \
@@ -126,7 +126,7 @@ const OUTLINES: [Outline; 4] = [
         ],
         types: &[("apply", Idempotent), ("delete", Idempotent), ("create", Once), ("patch", Once)],
     },
-    Outline {
+    ProfileOutline {
         name: "redis",
         why: "`set` and `del` leave a value that does not depend on what was there, so they \
               replace it and win over concurrent changes; increments (`inc`) commute with each \
@@ -160,7 +160,7 @@ const OUTLINES: [Outline; 4] = [
     },
 ];
 
-impl Outline {
+impl ProfileOutline {
     fn profile(&self) -> Profile {
         let mut matrix = BTreeMap::new();
         for (before, after, rule) in self.pairs {

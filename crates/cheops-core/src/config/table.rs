@@ -5,7 +5,7 @@ use crate::ids::OperationType;
 
 /// What happens to two operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct PairRow {
     /// The type of the first: the one that was there, or the earlier in the total order.
     pub first: OperationType,
     /// The type of the second.
@@ -48,16 +48,16 @@ pub enum Meeting {
 
 impl Config {
     /// Every ordered pair of the types that the config speaks of, by name.
-    pub fn table(&self) -> Vec<Row> {
+    pub fn table(&self) -> Vec<PairRow> {
         let kinds = self.kinds();
         let pairs =
             kinds.iter().flat_map(|first| kinds.iter().map(move |second| (*first, *second)));
         pairs.map(|(first, second)| self.row(first, second)).collect()
     }
 
-    fn row(&self, first: &OperationType, second: &OperationType) -> Row {
+    fn row(&self, first: &OperationType, second: &OperationType) -> PairRow {
         let resolution = self.resolution(first, second).clone();
-        Row {
+        PairRow {
             first: first.clone(),
             second: second.clone(),
             listed: self.listed(first, second).is_some(),
@@ -102,7 +102,7 @@ impl Resolution {
     }
 }
 
-impl Row {
+impl PairRow {
     /// The row in plain words.
     pub fn sentence(&self) -> String {
         let (first, second) = (&self.first, &self.second);

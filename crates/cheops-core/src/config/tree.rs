@@ -11,36 +11,36 @@ use serde_saphyr::localizer::Localizer;
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Error, Location, Options, Spanned, UserMessageFormatter};
 
-use super::place::{LineColumn, Place, short};
-use super::problem::{ConfigErrors, Fault, Problem};
+use super::place::{ConfigPlace, LineColumn, short};
+use super::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 use super::{MAX_DOCUMENT_BYTES, MAX_ENTRIES};
 
 /// A value and where it stands.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) value: Value,
+pub(super) struct TreeNode {
+    pub(super) value: TreeValue,
     pub(super) at: Option<LineColumn>,
 }
 
 /// What stands there.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum TreeValue {
     Nothing,
     Bool(bool),
     Number(String),
     Text(String),
-    List(Vec<Node>),
-    Map(Vec<(Key, Node)>),
+    List(Vec<TreeNode>),
+    Map(Vec<(TreeKey, TreeNode)>),
 }
 
 /// A key and where it stands.
 #[derive(Debug)]
-pub(super) struct Key {
+pub(super) struct TreeKey {
     pub(super) text: String,
     pub(super) at: Option<LineColumn>,
 }
 
-impl Value {
+impl TreeValue {
     /// What was found, for messages.
     pub(super) fn describe(&self) -> String {
         match self {
@@ -55,13 +55,14 @@ impl Value {
 }
 
 /// Reads a whole text.
-pub(super) fn read(text: &str) -> Result<Node, ConfigErrors> {
+pub(super) fn read(text: &str) -> Result<TreeNode, ConfigErrors> {
     if text.len() > MAX_DOCUMENT_BYTES {
-        let fault = Fault::DocumentTooLong { bytes: text.len() };
-        return Err(Problem { place: Place::default(), fault }.into());
+        let fault = ConfigFault::DocumentTooLong { bytes: text.len() };
+        return Err(ConfigProblem { place: ConfigPlace::default(), fault }.into());
     }
-    let read: Result<Spanned<Value>, Error> = serde_saphyr::from_str_with_options(text, options());
-    read.map(Node::from).map_err(|error| problem(&error).into())
+    let read: Result<Spanned<TreeValue>, Error> =
+        serde_saphyr::from_str_with_options(text, options());
+    read.map(TreeNode::from).map_err(|error| problem(&error).into())
 }
 
 fn options() -> Options {
@@ -93,24 +94,24 @@ fn options() -> Options {
     }
 }
 
-fn problem(error: &Error) -> Problem {
+fn problem(error: &Error) -> ConfigProblem {
     let at = error.location().and_then(line_column);
-    Problem { place: Place { path: String::new(), at }, fault: fault(error) }
+    ConfigProblem { place: ConfigPlace { path: String::new(), at }, fault: fault(error) }
 }
 
-fn fault(error: &Error) -> Fault {
+fn fault(error: &Error) -> ConfigFault {
     match error {
         Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => fault(error),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => Fault::TooComplex,
-        Error::MultipleDocuments { .. } => Fault::SecondDocument,
+        | Error::AliasReplayStackDepthExceeded { .. } => ConfigFault::TooComplex,
+        Error::MultipleDocuments { .. } => ConfigFault::SecondDocument,
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            Fault::Repeated { key: short(key), first: short(key) }
+            ConfigFault::Repeated { key: short(key), first: short(key) }
         }
         other => {
             let formatter = UserMessageFormatter.with_localizer(&NoPlace);
-            Fault::Unreadable { message: other.render_with_formatter(&formatter) }
+            ConfigFault::Unreadable { message: other.render_with_formatter(&formatter) }
         }
     }
 }
@@ -137,19 +138,19 @@ impl Localizer for NoPlace {
     }
 }
 
-impl From<Spanned<Value>> for Node {
-    fn from(read: Spanned<Value>) -> Self {
+impl From<Spanned<TreeValue>> for TreeNode {
+    fn from(read: Spanned<TreeValue>) -> Self {
         Self { value: read.value, at: line_column(read.referenced) }
     }
 }
 
-impl From<Spanned<String>> for Key {
+impl From<Spanned<String>> for TreeKey {
     fn from(read: Spanned<String>) -> Self {
         Self { text: read.value, at: line_column(read.referenced) }
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
+impl<'de> Deserialize<'de> for TreeValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
     }
@@ -158,65 +159,65 @@ impl<'de> Deserialize<'de> for Value {
 struct ValueVisitor;
 
 impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
+    type Value = TreeValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Nothing)
+    fn visit_unit<E>(self) -> Result<TreeValue, E> {
+        Ok(TreeValue::Nothing)
     }
 
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Nothing)
+    fn visit_none<E>(self) -> Result<TreeValue, E> {
+        Ok(TreeValue::Nothing)
     }
 
-    fn visit_bool<E>(self, found: bool) -> Result<Value, E> {
-        Ok(Value::Bool(found))
+    fn visit_bool<E>(self, found: bool) -> Result<TreeValue, E> {
+        Ok(TreeValue::Bool(found))
     }
 
-    fn visit_i64<E>(self, found: i64) -> Result<Value, E> {
-        Ok(Value::Number(found.to_string()))
+    fn visit_i64<E>(self, found: i64) -> Result<TreeValue, E> {
+        Ok(TreeValue::Number(found.to_string()))
     }
 
-    fn visit_u64<E>(self, found: u64) -> Result<Value, E> {
-        Ok(Value::Number(found.to_string()))
+    fn visit_u64<E>(self, found: u64) -> Result<TreeValue, E> {
+        Ok(TreeValue::Number(found.to_string()))
     }
 
-    fn visit_i128<E>(self, found: i128) -> Result<Value, E> {
-        Ok(Value::Number(found.to_string()))
+    fn visit_i128<E>(self, found: i128) -> Result<TreeValue, E> {
+        Ok(TreeValue::Number(found.to_string()))
     }
 
-    fn visit_u128<E>(self, found: u128) -> Result<Value, E> {
-        Ok(Value::Number(found.to_string()))
+    fn visit_u128<E>(self, found: u128) -> Result<TreeValue, E> {
+        Ok(TreeValue::Number(found.to_string()))
     }
 
-    fn visit_f64<E>(self, found: f64) -> Result<Value, E> {
-        Ok(Value::Number(found.to_string()))
+    fn visit_f64<E>(self, found: f64) -> Result<TreeValue, E> {
+        Ok(TreeValue::Number(found.to_string()))
     }
 
-    fn visit_str<E>(self, found: &str) -> Result<Value, E> {
-        Ok(Value::Text(found.to_owned()))
+    fn visit_str<E>(self, found: &str) -> Result<TreeValue, E> {
+        Ok(TreeValue::Text(found.to_owned()))
     }
 
-    fn visit_string<E>(self, found: String) -> Result<Value, E> {
-        Ok(Value::Text(found))
+    fn visit_string<E>(self, found: String) -> Result<TreeValue, E> {
+        Ok(TreeValue::Text(found))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<TreeValue, A::Error> {
         let mut nodes = Vec::new();
-        while let Some(value) = list.next_element::<Spanned<Value>>()? {
+        while let Some(value) = list.next_element::<Spanned<TreeValue>>()? {
             nodes.push(value.into());
         }
-        Ok(Value::List(nodes))
+        Ok(TreeValue::List(nodes))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TreeValue, A::Error> {
         let mut pairs = Vec::new();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
-            pairs.push((key.into(), map.next_value::<Spanned<Value>>()?.into()));
+            pairs.push((key.into(), map.next_value::<Spanned<TreeValue>>()?.into()));
         }
-        Ok(Value::Map(pairs))
+        Ok(TreeValue::Map(pairs))
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::Place;
+use super::ConfigPlace;
 use crate::ids::OperationType;
 
 /// One thing to look at again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// Where.
-    pub place: Place,
+    pub place: ConfigPlace,
     /// What.
     pub doubt: Doubt,
 }

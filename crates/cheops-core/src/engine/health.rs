@@ -7,7 +7,7 @@ use super::resource::Resource;
 use super::run::item;
 use super::settings::Application;
 use crate::model::{Author, OperationId};
-use crate::plan::{self, Divergence, Effect, Health, Item};
+use crate::plan::{self, Divergence, Health, Item, RunEffect};
 
 impl Resource {
     /// What the plan says of the list, with what it cannot know.
@@ -38,7 +38,8 @@ impl Resource {
     fn may_turn_void(&self) -> (Vec<&OperationId>, Vec<&OperationId>) {
         let sites = &self.declared.sites;
         let is_open = |(id, replies): &(&OperationId, &Replies)| {
-            self.runs.log.outcome(id) == Some(Effect::Refused) && replies.may_fail_everywhere(sites)
+            self.runs.log.outcome(id) == Some(RunEffect::Refused)
+                && replies.may_fail_everywhere(sites)
         };
         let open = self.replies.iter().filter(is_open).map(|(id, _)| id);
         let (mut listed, mut left_out): (Vec<_>, Vec<_>) =
@@ -70,7 +71,7 @@ impl Resource {
         let config = self.config();
         let overwrote = |item: &Item| {
             (item.replaces.past() || config.overwrites(&item.kind))
-                && self.runs.log.outcome(&item.id) == Some(Effect::Took)
+                && self.runs.log.outcome(&item.id) == Some(RunEffect::Took)
         };
         let listed = list();
         let to_come = listed.iter().any(|item| !self.runs.log.has_run(&item.id));

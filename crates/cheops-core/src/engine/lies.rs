@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::durable::{Reaction, Record};
 use super::ports::{Effect, Heartbeat, Message, Notice};
-use super::resource::{Held, Resource};
+use super::resource::{HeldEntry, Resource};
 use super::{Resources, follow_up};
 use crate::model::{
     Author, Entry, EntryId, Evidence, KeyId, Lie, ResourceId, SignedBy, SiteId, Vector,
@@ -191,13 +191,14 @@ impl Resource {
     /// What an entry shows, together with one that is held: that both have one author, and cannot.
     pub(super) fn lie_in(&self, entry: &Entry) -> Option<Evidence> {
         let held = self.held_of(&entry.id().author)?;
-        let is_another = |held: &&Held| held.entry.hash() != entry.hash();
+        let is_another = |held: &&HeldEntry| held.entry.hash() != entry.hash();
         let same = held.get(&entry.id().n).filter(is_another);
         let first_after = |n: u64| held.range(n.saturating_add(1)..).next().map(|(_, held)| held);
         let next = first_after(entry.after).filter(is_another);
         let above = first_after(entry.id().n);
-        let said =
-            |held: &&Held| !entry.after_hash.is_unsaid() && held.entry.hash() != entry.after_hash;
+        let said = |held: &&HeldEntry| {
+            !entry.after_hash.is_unsaid() && held.entry.hash() != entry.after_hash
+        };
         let before = held.get(&entry.after).filter(said);
         let suspects = [same, next, above, before].into_iter().flatten();
         suspects.filter_map(|held| self.evidence(&held.entry, entry)).find(|it| it.lie().is_some())

@@ -43,11 +43,11 @@ use std::collections::BTreeMap;
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
-    Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, Wait,
+    Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use settings::{Application, Settings};
 pub use view::{
-    OperationView, OperationsAsked, Outline, PageOrder, Progress, ResourceSummary, ResourceView,
+    OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView, RunProgress,
     SiteStatus, SiteView,
 };
 
@@ -217,8 +217,8 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
 fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
     let declared_by_base = update.base.iter().filter_map(|base| base.declared.as_ref());
     let declared = update.entries.iter().filter_map(|entry| match &entry.body {
-        crate::model::Body::Operation(operation) => operation.declares.as_ref(),
-        crate::model::Body::Reply(_) => None,
+        crate::model::EntryBody::Operation(operation) => operation.declares.as_ref(),
+        crate::model::EntryBody::Reply(_) => None,
     });
     let me = &turn.context.settings.me.site;
     declared_by_base

@@ -19,7 +19,7 @@ use super::follow_up;
 use super::resource::Resource;
 use super::settings::Settings;
 use crate::model::{Act, Operation, OperationId, ResourceId, SiteId};
-use crate::plan::{Effect, Step};
+use crate::plan::{RunEffect, Step};
 
 /// Who waits for whom.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ pub(super) enum Needed {
 
 /// How a needed resource stands at this site.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+enum NeedStanding {
     There,
     NotYet,
     Failed,
@@ -105,12 +105,12 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
         let settings = &turn.context.settings;
         let standing = |needed: &ResourceId| match resources.get(needed) {
             Some(needed) => needed.standing(settings),
-            None => Standing::NotYet,
+            None => NeedStanding::NotYet,
         };
-        let with = |such: Standing| {
+        let with = |such: NeedStanding| {
             operation.needs.iter().find(|needed| standing(needed) == such).cloned()
         };
-        let verdict = match (with(Standing::Failed), with(Standing::NotYet)) {
+        let verdict = match (with(NeedStanding::Failed), with(NeedStanding::NotYet)) {
             (Some(failed), _) => Needed::Failed(operation.id.clone(), failed),
             (None, Some(_)) if is_first_of_circle(resources, &id) => {
                 Needed::There(operation.id.clone())
@@ -206,28 +206,29 @@ impl Resource {
     }
 
     /// How it stands at this site, for those who need it.
-    fn standing(&self, settings: &Settings) -> Standing {
+    fn standing(&self, settings: &Settings) -> NeedStanding {
         let ends = |it: &Operation| {
             it.kind.is_deletion()
                 || it.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
         };
-        let took =
-            |it: &Arc<Operation>| !ends(it) && self.runs.log.outcome(&it.id) == Some(Effect::Took);
+        let took = |it: &Arc<Operation>| {
+            !ends(it) && self.runs.log.outcome(&it.id) == Some(RunEffect::Took)
+        };
         let is_named =
             || self.names_now(settings).is_none_or(|known| known.at(&settings.me.site).is_some());
         let operations = self.resolution.operations();
         let is_there = match self.resolution.last() {
             // What is to be deleted may still be there, and not for long.
             Some(last) if ends(last) => {
-                let is_refused = self.runs.log.outcome(&last.id) == Some(Effect::Refused);
+                let is_refused = self.runs.log.outcome(&last.id) == Some(RunEffect::Refused);
                 is_refused && operations.iter().any(took)
             }
             _ => self.resolution.list().filter_map(|id| self.operation(id)).any(took),
         };
         match self.runs.is_idle() {
-            _ if is_there && is_named() => Standing::There,
-            true => Standing::Failed,
-            false => Standing::NotYet,
+            _ if is_there && is_named() => NeedStanding::There,
+            true => NeedStanding::Failed,
+            false => NeedStanding::NotYet,
         }
     }
 }

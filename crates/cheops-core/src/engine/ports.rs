@@ -85,7 +85,7 @@ pub struct Submission {
     /// Whether it is the operator's own resolution: it replaces everything before it.
     pub force: bool,
     /// Whose replies to wait for.
-    pub wait: Wait,
+    pub wait: WaitFor,
     /// How long to wait.
     pub timeout_ms: u64,
     /// Resources that must have taken effect at a site before this runs there.
@@ -96,7 +96,7 @@ pub struct Submission {
 
 /// Whose replies a user waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wait {
+pub enum WaitFor {
     /// Every site of the resource.
     All,
     /// The receiving site.

@@ -8,7 +8,7 @@ use super::ports::Effect;
 use super::resource::Resource;
 use super::settings::{Application, Settings};
 use crate::model::{Act, Author, Operation, Replicant, Reply};
-use crate::plan::Effect as Effected;
+use crate::plan::RunEffect as Effected;
 
 impl Resource {
     /// Notes how an operation speaks of the resource, which may make anew what was deleted.

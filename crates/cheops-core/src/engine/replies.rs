@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::ports::Ending;
 use crate::model::{
-    Author, Body, Entry, Few, Incarnation, OperationId, Reply, SiteId, Status, Vector,
+    Author, Entry, EntryBody, Few, Incarnation, OperationId, Reply, SiteId, Status, Vector,
 };
 
 /// What the sites said of one operation.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    words: Few<Author, Words>,
+    words: Few<Author, AuthorReplies>,
 }
 
 /// What one author said.
 #[derive(Debug)]
-struct Words {
+struct AuthorReplies {
     latest: Arc<Entry>,
     /// The latest that tells how a run ended: what is superseded for a while keeps it.
     last_run: Option<Arc<Entry>>,
@@ -28,7 +28,8 @@ struct Words {
 impl Replies {
     /// Takes in a reply, which is in that entry.
     pub(super) fn add(&mut self, reply: &Reply, entry: &Arc<Entry>) {
-        let fresh = || Words { latest: Arc::clone(entry), last_run: None, first_verdict: None };
+        let fresh =
+            || AuthorReplies { latest: Arc::clone(entry), last_run: None, first_verdict: None };
         let words = self.words.get_or_insert_with(&reply.id.author, fresh);
         words.latest = Arc::clone(entry);
         if let Some(verdict) = verdict(&reply.status) {
@@ -140,8 +141,8 @@ impl OwnReplies {
 
 fn reply_in(entry: &Entry) -> Option<&Reply> {
     match &entry.body {
-        Body::Reply(reply) => Some(reply),
-        Body::Operation(_) => None,
+        EntryBody::Reply(reply) => Some(reply),
+        EntryBody::Operation(_) => None,
     }
 }
 

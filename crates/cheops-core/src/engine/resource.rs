@@ -15,12 +15,12 @@ use super::run::Runs;
 use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
-    Author, Body, Chain, Declaration, Entry, EntryId, Evidence, Extension, Few, Operation,
+    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, Few, Operation,
     OperationId, OperationType, Outcome, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp,
     Status, Vector,
 };
-use crate::plan::Effect;
-use crate::resolve::{Change, Resolution, Rules, Why};
+use crate::plan::RunEffect;
+use crate::resolve::{ListChange, Resolution, Rules, Why};
 
 #[derive(Debug)]
 pub(super) struct Resource {
@@ -53,7 +53,7 @@ pub(super) struct Resource {
     unanswered: BTreeSet<OperationId>,
     /// Operations that went wrong at some site, by what it last said.
     pub(super) troubled: BTreeSet<OperationId>,
-    entries: Few<Author, BTreeMap<u64, Held>>,
+    entries: Few<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
     waiting_bytes: usize,
@@ -65,14 +65,14 @@ pub(super) struct Resource {
 
 /// An entry with its place in the order of arrival, which is causal.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldEntry {
     arrival: u64,
     pub(super) entry: Arc<Entry>,
 }
 
 /// What became of an entry that was handed in.
 #[derive(Debug, PartialEq, Eq)]
-enum Accepted {
+enum EntryAcceptance {
     New,
     Known,
     /// Its author wrote something else in its place, and this is what shows it.
@@ -146,7 +146,7 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) {
         let beside = inline_body.map(Extension::inline_body).into_iter().collect();
-        self.write(Body::Operation(operation), beside, turn);
+        self.write(EntryBody::Operation(operation), beside, turn);
     }
 
     /// Writes this site's reply to an operation, unless it has said so already.
@@ -165,10 +165,10 @@ impl Resource {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, operation: operation.clone(), status, outcome };
-        self.write(Body::Reply(reply), Vec::new(), turn);
+        self.write(EntryBody::Reply(reply), Vec::new(), turn);
     }
 
-    fn write(&mut self, body: Body, beside: Vec<Extension>, turn: &mut Turn<'_>) {
+    fn write(&mut self, body: EntryBody, beside: Vec<Extension>, turn: &mut Turn<'_>) {
         let me = &turn.context.settings.me;
         let after = (self.knows.last_of(me), self.chain.of(me).unwrap_or_default());
         let entry = Arc::new(Entry::new(&self.id, after, body, beside));
@@ -179,12 +179,12 @@ impl Resource {
     /// Takes in an entry heard from another site, or lets it wait for what it rests on.
     pub(super) fn accept(&mut self, entry: Arc<Entry>, from: &SiteId, turn: &mut Turn<'_>) {
         match self.judge(&entry, turn.context) {
-            Accepted::New => self.insert_heard(entry, turn),
-            Accepted::Known => {}
-            Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
-            Accepted::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
-            Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
-            Accepted::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
+            EntryAcceptance::New => self.insert_heard(entry, turn),
+            EntryAcceptance::Known => {}
+            EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
+            EntryAcceptance::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
+            EntryAcceptance::NotYet => self.let_wait(entry, &turn.context.settings),
+            EntryAcceptance::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
         }
     }
 
@@ -212,10 +212,12 @@ impl Resource {
             self.waiting_bytes = 0;
             for (_, entry) in std::mem::take(&mut self.waiting) {
                 match self.judge(&entry, turn.context) {
-                    Accepted::New => self.insert_heard(entry, turn),
-                    Accepted::NotYet => self.let_wait(entry, &turn.context.settings),
-                    Accepted::Lie(evidence) => self.found_lie(*evidence, turn),
-                    Accepted::Known | Accepted::Disowned | Accepted::Malformed(_) => {}
+                    EntryAcceptance::New => self.insert_heard(entry, turn),
+                    EntryAcceptance::NotYet => self.let_wait(entry, &turn.context.settings),
+                    EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
+                    EntryAcceptance::Known
+                    | EntryAcceptance::Disowned
+                    | EntryAcceptance::Malformed(_) => {}
                 }
             }
             if self.waiting.len() == before {
@@ -228,48 +230,48 @@ impl Resource {
         self.waiting.contains_key(id)
     }
 
-    fn judge(&self, entry: &Entry, context: &Context) -> Accepted {
+    fn judge(&self, entry: &Entry, context: &Context) -> EntryAcceptance {
         let id = entry.id();
         if self.is_disowned(id) {
-            return Accepted::Disowned;
+            return EntryAcceptance::Disowned;
         }
         if let Some(evidence) = self.lie_in(entry) {
-            return Accepted::Lie(Box::new(evidence));
+            return EntryAcceptance::Lie(Box::new(evidence));
         }
         if self.knows.includes(id) {
-            return Accepted::Known;
+            return EntryAcceptance::Known;
         }
         if id.n <= entry.after || id.n > MOST_ENTRIES {
-            return Accepted::Malformed(Malformed::NumberNotAfter);
+            return EntryAcceptance::Malformed(Malformed::NumberNotAfter);
         }
         if entry.check_limits().is_err() {
-            return Accepted::Malformed(Malformed::BeyondLimits);
+            return EntryAcceptance::Malformed(Malformed::BeyondLimits);
         }
         if !entry.claimed().is_claimable() {
-            return Accepted::Malformed(Malformed::NoSuchTime);
+            return EntryAcceptance::Malformed(Malformed::NoSuchTime);
         }
         let is_known =
             |needed: &OperationId| self.knows.includes(&needed.0) || self.is_disowned(&needed.0);
         let last = self.knows.last_of(&id.author);
         if last < entry.after || !entry.needs().iter().all(is_known) {
-            return Accepted::NotYet;
+            return EntryAcceptance::NotYet;
         }
         if last > entry.after {
             // It was written by who did not know the last one, which is not held any more.
-            return Accepted::Malformed(Malformed::NumberNotAfter);
+            return EntryAcceptance::Malformed(Malformed::NumberNotAfter);
         }
         if !self.may_be_vouched_for(entry, context) {
-            return Accepted::Malformed(Malformed::NotItsAuthors);
+            return EntryAcceptance::Malformed(Malformed::NotItsAuthors);
         }
         match &entry.body {
-            Body::Operation(operation) if operation.resource != self.id => {
-                Accepted::Malformed(Malformed::WrongResource)
+            EntryBody::Operation(operation) if operation.resource != self.id => {
+                EntryAcceptance::Malformed(Malformed::WrongResource)
             }
-            Body::Operation(operation) if !self.may_declare(operation) => {
-                Accepted::Malformed(Malformed::BeyondLimits)
+            EntryBody::Operation(operation) if !self.may_declare(operation) => {
+                EntryAcceptance::Malformed(Malformed::BeyondLimits)
             }
-            _ if !self.is_of_a_holder(entry) => Accepted::Malformed(Malformed::NotShared),
-            _ => Accepted::New,
+            _ if !self.is_of_a_holder(entry) => EntryAcceptance::Malformed(Malformed::NotShared),
+            _ => EntryAcceptance::New,
         }
     }
 
@@ -303,21 +305,21 @@ impl Resource {
     fn is_of_a_holder(&self, entry: &Entry) -> bool {
         let site = &entry.id().author.site;
         let declares = match &entry.body {
-            Body::Operation(operation) => operation.declares.as_ref(),
-            Body::Reply(_) => None,
+            EntryBody::Operation(operation) => operation.declares.as_ref(),
+            EntryBody::Reply(_) => None,
         };
         self.declared.sites.is_empty()
             || self.declared.sites.contains(site)
             || declares.is_some_and(|declares| declares.sites.contains(site))
     }
 
-    pub(super) fn held_of(&self, author: &Author) -> Option<&BTreeMap<u64, Held>> {
+    pub(super) fn held_of(&self, author: &Author) -> Option<&BTreeMap<u64, HeldEntry>> {
         self.entries.get(author)
     }
 
     /// Takes out all entries, in the order of their arrival.
     pub(super) fn take_entries(&mut self) -> Vec<Arc<Entry>> {
-        let mut all: Vec<Held> = Vec::new();
+        let mut all: Vec<HeldEntry> = Vec::new();
         for held in self.entries.values_mut() {
             all.extend(std::mem::take(held).into_values());
         }
@@ -360,12 +362,12 @@ impl Resource {
 
     /// The entry of another site with its place in the order, as every site works it out.
     pub(super) fn placed(&self, mut entry: Arc<Entry>) -> Arc<Entry> {
-        if let Body::Operation(operation) = &entry.body {
+        if let EntryBody::Operation(operation) = &entry.body {
             let place = operation
                 .claimed
                 .placed_after(self.order_of_past(&operation.id, &operation.parents));
             if operation.stamp != place
-                && let Body::Operation(operation) = &mut Arc::make_mut(&mut entry).body
+                && let EntryBody::Operation(operation) = &mut Arc::make_mut(&mut entry).body
             {
                 operation.stamp = place;
             }
@@ -386,7 +388,7 @@ impl Resource {
     fn insert(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         turn.record(Record::Entry(self.id.clone(), entry.clone()));
         self.restore(entry, turn);
-        if let Body::Reply(reply) = &entry.body {
+        if let EntryBody::Reply(reply) = &entry.body {
             let is_anothers = reply.id.author != turn.context.settings.me;
             let context = &mut *turn.context;
             for answer in context.waiting.replied(reply, &mut context.timers) {
@@ -410,11 +412,11 @@ impl Resource {
         self.knows.add(&id);
         self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;
-        let held = Held { arrival: self.arrivals, entry: entry.clone() };
+        let held = HeldEntry { arrival: self.arrivals, entry: entry.clone() };
         self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
         match &entry.body {
-            Body::Operation(operation) => self.take_operation(operation, turn),
-            Body::Reply(reply) => self.take_reply(reply, entry, turn),
+            EntryBody::Operation(operation) => self.take_operation(operation, turn),
+            EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
         }
     }
 
@@ -431,7 +433,7 @@ impl Resource {
         let change = self.resolution.insert(operation.clone());
         self.see_replica(operation, was_retired, turn);
         let overwrites = self.config().overwrites(&operation.kind);
-        if change == Change::Inserted && self.may_run_last(operation) {
+        if change == ListChange::Inserted && self.may_run_last(operation) {
             self.runs.list_grew(operation, overwrites);
         } else {
             self.runs.list_changed(&change, operation, overwrites);
@@ -595,7 +597,7 @@ impl Resource {
 
     fn void_changed(&mut self, operation: &OperationId, void: bool) {
         if void {
-            if self.resolution.mark_void(operation) != Change::Nothing {
+            if self.resolution.mark_void(operation) != ListChange::Nothing {
                 self.runs.list_rearranged();
             }
         } else {
@@ -636,7 +638,7 @@ impl Resource {
                 let stands = match before.status {
                     Status::InDoubt => self.runs.log.is_in_doubt(id),
                     _ => {
-                        let took = self.runs.log.outcome(id)? == Effect::Took;
+                        let took = self.runs.log.outcome(id)? == RunEffect::Took;
                         verdict(&before.status) == Some(took)
                     }
                 };
@@ -653,7 +655,7 @@ impl Resource {
     ) -> Vec<(OperationId, Status, Option<Outcome>)> {
         let back = self.own.superseded.iter().filter(|id| self.resolution.counts(id));
         back.filter_map(|id| {
-            let took = self.runs.log.outcome(id)? == Effect::Took;
+            let took = self.runs.log.outcome(id)? == RunEffect::Took;
             let said = self.replies.get(id).and_then(|replies| replies.last_run_by(me));
             let (status, outcome) = match said {
                 Some(reply) if verdict(&reply.status) == Some(took) => {
@@ -668,7 +670,7 @@ impl Resource {
 
     /// Entries that a site with that knowledge lacks, in causal order, at most so many.
     pub(super) fn lacking(&self, knowledge: &Vector, most: Most) -> Vec<Arc<Entry>> {
-        let mut lacking: Vec<&Held> = Vec::new();
+        let mut lacking: Vec<&HeldEntry> = Vec::new();
         for (author, held) in self.entries.iter() {
             let unknown = after(knowledge.last_of(author));
             lacking.extend(held.range(unknown).map(|(_, held)| held).take(most.entries));
@@ -754,7 +756,7 @@ impl Resource {
 
     /// How many entries a site with that knowledge lacks.
     pub(super) fn count_lacking(&self, knowledge: &Vector) -> u64 {
-        let of = |(author, held): (&Author, &BTreeMap<u64, Held>)| {
+        let of = |(author, held): (&Author, &BTreeMap<u64, HeldEntry>)| {
             held.range(after(knowledge.last_of(author))).count() as u64
         };
         self.entries.iter().map(of).sum()

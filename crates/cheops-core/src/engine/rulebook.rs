@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::Config;
-use crate::model::{Body, Declaration, Entry};
+use crate::model::{Declaration, Entry, EntryBody};
 use crate::resolve::Rules;
 
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Rulebook {
         let Some(own) = config_in(&entry) else { return entry };
         let kept = Arc::clone(self.rules(own).config());
         if !Arc::ptr_eq(own, &kept)
-            && let Body::Operation(operation) = &mut Arc::make_mut(&mut entry).body
+            && let EntryBody::Operation(operation) = &mut Arc::make_mut(&mut entry).body
             && let Some(declares) = &mut operation.declares
         {
             let sites = declares.sites.clone();
@@ -50,8 +50,8 @@ impl Rulebook {
 
 fn config_in(entry: &Entry) -> Option<&Arc<Config>> {
     match &entry.body {
-        Body::Operation(operation) => operation.declares.as_ref()?.config.as_ref(),
-        Body::Reply(_) => None,
+        EntryBody::Operation(operation) => operation.declares.as_ref()?.config.as_ref(),
+        EntryBody::Reply(_) => None,
     }
 }
 

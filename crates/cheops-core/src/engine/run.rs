@@ -11,7 +11,7 @@ use super::resource::Resource;
 use super::settings::Application;
 use crate::model::{Operation, OperationId, Outcome, Status, Vector};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
-use crate::resolve::Change;
+use crate::resolve::ListChange;
 
 /// What ran here, what is running, and how far behind the list that is.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(super) struct Runs {
     pub(super) awaits_operator: Option<OperationId>,
     /// Whether what came since changes nothing about that.
     still_awaits: bool,
-    progress: Progress,
+    progress: LogProgress,
     /// Who may have been left out, or taken in again, since this was last looked at.
-    look_for_superseded: Look,
+    look_for_superseded: StandingsToCheck,
     /// Whether it was said that all sites are done.
     said_converged: bool,
     runs_for_this_list: BTreeMap<OperationId, usize>,
@@ -71,7 +71,7 @@ pub(super) enum Phase {
 
 /// How the log stands to the list, so that the common case need not look at all of either.
 #[derive(Debug)]
-enum Progress {
+enum LogProgress {
     /// The log follows the list, but for these at its end.
     Follows(VecDeque<Item>),
     /// Anything may have changed.
@@ -80,18 +80,18 @@ enum Progress {
 
 /// Whose standing to look at: usually that of very few, whatever the history.
 #[derive(Debug)]
-enum Look {
+enum StandingsToCheck {
     At(Vec<OperationId>),
     AtAll,
 }
 
-impl Default for Look {
+impl Default for StandingsToCheck {
     fn default() -> Self {
         Self::At(Vec::new())
     }
 }
 
-impl Look {
+impl StandingsToCheck {
     fn at(&mut self, operation: &OperationId) {
         if let Self::At(operations) = self {
             operations.push(operation.clone());
@@ -99,7 +99,7 @@ impl Look {
     }
 }
 
-impl Default for Progress {
+impl Default for LogProgress {
     fn default() -> Self {
         Self::Follows(VecDeque::new())
     }
@@ -113,8 +113,8 @@ impl Default for Runs {
             current: None,
             awaits_operator: None,
             still_awaits: false,
-            progress: Progress::default(),
-            look_for_superseded: Look::default(),
+            progress: LogProgress::default(),
+            look_for_superseded: StandingsToCheck::default(),
             said_converged: false,
             runs_for_this_list: BTreeMap::new(),
             retry: None,
@@ -126,34 +126,34 @@ impl Default for Runs {
 impl Runs {
     pub(super) fn list_changed(
         &mut self,
-        change: &Change,
+        change: &ListChange,
         operation: &Operation,
         overwrites: bool,
     ) {
         self.said_converged = false;
         self.runs_for_this_list.clear();
         match change {
-            Change::Appended => {
+            ListChange::Appended => {
                 // What is in doubt can be rebuilt from an operation that replaces it.
                 self.still_awaits &= !operation.replaces.past() && !overwrites;
-                if let Progress::Follows(appended) = &mut self.progress {
+                if let LogProgress::Follows(appended) = &mut self.progress {
                     appended.push_back(item(operation));
                 }
             }
-            Change::Nothing => self.look_for_superseded.at(&operation.id),
-            Change::Inserted | Change::Rearranged => self.list_rearranged(),
+            ListChange::Nothing => self.look_for_superseded.at(&operation.id),
+            ListChange::Inserted | ListChange::Rearranged => self.list_rearranged(),
         }
     }
 
     /// The operation stands before others in the list, and gives the same state after them.
     pub(super) fn list_grew(&mut self, operation: &Operation, overwrites: bool) {
-        self.list_changed(&Change::Appended, operation, overwrites);
+        self.list_changed(&ListChange::Appended, operation, overwrites);
     }
 
     pub(super) fn list_rearranged(&mut self) {
-        self.progress = Progress::Unknown;
+        self.progress = LogProgress::Unknown;
         self.still_awaits = false;
-        self.look_for_superseded = Look::AtAll;
+        self.look_for_superseded = StandingsToCheck::AtAll;
         self.said_converged = false;
         self.runs_for_this_list.clear();
     }
@@ -174,12 +174,12 @@ impl Runs {
         self.still_awaits = false;
         let was_this = |item: &Item| operation_of(step) == Some(&item.id);
         match &mut self.progress {
-            Progress::Follows(appended) if appended.front().is_some_and(was_this) => {
+            LogProgress::Follows(appended) if appended.front().is_some_and(was_this) => {
                 if ended != Ended::ItDidNot {
                     appended.pop_front();
                 }
             }
-            progress => *progress = Progress::Unknown,
+            progress => *progress = LogProgress::Unknown,
         }
         self.no_longer_under_way(step);
     }
@@ -203,7 +203,7 @@ impl Runs {
         if !in_doubt || id.is_some_and(|id| self.log.doubts_again(id)) {
             self.finished(step, Ended::ItDidNot);
         } else {
-            self.progress = Progress::Unknown;
+            self.progress = LogProgress::Unknown;
             self.no_longer_under_way(step);
         }
         self.try_again(reason, now_ms);
@@ -212,7 +212,7 @@ impl Runs {
     /// A check came to no verdict, so that what is in doubt still is. It is made again a while
     /// later, as it would be after a crash.
     pub(super) fn checked_in_vain(&mut self, check: &Step, reason: String, now_ms: u64) {
-        self.progress = Progress::Unknown;
+        self.progress = LogProgress::Unknown;
         self.no_longer_under_way(check);
         self.try_again(reason, now_ms);
     }
@@ -249,7 +249,7 @@ impl Runs {
 
     pub(super) fn is_idle(&self) -> bool {
         let nothing_appended =
-            matches!(&self.progress, Progress::Follows(items) if items.is_empty());
+            matches!(&self.progress, LogProgress::Follows(items) if items.is_empty());
         self.current.is_none() && self.awaits_operator.is_none() && nothing_appended
     }
 }
@@ -266,7 +266,7 @@ impl Resource {
     /// Does what the present knowledge asks for: replies to what will not run, and the next run.
     pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
         match std::mem::take(&mut self.runs.look_for_superseded) {
-            Look::At(operations) => {
+            StandingsToCheck::At(operations) => {
                 let out = operations.into_iter().filter_map(|id| {
                     let by = self.superseded_by(&id)?;
                     Some((id, by))
@@ -274,7 +274,7 @@ impl Resource {
                 let out = out.collect();
                 self.reply_superseded(out, turn);
             }
-            Look::AtAll => {
+            StandingsToCheck::AtAll => {
                 let me = turn.context.settings.me.clone();
                 for (operation, status, outcome) in self.said_in_an_earlier_life(&me) {
                     self.write_reply(&operation, status, outcome, turn);
@@ -352,7 +352,7 @@ impl Resource {
                     return Begun::InVain;
                 }
             },
-            _ => self.runs.progress = Progress::default(),
+            _ => self.runs.progress = LogProgress::default(),
         }
         Begun::Enough
     }
@@ -387,7 +387,7 @@ impl Resource {
     /// A crash cut a restore short, and the config has lost the command for it since.
     fn give_up_restore(&mut self, turn: &mut Turn<'_>) {
         if self.config().snapshots.is_none() && self.runs.log.give_up_restore() {
-            self.runs.progress = Progress::Unknown;
+            self.runs.progress = LogProgress::Unknown;
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }
     }
@@ -409,7 +409,7 @@ impl Resource {
 
     fn next_plan(&mut self) -> Plan {
         let config = self.config();
-        if let Progress::Follows(appended) = &self.runs.progress
+        if let LogProgress::Follows(appended) = &self.runs.progress
             && self.runs.log.in_doubt().is_none()
             && self.runs.health == Health::InStep
         {
@@ -420,7 +420,7 @@ impl Resource {
                 return plan;
             }
         }
-        self.runs.progress = Progress::Unknown;
+        self.runs.progress = LogProgress::Unknown;
         plan::plan(&self.items(), &self.runs.log, &config)
     }
 
@@ -510,7 +510,7 @@ impl Resource {
         if under_way == Some(id) || !self.runs.log.decide(id, decision) {
             return;
         }
-        self.runs.progress = Progress::Unknown;
+        self.runs.progress = LogProgress::Unknown;
         self.runs.still_awaits = false;
         self.runs.look_for_superseded.at(id);
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
@@ -535,7 +535,7 @@ impl Resource {
             .collect();
         if self.runs.log.may_have_run(suspects) {
             self.runs.still_awaits = false;
-            self.runs.progress = Progress::Unknown;
+            self.runs.progress = LogProgress::Unknown;
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::context::Turn;
-use super::ports::{Answer, Effect, Refusal, Submission, Wait};
+use super::ports::{Answer, Effect, Refusal, Submission, WaitFor};
 use super::resource::Resource;
 use super::{Resources, follow_up, needs};
 use crate::model::{Declaration, MAX_PARENTS, Operation, OperationId};
@@ -104,9 +104,9 @@ fn accept(
         answer: Answer::Accepted(id.clone(), resource.declared.sites.clone()),
     });
     let expected: BTreeSet<_> = match submission.wait {
-        Wait::All => resource.declared.sites.clone(),
-        Wait::Local => [turn.context.settings.me.site.clone()].into(),
-        Wait::Nothing => {
+        WaitFor::All => resource.declared.sites.clone(),
+        WaitFor::Local => [turn.context.settings.me.site.clone()].into(),
+        WaitFor::Nothing => {
             turn.effect(Effect::Answer { ticket, answer: Answer::Done });
             return;
         }

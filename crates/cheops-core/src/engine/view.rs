@@ -69,7 +69,7 @@ pub struct ResourceView {
     /// Whether this site's application follows the list.
     pub health: Health,
     /// What this site is doing about it.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Whether every site is known to know everything and has said what became of it there, and
     /// this one has run all of it.
     pub converged: bool,
@@ -102,7 +102,7 @@ pub struct ResourceSummary {
     /// Whether this site's application follows the list.
     pub health: Health,
     /// What this site is doing about it.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Whether every site is known to know everything and has said what became of it there, and
     /// this one has run all of it.
     pub converged: bool,
@@ -121,7 +121,7 @@ pub struct Outline {
     /// How its operations are resolved.
     pub config: Arc<Config>,
     /// What this site is doing about it.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// What the sites call it, if it is a resource of a service.
     pub replicant: Option<Replicant>,
     /// What keeps the next operation from being tried, if something does.
@@ -150,7 +150,7 @@ pub enum PageOrder {
 
 /// Where a site stands with running the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum RunProgress {
     /// Nothing is left to run.
     Idle,
     /// Something runs, or waits for a place.
@@ -379,11 +379,11 @@ fn summary(resource: &Resource, me: &Author) -> ResourceSummary {
     }
 }
 
-fn progress(resource: &Resource) -> Progress {
+fn progress(resource: &Resource) -> RunProgress {
     match &resource.runs.awaits_operator {
-        Some(operation) => Progress::AwaitsOperator(operation.clone()),
-        None if resource.runs.is_idle() => Progress::Idle,
-        None => Progress::Running,
+        Some(operation) => RunProgress::AwaitsOperator(operation.clone()),
+        None if resource.runs.is_idle() => RunProgress::Idle,
+        None => RunProgress::Running,
     }
 }
 
@@ -404,7 +404,7 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Event, Now, Submission, Ticket, Wait};
+    use crate::engine::{Event, Now, Submission, Ticket, WaitFor};
     use crate::model::{Incarnation, Payload};
     use crate::resolve::looks;
 
@@ -424,7 +424,7 @@ mod tests {
                 payload: Payload::shell("inc"),
                 inline_body: None,
                 force: false,
-                wait: Wait::Nothing,
+                wait: WaitFor::Nothing,
                 timeout_ms: 1,
                 needs: BTreeSet::new(),
                 asked_by: None,

@@ -19,7 +19,7 @@ pub struct Entry {
     /// The hash of that entry.
     pub after_hash: EntryHash,
     /// What was written.
-    pub body: Body,
+    pub body: EntryBody,
     /// What is said beside that, by this version or a later one.
     pub extra: Vec<Extension>,
     /// The hash of all of the above, with the resource it is on.
@@ -44,7 +44,7 @@ pub struct Extension {
 
 /// What an entry holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Body {
+pub enum EntryBody {
     /// A change.
     Operation(Operation),
     /// What a site got from a change.
@@ -56,7 +56,7 @@ impl Entry {
     pub fn new(
         resource: &ResourceId,
         (after, after_hash): (u64, EntryHash),
-        body: Body,
+        body: EntryBody,
         extra: Vec<Extension>,
     ) -> Self {
         let mut entry = Self {
@@ -98,24 +98,24 @@ impl Entry {
     /// Its name.
     pub fn id(&self) -> &EntryId {
         match &self.body {
-            Body::Operation(operation) => &operation.id.0,
-            Body::Reply(reply) => &reply.id,
+            EntryBody::Operation(operation) => &operation.id.0,
+            EntryBody::Reply(reply) => &reply.id,
         }
     }
 
     /// When it was written, by its author's hybrid clock.
     pub fn stamp(&self) -> Stamp {
         match &self.body {
-            Body::Operation(operation) => operation.stamp,
-            Body::Reply(reply) => reply.stamp,
+            EntryBody::Operation(operation) => operation.stamp,
+            EntryBody::Reply(reply) => reply.stamp,
         }
     }
 
     /// The same as its author claims.
     pub fn claimed(&self) -> Stamp {
         match &self.body {
-            Body::Operation(operation) => operation.claimed,
-            Body::Reply(reply) => reply.stamp,
+            EntryBody::Operation(operation) => operation.claimed,
+            EntryBody::Reply(reply) => reply.stamp,
         }
     }
 
@@ -129,16 +129,16 @@ impl Entry {
             + extra
             + proof
             + match &self.body {
-                Body::Operation(operation) => operation.size(),
-                Body::Reply(reply) => reply.outcome.as_ref().map_or(0, Outcome::size),
+                EntryBody::Operation(operation) => operation.size(),
+                EntryBody::Reply(reply) => reply.outcome.as_ref().map_or(0, Outcome::size),
             }
     }
 
     /// The operations that must be known before this entry makes sense.
     pub fn needs(&self) -> &[OperationId] {
         match &self.body {
-            Body::Operation(operation) => &operation.parents,
-            Body::Reply(reply) => std::slice::from_ref(&reply.operation),
+            EntryBody::Operation(operation) => &operation.parents,
+            EntryBody::Reply(reply) => std::slice::from_ref(&reply.operation),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! extension that need not be understood. So a version that does not know of it takes the entry as
 //! any other, passes it on as it is, and fetches the content by its hash from whoever has it.
 
-use super::{BlobId, Body, Entry, Extension, FileRef, Operation, Payload};
+use super::{BlobId, Entry, EntryBody, Extension, FileRef, Operation, Payload};
 
 /// The longest body that a site writes into an entry, in bytes. A longer one is a file of its own.
 pub const MAX_INLINE_BODY_BYTES: usize = 16 * 1024;
@@ -37,7 +37,7 @@ impl Entry {
     /// The body of the request that it holds, if that is in it and what the operation says it is.
     /// Whoever wrote the entry may have put other bytes there: those are nobody's body.
     pub fn inline_body(&self) -> Option<&[u8]> {
-        let Body::Operation(Operation { payload, .. }) = &self.body else { return None };
+        let EntryBody::Operation(Operation { payload, .. }) = &self.body else { return None };
         let Payload::Http { body: Some(file), .. } = payload else { return None };
         let named = self.extra.iter().filter(|extension| extension.name == NAME);
         named.map(|extension| extension.value.as_slice()).find(|content| file.is_of(content))
@@ -75,7 +75,7 @@ mod tests {
             needs: Default::default(),
             asked_by: None,
         };
-        Entry::new(&resource, Default::default(), Body::Operation(operation), beside)
+        Entry::new(&resource, Default::default(), EntryBody::Operation(operation), beside)
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{
-    Body, Declaration, Entry, FileRef, Header, Operation, OperationType, Outcome, Payload,
+    Declaration, Entry, EntryBody, FileRef, Header, Operation, OperationType, Outcome, Payload,
 };
 use super::{Reply, Status};
 use crate::config::{Config, ConfigErrors};
@@ -87,8 +87,8 @@ impl Entry {
         let bytes = self.extra.iter().map(said).sum();
         at_most("bytes of what a later version says beside it", bytes, MAX_EXTENSION_BYTES)?;
         match &self.body {
-            Body::Operation(operation) => operation.check_limits(),
-            Body::Reply(reply) => reply.check_limits(),
+            EntryBody::Operation(operation) => operation.check_limits(),
+            EntryBody::Reply(reply) => reply.check_limits(),
         }
     }
 }
@@ -389,7 +389,8 @@ mod tests {
         for (status, outcome, why) in cases {
             let reply = reply(status, outcome);
             let resource = ResourceId::new("x").unwrap();
-            let entry = Entry::new(&resource, Default::default(), Body::Reply(reply), Vec::new());
+            let entry =
+                Entry::new(&resource, Default::default(), EntryBody::Reply(reply), Vec::new());
             match entry.check_limits() {
                 Ok(()) => assert_eq!(why, "", "nothing was said"),
                 Err(over) => assert!(!why.is_empty() && over.to_string().contains(why), "{over}"),

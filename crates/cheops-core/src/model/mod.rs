@@ -18,7 +18,7 @@ pub use crate::ids::{
     ResourceId, SiteId,
 };
 pub use clock::{HybridClock, Stamp};
-pub use entry::{Body, Entry, Extension};
+pub use entry::{Entry, EntryBody, Extension};
 pub(crate) use few::Few;
 pub use inline_body::MAX_INLINE_BODY_BYTES;
 pub use limits::{

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asker, Author, Body, Declaration, Extension, Header, Operation, OperationId, Outcome, Payload,
-    Replaces, Replica, Reply, ResourceId, SiteId, Stamp, Status,
+    Asker, Author, Declaration, EntryBody, Extension, Header, Operation, OperationId, Outcome,
+    Payload, Replaces, Replica, Reply, ResourceId, SiteId, Stamp, Status,
 };
 
 /// The hash of what an entry says, and by its chain of all that its author said before.
@@ -72,7 +72,7 @@ pub struct EntryHeader {
 impl EntryHeader {
     /// What the signature is over.
     pub fn hash(&self) -> EntryHash {
-        let mut digest = Digest::new("cheops entry 1");
+        let mut digest = FieldHasher::new("cheops entry 1");
         digest.author(&self.author).number(self.n).raw(&self.resource);
         digest.number(self.after).raw(&self.after_hash.0).raw(&self.said);
         EntryHash(digest.end())
@@ -133,7 +133,7 @@ impl Proof {
 }
 
 fn leaf(by: &SignedBy, entry: EntryHash) -> [u8; 32] {
-    let mut digest = Digest::new("cheops leaf");
+    let mut digest = FieldHasher::new("cheops leaf");
     match by {
         SignedBy::Author => digest.tag(0),
         SignedBy::Voucher(site) => digest.tag(1).text(site.as_str()),
@@ -143,7 +143,7 @@ fn leaf(by: &SignedBy, entry: EntryHash) -> [u8; 32] {
 }
 
 fn branch(left: &[u8; 32], right: &[u8; 32]) -> [u8; 32] {
-    let mut digest = Digest::new("cheops branch");
+    let mut digest = FieldHasher::new("cheops branch");
     digest.raw(left).raw(right);
     digest.end()
 }
@@ -258,17 +258,17 @@ impl Evidence {
 
 /// The hash of a resource's name.
 pub fn resource_hash(resource: &ResourceId) -> [u8; 32] {
-    let mut digest = Digest::new("cheops resource");
+    let mut digest = FieldHasher::new("cheops resource");
     digest.text(resource.as_str());
     digest.end()
 }
 
 /// The hash of what an entry says, apart from its name and place.
-pub(super) fn said_hash(body: &Body, extra: &[Extension]) -> [u8; 32] {
-    let mut digest = Digest::new("cheops said");
+pub(super) fn said_hash(body: &EntryBody, extra: &[Extension]) -> [u8; 32] {
+    let mut digest = FieldHasher::new("cheops said");
     match body {
-        Body::Operation(operation) => digest.tag(0).operation(operation),
-        Body::Reply(reply) => digest.tag(1).reply(reply),
+        EntryBody::Operation(operation) => digest.tag(0).operation(operation),
+        EntryBody::Reply(reply) => digest.tag(1).reply(reply),
     };
     digest.number(extra.len() as u64);
     for Extension { name, must_understand, value } in extra {
@@ -279,9 +279,9 @@ pub(super) fn said_hash(body: &Body, extra: &[Extension]) -> [u8; 32] {
 
 /// Puts values into a hash so that no two different ones give the same bytes. Every type is taken
 /// apart by name: a new part that is not hashed does not compile.
-struct Digest(blake3::Hasher);
+struct FieldHasher(blake3::Hasher);
 
-impl Digest {
+impl FieldHasher {
     fn new(what: &str) -> Self {
         let mut digest = Self(blake3::Hasher::new());
         digest.text(what);

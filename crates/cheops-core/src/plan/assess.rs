@@ -8,13 +8,13 @@
 
 use super::Item;
 use super::classes::{Class, Classes, Wipers};
-use super::log::{Effect, Trace};
-use super::view::{Assessment, Place, Ran, Refusals, View};
+use super::log::{RunEffect, Trace};
+use super::view::{Assessment, ListIndex, Ran, Refusals, View};
 
 /// For each class, the earliest place in the list among the operations met so far.
 struct Earliest<'a> {
     classes: &'a Classes<'a>,
-    places: Vec<Option<Place>>,
+    places: Vec<Option<ListIndex>>,
 }
 
 impl<'a> Earliest<'a> {
@@ -22,26 +22,26 @@ impl<'a> Earliest<'a> {
         Self { classes, places: vec![None; classes.count()] }
     }
 
-    fn meet(&mut self, class: Class, place: Place) {
+    fn meet(&mut self, class: Class, place: ListIndex) {
         let earliest = &mut self.places[class];
         *earliest = Some(earliest.map_or(place, |known| known.min(place)));
     }
 
     /// Whether one of those met comes before this place and does not commute with this class.
-    fn conflicts(&self, class: Class, place: Place) -> bool {
+    fn conflicts(&self, class: Class, place: ListIndex) -> bool {
         self.before(place).any(|other| !self.classes.commute(class, other))
     }
 
     /// The classes of which one was met that comes before this place.
-    fn before(&self, place: Place) -> impl Iterator<Item = Class> {
-        let is_before = move |met: &Option<Place>| met.is_some_and(|met| met < place);
+    fn before(&self, place: ListIndex) -> impl Iterator<Item = Class> {
+        let is_before = move |met: &Option<ListIndex>| met.is_some_and(|met| met < place);
         (0..).zip(&self.places).filter(move |(_, met)| is_before(met)).map(|(class, _)| class)
     }
 }
 
 /// How a refusal stands after what ran since.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refusal {
+enum RefusalState {
     Stands,
     /// Something ran since that comes earlier in the list.
     Doubtful,
@@ -108,21 +108,21 @@ impl Assessor<'_> {
     }
 
     /// Whether its last run here succeeded, whatever became of the effect.
-    fn has_taken(&self, place: Place) -> bool {
-        self.view.log.outcome(&self.view.list[place].id) == Some(Effect::Took)
+    fn has_taken(&self, place: ListIndex) -> bool {
+        self.view.log.outcome(&self.view.list[place].id) == Some(RunEffect::Took)
     }
 
     /// For each run, how it stands if it was refused.
-    fn refusals(&self) -> Vec<Refusal> {
+    fn refusals(&self) -> Vec<RefusalState> {
         let mut since = Earliest::new(&self.view.classes);
-        let mut verdicts = vec![Refusal::Stands; self.ran.len()];
+        let mut verdicts = vec![RefusalState::Stands; self.ran.len()];
         for (index, ran) in self.ran.iter().enumerate().rev() {
             match (ran.trace, ran.place) {
                 (Trace::Refused, Some(place)) if since.conflicts(ran.class, place) => {
-                    verdicts[index] = Refusal::Stale;
+                    verdicts[index] = RefusalState::Stale;
                 }
                 (Trace::Refused, Some(place)) if since.before(place).next().is_some() => {
-                    verdicts[index] = Refusal::Doubtful;
+                    verdicts[index] = RefusalState::Doubtful;
                 }
                 (Trace::Took, Some(place)) => since.meet(ran.class, place),
                 _ => {}
@@ -132,7 +132,7 @@ impl Assessor<'_> {
     }
 
     /// What is left to do; the list is walked once, in order.
-    fn work(&self, verdicts: &[Refusal], refusals: Refusals) -> Assessment {
+    fn work(&self, verdicts: &[RefusalState], refusals: Refusals) -> Assessment {
         let mut work = Assessment::default();
         let mut to_do = Earliest::new(&self.view.classes);
         for place in 0..self.at.len() {
@@ -149,9 +149,9 @@ impl Assessor<'_> {
                     false
                 }
                 Some(run) => {
-                    let doubtful = verdicts[run] == Refusal::Doubtful;
+                    let doubtful = verdicts[run] == RefusalState::Doubtful;
                     work.second_thoughts |= doubtful;
-                    verdicts[run] == Refusal::Stale
+                    verdicts[run] == RefusalState::Stale
                         || to_do.conflicts(class, place)
                         || (doubtful && refusals == Refusals::TryAgain)
                 }
@@ -165,7 +165,7 @@ impl Assessor<'_> {
     }
 
     /// The runs that stand in the way, if these places of the list are still to run.
-    fn offenders(&self, todo: &[Place]) -> Vec<bool> {
+    fn offenders(&self, todo: &[ListIndex]) -> Vec<bool> {
         let view = self.view;
         let mut later = Earliest::new(&view.classes);
         let mut is_due = vec![false; view.list.len()];

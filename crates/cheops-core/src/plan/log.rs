@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{self, Fate};
+use super::view::{self, RunFate};
 use super::{Ended, Item, Step};
 use crate::config::Config;
 use crate::model::{OperationId, Vector};
@@ -20,7 +20,7 @@ pub struct SnapshotId(pub u64);
 
 /// What a finished run did to the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Effect {
+pub enum RunEffect {
     /// It succeeded, and what it changed is there.
     Took,
     /// It failed and changed nothing.
@@ -81,8 +81,8 @@ pub struct Saved {
 
 /// How the runs of an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Ending {
-    last: Effect,
+struct RunsEnding {
+    last: RunEffect,
     /// How often in a row it was refused.
     refusals: u32,
 }
@@ -98,7 +98,7 @@ pub struct RunLog {
     /// that run would bring it back.
     pub(super) runs: Vec<Run>,
     /// The last outcome of everything that ever ended here.
-    ended: BTreeMap<OperationId, Ending>,
+    ended: BTreeMap<OperationId, RunsEnding>,
     /// Begun and not finished.
     pending: Option<Step>,
     /// Oldest first.
@@ -117,7 +117,7 @@ pub struct RunLogParts {
     /// Oldest first.
     pub runs: Vec<Run>,
     /// The last outcome of everything that ever ended here, and how often in a row it was refused.
-    pub ended: Vec<(OperationId, Effect, u32)>,
+    pub ended: Vec<(OperationId, RunEffect, u32)>,
     /// Begun and not finished.
     pub pending: Option<Step>,
     /// Oldest first.
@@ -134,7 +134,8 @@ impl From<&RunLog> for RunLogParts {
     fn from(log: &RunLog) -> Self {
         let RunLog { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot } =
             log.clone();
-        let ended = ended.into_iter().map(|(id, Ending { last, refusals })| (id, last, refusals));
+        let ended =
+            ended.into_iter().map(|(id, RunsEnding { last, refusals })| (id, last, refusals));
         let ended = ended.collect();
         Self { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot }
     }
@@ -151,7 +152,8 @@ impl From<RunLogParts> for RunLog {
             next_snapshot,
             since_snapshot,
         } = parts;
-        let ended = ended.into_iter().map(|(id, last, refusals)| (id, Ending { last, refusals }));
+        let ended =
+            ended.into_iter().map(|(id, last, refusals)| (id, RunsEnding { last, refusals }));
         let ended = ended.collect();
         Self { runs, ended, pending, snapshots, suspects, next_snapshot, since_snapshot }
     }
@@ -241,7 +243,7 @@ impl RunLog {
     /// Whether it may have taken effect here before: it did when it last ended, or whether it did
     /// is in doubt.
     pub fn may_have_happened(&self, id: &OperationId) -> bool {
-        self.outcome(id) == Some(Effect::Took)
+        self.outcome(id) == Some(RunEffect::Took)
             || self.suspects.iter().any(|suspect| suspect.id == *id)
             || self.is_in_doubt(id)
     }
@@ -261,7 +263,7 @@ impl RunLog {
     }
 
     /// How the operation's last run ended here.
-    pub fn outcome(&self, id: &OperationId) -> Option<Effect> {
+    pub fn outcome(&self, id: &OperationId) -> Option<RunEffect> {
         self.ended.get(id).map(|ending| ending.last)
     }
 
@@ -389,10 +391,11 @@ impl RunLog {
 
     fn note(&mut self, id: &OperationId, took: bool) {
         let ending = match took {
-            true => Ending { last: Effect::Took, refusals: 0 },
-            false => {
-                Ending { last: Effect::Refused, refusals: self.refusals(id).saturating_add(1) }
-            }
+            true => RunsEnding { last: RunEffect::Took, refusals: 0 },
+            false => RunsEnding {
+                last: RunEffect::Refused,
+                refusals: self.refusals(id).saturating_add(1),
+            },
         };
         self.ended.insert(id.clone(), ending);
     }
@@ -413,7 +416,7 @@ impl RunLog {
 /// what that would bring back is no longer recorded.
 fn forget(runs: &mut Vec<Run>, gone: &impl Fn(&OperationId) -> bool, config: &Config) {
     let fates = view::fates(runs, config);
-    let wiped_and_gone = |(run, fate): (&Run, &Fate)| fate.is_wiped && gone(&run.item.id);
+    let wiped_and_gone = |(run, fate): (&Run, &RunFate)| fate.is_wiped && gone(&run.item.id);
     let forgets_wiped = runs.iter().zip(&fates).any(wiped_and_gone);
     let mut fates = fates.into_iter();
     runs.retain_mut(|run| {

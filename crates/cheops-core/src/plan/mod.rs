@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::model::{OperationId, OperationType, Replaces};
 
-pub use log::{Decision, Effect, Run, RunLog, RunLogParts, Saved, SnapshotId, Trace};
+pub use log::{Decision, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Trace};
 pub use why::Divergence;
 
 /// One operation, as far as planning needs it.

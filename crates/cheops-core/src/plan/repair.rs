@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::assess::Forgotten;
 use super::log::{RunLog, SnapshotId, Trace};
-use super::view::{Assessment, Place, Ran, Refusals, View};
+use super::view::{Assessment, ListIndex, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
 use crate::config::Config;
 
@@ -61,7 +61,7 @@ impl View<'_> {
 
     /// Whether an operation whose effect is to be wiped away at once may be run: only if it surely
     /// can be.
-    fn can_be_heard(&self, ran: &[Ran], place: Place) -> bool {
+    fn can_be_heard(&self, ran: &[Ran], place: ListIndex) -> bool {
         let heard = self.with(ran.to_vec(), place);
         self.assess(&heard, Refusals::Believe).is_good() || self.rebuild(&heard).is_some()
     }
@@ -71,7 +71,7 @@ impl View<'_> {
     ///
     /// One start is enough, unless the matrix tells of independent parts of the state. The later it
     /// stands, the less there is to run.
-    fn rebuild(&self, ran: &[Ran]) -> Option<Place> {
+    fn rebuild(&self, ran: &[Ran]) -> Option<ListIndex> {
         let starts = self.possible_starts(ran);
         let mut choices: Vec<_> = (1..1u32 << starts.len()).collect();
         choices.sort_by_key(|choice| (choice.count_ones(), Reverse(*choice)));
@@ -85,7 +85,7 @@ impl View<'_> {
 
     /// For each class that overwrites, the last one in the list that may succeed; in list order,
     /// and only the last few.
-    fn possible_starts(&self, ran: &[Ran]) -> Vec<Place> {
+    fn possible_starts(&self, ran: &[Ran]) -> Vec<ListIndex> {
         let mut is_found = vec![false; self.classes.count()];
         let mut starts = Vec::new();
         for place in (0..self.list.len()).rev() {
@@ -102,7 +102,7 @@ impl View<'_> {
 
     /// Whether this overwriting operation was refused, and what took effect since makes no difference
     /// to it: it commutes with it, or would wipe it away. Or it was refused all too often.
-    fn fails_anyway(&self, ran: &[Ran], place: Place) -> bool {
+    fn fails_anyway(&self, ran: &[Ran], place: ListIndex) -> bool {
         let class = self.class_at(place);
         let makes_no_difference = |one: &Ran| {
             self.classes.commute(class, one.class) || self.classes.wipes(class, one.class)
@@ -117,8 +117,8 @@ impl View<'_> {
     }
 
     /// Whether running these one after the other gives a state from which the list can be followed.
-    fn leads_back(&self, ran: &[Ran], starts: &[Place]) -> bool {
-        let run = |ran: Vec<Ran>, place: &Place| {
+    fn leads_back(&self, ran: &[Ran], starts: &[ListIndex]) -> bool {
+        let run = |ran: Vec<Ran>, place: &ListIndex| {
             // An earlier start may have wiped away what gave this one another chance.
             (!self.fails_anyway(&ran, *place)).then(|| self.with(ran, *place))
         };
@@ -129,9 +129,9 @@ impl View<'_> {
     /// The first operation that never ran here and that the rebuild wipes away: now is the time to
     /// hear what becomes of it. Unless something is in doubt: then the rebuild comes first, since
     /// more runs on top of a doubt make it worse if the rebuild fails.
-    fn unheard_before(&self, ran: &[Ran], starts: &[Place]) -> Option<Place> {
+    fn unheard_before(&self, ran: &[Ran], starts: &[ListIndex]) -> Option<ListIndex> {
         let end = *starts.last()?;
-        let is_wiped = |place: Place| {
+        let is_wiped = |place: ListIndex| {
             let class = self.class_at(place);
             starts
                 .iter()
@@ -188,7 +188,7 @@ impl View<'_> {
 
     /// The operation to run now so that those which stand in the way, and only assign, can simply
     /// be run again after it.
-    fn again(&self, ran: &[Ran]) -> Option<Place> {
+    fn again(&self, ran: &[Ran]) -> Option<ListIndex> {
         let (mut left, mut repeated) = (ran.to_vec(), Vec::new());
         loop {
             let now = self.assess(&left, Refusals::Believe);
@@ -281,7 +281,7 @@ impl View<'_> {
     /// Nothing helps. What is left to do is done all the same, so that the site stays of use; but
     /// nothing that would wipe away what comes later in the list, or there would be no end to it.
     fn diverged(&self, ran: &[Ran], now: &Assessment) -> Plan {
-        let does_harm = |place: Place| {
+        let does_harm = |place: ListIndex| {
             let class = self.class_at(place);
             let is_hit = |one: &Ran| {
                 let comes_later = one.place > Some(place) && one.trace != Trace::Refused;
@@ -289,7 +289,7 @@ impl View<'_> {
             };
             self.classes.overwrites(class) && ran.iter().any(is_hit)
         };
-        let is_useful = |place: &Place| !does_harm(*place) && !is_in_vain(ran, *place);
+        let is_useful = |place: &ListIndex| !does_harm(*place) && !is_in_vain(ran, *place);
         let place = now.todo.iter().copied().find(is_useful);
         let next = place.map_or(Next::Nothing, |place| Next::Do(self.run(place)));
         Plan { next, health: Health::Diverged { why: self.why(ran, now) } }
@@ -313,10 +313,10 @@ impl View<'_> {
 
 /// Whether running this one again would fail as it did: nothing took effect since, or it failed
 /// with just what comes before it in the list in effect, as in a fresh run.
-fn is_in_vain(ran: &[Ran], place: Place) -> bool {
+fn is_in_vain(ran: &[Ran], place: ListIndex) -> bool {
     let is_it = |one: &Ran| one.place == Some(place) && one.trace == Trace::Refused;
     let Some(index) = ran.iter().position(is_it) else { return false };
-    let effective = |runs: &[Ran], is_right: &dyn Fn(Option<Place>) -> bool| {
+    let effective = |runs: &[Ran], is_right: &dyn Fn(Option<ListIndex>) -> bool| {
         let mut took = runs.iter().filter(|one| one.trace != Trace::Refused);
         took.all(|one| is_right(one.place) && !one.trace.in_doubt())
     };

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::model::OperationId;
 
 /// A place in the list.
-pub(super) type Place = usize;
+pub(super) type ListIndex = usize;
 
 /// A run that is in effect, or that was refused, or in doubt: no overwriting run came after it.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub(super) struct Ran {
     pub(super) run: usize,
     pub(super) class: Class,
     /// Where the list has it.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ListIndex>,
     pub(super) trace: Trace,
     pub(super) recalled: bool,
 }
@@ -31,9 +31,9 @@ pub(super) struct Assessment {
     /// For each run in effect, whether the list cannot be followed while its effect is there.
     pub(super) offends: Vec<bool>,
     /// What has to run, in the list's order.
-    pub(super) todo: Vec<Place>,
+    pub(super) todo: Vec<ListIndex>,
     /// What never ran here, and stands before an operation in effect that would wipe it away.
-    pub(super) unheard: Vec<Place>,
+    pub(super) unheard: Vec<ListIndex>,
     /// Whether something was refused before an operation ran that comes earlier in the list, though
     /// the matrix says that this makes no difference.
     pub(super) second_thoughts: bool,
@@ -63,7 +63,7 @@ pub(super) struct View<'a> {
     pub(super) config: &'a Config,
     pub(super) classes: Classes<'a>,
     list_classes: Vec<Class>,
-    places: BTreeMap<&'a OperationId, Place>,
+    places: BTreeMap<&'a OperationId, ListIndex>,
 }
 
 impl<'a> View<'a> {
@@ -77,15 +77,15 @@ impl<'a> View<'a> {
         Self { list, log, config, classes, list_classes, places }
     }
 
-    pub(super) fn class_at(&self, place: Place) -> Class {
+    pub(super) fn class_at(&self, place: ListIndex) -> Class {
         self.list_classes[place]
     }
 
-    pub(super) fn run(&self, place: Place) -> Step {
+    pub(super) fn run(&self, place: ListIndex) -> Step {
         Step::Run(self.list[place].clone())
     }
 
-    pub(super) fn has_run(&self, place: Place) -> bool {
+    pub(super) fn has_run(&self, place: ListIndex) -> bool {
         self.log.has_run(&self.list[place].id)
     }
 
@@ -116,7 +116,7 @@ impl<'a> View<'a> {
     }
 
     /// These runs, then one more at the end that succeeds.
-    pub(super) fn with(&self, mut ran: Vec<Ran>, place: Place) -> Vec<Ran> {
+    pub(super) fn with(&self, mut ran: Vec<Ran>, place: ListIndex) -> Vec<Ran> {
         ran.retain(|earlier| earlier.place != Some(place) || earlier.trace != Trace::Refused);
         let (run, class) = (self.log.runs.len(), self.class_at(place));
         ran.push(Ran { run, class, place: Some(place), trace: Trace::Took, recalled: false });
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
 
 /// What became of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fate {
+pub(super) struct RunFate {
     /// A later run has wiped its effect away.
     pub(super) is_wiped: bool,
     /// It wiped away what came before it.
@@ -185,10 +185,10 @@ pub(super) struct Fate {
 }
 
 /// What became of each of these runs.
-pub(super) fn fates(runs: &[Run], config: &Config) -> Vec<Fate> {
+pub(super) fn fates(runs: &[Run], config: &Config) -> Vec<RunFate> {
     let classes = Classes::new(config, runs.iter().map(|run| &run.item));
     let overwrites = |run: &Run| classes.overwrites(classes.of(&run.item));
-    let fate = |run| Fate { is_wiped: true, overwrites: overwrites(run) };
+    let fate = |run| RunFate { is_wiped: true, overwrites: overwrites(run) };
     let mut fates: Vec<_> = runs.iter().map(fate).collect();
     for ran in unwiped(&classes, as_ran(&classes, runs.iter().enumerate())) {
         fates[ran.run].is_wiped = false;

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use super::matrix::{Row, Rules, Standing, is_deletion};
-use super::operations::{Node, OperationSet};
+use super::matrix::{RowNumber, Rules, Standing, is_deletion};
+use super::operations::{OperationNode, OperationSet};
 use crate::model::Vector;
 
 /// Who counts, and who was decided only by breaking a circle.
 pub(super) struct Judgement<'a> {
     /// The operations that count, in total order.
-    pub(super) counting: Vec<&'a Node>,
+    pub(super) counting: Vec<&'a OperationNode>,
     /// The operations that the plain sentence leaves undecided, whether they count or not.
-    pub(super) stuck: Vec<&'a Node>,
+    pub(super) stuck: Vec<&'a OperationNode>,
 }
 
 /// Decides about every operation not included in `below`. Those in `below` must be out whatever
@@ -28,35 +28,35 @@ pub(super) fn judge<'a>(
     let mut court = Court::new(operations, rules, below);
     court.hear_all();
     let stuck = court.break_circles();
-    Judgement { counting: court.those(Finding::Counts), stuck }
+    Judgement { counting: court.those(Inclusion::Counts), stuck }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Finding {
+enum Inclusion {
     Undecided,
     Counts,
     Out,
 }
 
 /// An index into the court's members, which stand in total order.
-type Index = usize;
+type MemberIndex = usize;
 
 struct Court<'a, 'b> {
     operations: &'a OperationSet,
     rules: &'a Rules,
     below: &'b Vector,
-    members: Vec<(&'a Node, Row)>,
-    index: BTreeMap<u64, Index>,
+    members: Vec<(&'a OperationNode, RowNumber)>,
+    index: BTreeMap<u64, MemberIndex>,
     /// The members that replace their past, last first.
-    replacers: Vec<Index>,
+    replacers: Vec<MemberIndex>,
     /// Then everything may lose, whatever the matrix says.
     has_deletion: bool,
-    findings: Vec<Finding>,
+    findings: Vec<Inclusion>,
     /// Of an undecided member, the rulers that were undecided when it was heard and are not known
     /// to be out since.
-    rulers: Vec<Vec<Index>>,
+    rulers: Vec<Vec<MemberIndex>>,
     /// Who is to be looked at again when a member is decided.
-    waiting: Vec<Vec<Index>>,
+    waiting: Vec<Vec<MemberIndex>>,
 }
 
 impl<'a, 'b> Court<'a, 'b> {
@@ -76,14 +76,14 @@ impl<'a, 'b> Court<'a, 'b> {
             index,
             replacers,
             has_deletion: members.iter().any(|(node, _)| is_deletion(node)),
-            findings: vec![Finding::Undecided; members.len()],
+            findings: vec![Inclusion::Undecided; members.len()],
             rulers: vec![Vec::new(); members.len()],
             waiting: vec![Vec::new(); members.len()],
             members,
         }
     }
 
-    fn those(&self, finding: Finding) -> Vec<&'a Node> {
+    fn those(&self, finding: Inclusion) -> Vec<&'a OperationNode> {
         let found = self.members.iter().zip(&self.findings).filter(|(_, f)| **f == finding);
         found.map(|((node, _), _)| *node).collect()
     }
@@ -98,7 +98,7 @@ impl<'a, 'b> Court<'a, 'b> {
     }
 
     /// Goes through everything that may rule a member out, and keeps what is undecided.
-    fn hear(&mut self, member: Index) -> Finding {
+    fn hear(&mut self, member: MemberIndex) -> Inclusion {
         let (node, row) = self.members[member];
         let mut undecided = Vec::new();
         // Replacers are sorted last first, and nothing follows what comes later than it.
@@ -111,40 +111,40 @@ impl<'a, 'b> Court<'a, 'b> {
         });
         for ruler in by_causality.chain(by_matrix) {
             match self.findings[ruler] {
-                Finding::Counts => return Finding::Out,
-                Finding::Undecided => undecided.push(ruler),
-                Finding::Out => {}
+                Inclusion::Counts => return Inclusion::Out,
+                Inclusion::Undecided => undecided.push(ruler),
+                Inclusion::Out => {}
             }
         }
         self.rulers[member] = undecided;
         self.consider(member)
     }
 
-    fn concurrents(&self, node: &'a Node) -> impl Iterator<Item = Index> {
+    fn concurrents(&self, node: &'a OperationNode) -> impl Iterator<Item = MemberIndex> {
         let concurrents = self.operations.concurrents_above(node, self.below);
         concurrents.filter_map(|other| self.index.get(&other.arrival).copied())
     }
 
     /// Looks at a member again: it waits for its last undecided ruler, and counts if there is none.
-    fn consider(&mut self, member: Index) -> Finding {
+    fn consider(&mut self, member: MemberIndex) -> Inclusion {
         while let Some(&ruler) = self.rulers[member].last() {
             match self.findings[ruler] {
-                Finding::Counts => return Finding::Out,
-                Finding::Out => drop(self.rulers[member].pop()),
-                Finding::Undecided => {
+                Inclusion::Counts => return Inclusion::Out,
+                Inclusion::Out => drop(self.rulers[member].pop()),
+                Inclusion::Undecided => {
                     self.waiting[ruler].push(member);
-                    return Finding::Undecided;
+                    return Inclusion::Undecided;
                 }
             }
         }
-        Finding::Counts
+        Inclusion::Counts
     }
 
     /// Writes down a finding, and all that follows from it.
-    fn settle(&mut self, member: Index, finding: Finding) {
+    fn settle(&mut self, member: MemberIndex, finding: Inclusion) {
         let mut agenda = vec![(member, finding)];
         while let Some((member, finding)) = agenda.pop() {
-            if finding == Finding::Undecided || self.findings[member] != Finding::Undecided {
+            if finding == Inclusion::Undecided || self.findings[member] != Inclusion::Undecided {
                 continue;
             }
             self.findings[member] = finding;
@@ -155,22 +155,22 @@ impl<'a, 'b> Court<'a, 'b> {
         }
     }
 
-    fn undecided(&self) -> Vec<Index> {
+    fn undecided(&self) -> Vec<MemberIndex> {
         let all = 0..self.members.len();
-        all.filter(|&member| self.findings[member] == Finding::Undecided).collect()
+        all.filter(|&member| self.findings[member] == Inclusion::Undecided).collect()
     }
 
     /// Decides about those left undecided, and says who they were.
-    fn break_circles(&mut self) -> Vec<&'a Node> {
+    fn break_circles(&mut self) -> Vec<&'a OperationNode> {
         let victims = self.victims_of_undecided();
         let ruled_out = self.undecided().into_iter().filter(|&member| {
-            self.rulers[member].iter().any(|&ruler| self.findings[ruler] == Finding::Counts)
+            self.rulers[member].iter().any(|&ruler| self.findings[ruler] == Inclusion::Counts)
         });
-        let ruled_out = ruled_out.map(|member| (member, Finding::Out)).collect();
+        let ruled_out = ruled_out.map(|member| (member, Inclusion::Out)).collect();
         self.pronounce(ruled_out, &victims);
         let stuck = self.undecided();
         for &last in stuck.iter().rev() {
-            if self.findings[last] == Finding::Undecided {
+            if self.findings[last] == Inclusion::Undecided {
                 self.pronounce(self.decree(last), &victims);
             }
         }
@@ -178,15 +178,15 @@ impl<'a, 'b> Court<'a, 'b> {
     }
 
     /// The last one counts, and whoever would have ruled it out does not.
-    fn decree(&self, last: Index) -> Vec<(Index, Finding)> {
-        let open = |ruler: &Index| self.findings[*ruler] == Finding::Undecided;
+    fn decree(&self, last: MemberIndex) -> Vec<(MemberIndex, Inclusion)> {
+        let open = |ruler: &MemberIndex| self.findings[*ruler] == Inclusion::Undecided;
         let against = self.rulers[last].iter().copied().filter(open);
-        against.map(|ruler| (ruler, Finding::Out)).chain([(last, Finding::Counts)]).collect()
+        against.map(|ruler| (ruler, Inclusion::Out)).chain([(last, Inclusion::Counts)]).collect()
     }
 
     /// The other direction of `rulers`, among the undecided.
-    fn victims_of_undecided(&self) -> BTreeMap<Index, Vec<Index>> {
-        let mut victims: BTreeMap<Index, Vec<Index>> = BTreeMap::new();
+    fn victims_of_undecided(&self) -> BTreeMap<MemberIndex, Vec<MemberIndex>> {
+        let mut victims: BTreeMap<MemberIndex, Vec<MemberIndex>> = BTreeMap::new();
         for member in self.undecided() {
             for &ruler in &self.rulers[member] {
                 victims.entry(ruler).or_default().push(member);
@@ -199,8 +199,8 @@ impl<'a, 'b> Court<'a, 'b> {
     /// [`settle`](Self::settle), what a member rules out is out at once.
     fn pronounce(
         &mut self,
-        findings: Vec<(Index, Finding)>,
-        victims: &BTreeMap<Index, Vec<Index>>,
+        findings: Vec<(MemberIndex, Inclusion)>,
+        victims: &BTreeMap<MemberIndex, Vec<MemberIndex>>,
     ) {
         let mut agenda = Vec::new();
         for (member, finding) in findings {
@@ -209,13 +209,13 @@ impl<'a, 'b> Court<'a, 'b> {
         }
         while let Some(member) = agenda.pop() {
             for &victim in victims.get(&member).into_iter().flatten() {
-                if self.findings[victim] != Finding::Undecided {
+                if self.findings[victim] != Inclusion::Undecided {
                     continue;
                 }
-                if self.findings[member] == Finding::Counts {
-                    self.findings[victim] = Finding::Out;
+                if self.findings[member] == Inclusion::Counts {
+                    self.findings[victim] = Inclusion::Out;
                 } else if self.all_rulers_are_out(victim) {
-                    self.findings[victim] = Finding::Counts;
+                    self.findings[victim] = Inclusion::Counts;
                 } else {
                     continue;
                 }
@@ -225,9 +225,9 @@ impl<'a, 'b> Court<'a, 'b> {
     }
 
     /// Forgets rulers known to be out on the way, so that asking again costs little.
-    fn all_rulers_are_out(&mut self, member: Index) -> bool {
+    fn all_rulers_are_out(&mut self, member: MemberIndex) -> bool {
         let rulers = &mut self.rulers[member];
-        while rulers.pop_if(|ruler| self.findings[*ruler] == Finding::Out).is_some() {}
+        while rulers.pop_if(|ruler| self.findings[*ruler] == Inclusion::Out).is_some() {}
         rulers.is_empty()
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::matrix::{Rules, Standing};
-use super::operations::{Node, OperationSet};
+use super::operations::{OperationNode, OperationSet};
 use super::reason::{LeftOut, MatrixEntry};
 use super::{Resolved, resolve};
 use crate::config::Config;
@@ -16,14 +16,14 @@ use crate::model::{OperationId, OperationType, Replaces};
 
 /// Why the list is what it is. Displays as text for terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Explanation {
+pub struct ResolutionExplanation {
     /// Every operation with what it was made on, in total order, one line each.
     pub operations: Vec<String>,
     /// The operations that count, in the order to run them.
     pub list: Vec<Listed>,
     /// Every decision that left an operation out, or put it after another: the last of those that the
     /// same entry puts before it.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<ResolutionDecision>,
 }
 
 /// One operation of the list.
@@ -39,7 +39,7 @@ pub struct Listed {
 
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub struct ResolutionDecision {
     /// The operation left out, or the one that runs after.
     pub operation: String,
     /// The one that won, or runs before; none if the operation failed everywhere.
@@ -53,7 +53,7 @@ pub struct Decision {
 }
 
 /// Says why [`resolve`] gives the list it gives.
-pub fn explain(operations: &OperationSet, config: &Config) -> Explanation {
+pub fn explain(operations: &OperationSet, config: &Config) -> ResolutionExplanation {
     let resolved = resolve(operations, config);
     let mut nodes: Vec<_> = operations.nodes().collect();
     nodes.sort_by(|a, b| a.rank().cmp(&b.rank()));
@@ -62,14 +62,14 @@ pub fn explain(operations: &OperationSet, config: &Config) -> Explanation {
         Some(left_out_decision(node, reason))
     });
     let decisions = left_out.chain(order_decisions(operations, config, &resolved)).collect();
-    Explanation {
+    ResolutionExplanation {
         operations: nodes.iter().map(|node| line(node, &resolved)).collect(),
         list: resolved.list.iter().filter_map(|id| operations.node(id)).map(listed).collect(),
         decisions,
     }
 }
 
-fn listed(node: &Node) -> Listed {
+fn listed(node: &OperationNode) -> Listed {
     Listed {
         operation: node.id().to_string(),
         kind: node.operation.kind.to_string(),
@@ -78,7 +78,7 @@ fn listed(node: &Node) -> Listed {
 }
 
 /// `*` marks what counts.
-fn line(node: &Node, resolved: &Resolved) -> String {
+fn line(node: &OperationNode, resolved: &Resolved) -> String {
     let operation = &node.operation;
     let mark = if resolved.left_out.contains_key(node.id()) { ' ' } else { '*' };
     let parents: Vec<_> = operation.parents.iter().map(OperationId::to_string).collect();
@@ -92,9 +92,9 @@ fn line(node: &Node, resolved: &Resolved) -> String {
     format!("{mark} {id} {kind} at {stamp} on {on}{replaces}: {}", operation.payload.summary())
 }
 
-fn left_out_decision(node: &Node, reason: &LeftOut) -> Decision {
+fn left_out_decision(node: &OperationNode, reason: &LeftOut) -> ResolutionDecision {
     let id = node.id();
-    Decision {
+    ResolutionDecision {
         operation: id.to_string(),
         winner: reason.by.as_ref().map(OperationId::to_string),
         counts: false,
@@ -109,7 +109,7 @@ fn order_decisions(
     operations: &OperationSet,
     config: &Config,
     resolved: &Resolved,
-) -> Vec<Decision> {
+) -> Vec<ResolutionDecision> {
     let rules = Rules::from(config.clone());
     let mut decisions = Vec::new();
     for node in resolved.list.iter().filter_map(|id| operations.node(id)) {
@@ -117,7 +117,7 @@ fn order_decisions(
             rules.compare(node, other) == Standing::Trails
                 && !resolved.left_out.contains_key(other.id())
         });
-        let mut leaders: BTreeMap<&OperationType, Vec<&Node>> = BTreeMap::new();
+        let mut leaders: BTreeMap<&OperationType, Vec<&OperationNode>> = BTreeMap::new();
         for leader in leading {
             leaders.entry(&leader.operation.kind).or_default().push(leader);
         }
@@ -130,7 +130,12 @@ fn order_decisions(
     decisions
 }
 
-fn order_decision(node: &Node, leader: &Node, others: usize, rules: &Rules) -> Decision {
+fn order_decision(
+    node: &OperationNode,
+    leader: &OperationNode,
+    others: usize,
+    rules: &Rules,
+) -> ResolutionDecision {
     let entry = MatrixEntry::between(node, leader, rules).to_string();
     let (id, leader) = (node.id(), leader.id());
     let as_well = match others {
@@ -138,7 +143,7 @@ fn order_decision(node: &Node, leader: &Node, others: usize, rules: &Rules) -> D
         1 => ", as another before it".to_owned(),
         n => format!(", as {n} others before it"),
     };
-    Decision {
+    ResolutionDecision {
         operation: id.to_string(),
         winner: Some(leader.to_string()),
         counts: true,
@@ -149,7 +154,7 @@ fn order_decision(node: &Node, leader: &Node, others: usize, rules: &Rules) -> D
     }
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for ResolutionExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "operations:")?;
         self.operations.iter().try_for_each(|line| writeln!(f, "  {line}"))?;

@@ -9,8 +9,8 @@ use super::Resolved;
 use super::court;
 use super::list::List;
 use super::matrix::Rules;
-use super::operations::{Node, OperationSet};
-use super::order::{self, Place};
+use super::operations::{OperationNode, OperationSet};
+use super::order::{self, ListPlace};
 use super::reason::{LeftOut, Reasons};
 use super::ruling::Ruling;
 use crate::config::{Config, Rule};
@@ -18,7 +18,7 @@ use crate::model::{Author, Operation, OperationId, OperationType, Replaces, Vect
 
 /// What an insertion changed, so that the caller can do little when little changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ListChange {
     /// The list is as before.
     Nothing,
     /// The new operation stands at the end of the list, and nothing else changed.
@@ -57,13 +57,13 @@ impl Resolution {
     }
 
     /// Adds an operation whose parents are known or pruned; a known one changes nothing.
-    pub fn insert(&mut self, operation: impl Into<Arc<Operation>>) -> Change {
+    pub fn insert(&mut self, operation: impl Into<Arc<Operation>>) -> ListChange {
         let operation = operation.into();
         let id = operation.id.clone();
         if !self.operations.add(operation) {
-            return Change::Nothing;
+            return ListChange::Nothing;
         }
-        let Some(node) = self.operations.node(&id) else { return Change::Nothing };
+        let Some(node) = self.operations.node(&id) else { return ListChange::Nothing };
         let alone = self.operations.concurrents(node).next().is_none();
         while self.bases.pop_if(|base| !node.past.includes(&base.0)).is_some() {}
         if alone && node.replaces() {
@@ -83,9 +83,9 @@ impl Resolution {
         base.cloned().unwrap_or_default()
     }
 
-    fn carry_out(&mut self, id: &OperationId, ruling: Ruling, in_turn: bool) -> Change {
+    fn carry_out(&mut self, id: &OperationId, ruling: Ruling, in_turn: bool) -> ListChange {
         match ruling {
-            Ruling::LeftOut => Change::Nothing,
+            Ruling::LeftOut => ListChange::Nothing,
             Ruling::DecideAbove(below) => self.decide_above(&below, Some(id)),
             Ruling::Counts(losing) if in_turn && (losing.is_empty() || !self.rules.reorders()) => {
                 self.enlist(id, &losing)
@@ -95,23 +95,23 @@ impl Resolution {
     }
 
     /// Puts a new operation at its own turn, in the place of others that ran at theirs.
-    fn enlist(&mut self, id: &OperationId, losing: &[OperationId]) -> Change {
+    fn enlist(&mut self, id: &OperationId, losing: &[OperationId]) -> ListChange {
         for node in losing.iter().filter_map(|id| self.operations.node(id)) {
             self.list.remove(node);
         }
         if let Some(node) = self.operations.node(id) {
-            self.list.insert(Place::own(node), node);
+            self.list.insert(ListPlace::own(node), node);
         }
         let is_last = self.list.last().is_some_and(|last| last.id == *id);
         match losing.is_empty() {
-            true if is_last => Change::Appended,
-            true => Change::Inserted,
-            false => Change::Rearranged,
+            true if is_last => ListChange::Appended,
+            true => ListChange::Inserted,
+            false => ListChange::Rearranged,
         }
     }
 
     /// Orders the list anew, with `new` and without those given.
-    fn rearrange(&mut self, new: Option<&OperationId>, losing: &[OperationId]) -> Change {
+    fn rearrange(&mut self, new: Option<&OperationId>, losing: &[OperationId]) -> ListChange {
         let ids = self.list.ids().filter(|id| !losing.contains(id)).chain(new);
         let mut counting: Vec<_> = ids.filter_map(|id| self.operations.node(id)).collect();
         counting.sort_by(|a, b| a.rank().cmp(&b.rank()));
@@ -123,7 +123,7 @@ impl Resolution {
     }
 
     /// Decides anew about everything not included in `below`; the rest is out.
-    fn decide_above(&mut self, below: &Vector, new: Option<&OperationId>) -> Change {
+    fn decide_above(&mut self, below: &Vector, new: Option<&OperationId>) -> ListChange {
         let judgement = court::judge(&self.operations, &self.rules, below);
         let arranged = order::arrange(&self.operations, &self.rules, &judgement.counting);
         let list: List = arranged.into_iter().collect();
@@ -134,16 +134,16 @@ impl Resolution {
     }
 
     /// Notes that an operation failed at every one of its sites: it rules nothing out any more.
-    pub fn mark_void(&mut self, id: &OperationId) -> Change {
+    pub fn mark_void(&mut self, id: &OperationId) -> ListChange {
         if !self.operations.set_void(id) {
-            return Change::Nothing;
+            return ListChange::Nothing;
         }
         self.bases.retain(|base| base != id);
-        let Some(node) = self.operations.node(id) else { return Change::Nothing };
+        let Some(node) = self.operations.node(id) else { return ListChange::Nothing };
         let stuck = self.stuck.contains(&node.arrival);
         if !stuck && !self.list.counts(node) {
             // It was out, so it ruled nothing out before either.
-            return Change::Nothing;
+            return ListChange::Nothing;
         }
         if stuck || self.rules.may_rule_out(node) {
             return self.decide_above(&self.below_base(), None);
@@ -152,7 +152,7 @@ impl Resolution {
             return self.rearrange(None, std::slice::from_ref(id));
         }
         self.list.remove(node);
-        Change::Rearranged
+        ListChange::Rearranged
     }
 
     /// The list there would be if these had failed at every one of their sites, too.
@@ -199,7 +199,7 @@ impl Resolution {
     /// only if one of them counts or bears on one that stays.
     pub fn prune(&mut self, upto: &Vector) {
         let base = self.bases.last().and_then(|base| self.operations.node(base));
-        let below_base = |node: &Node| base.is_some_and(|base| base.follows(node));
+        let below_base = |node: &OperationNode| base.is_some_and(|base| base.follows(node));
         let buried = self.operations.within(upto).all(below_base);
         for node in self.operations.within(upto) {
             self.contested.remove(&node.arrival);
@@ -222,8 +222,8 @@ impl Resolution {
     fn replacing_but_for<'a>(
         &'a self,
         leave_aside: &'a dyn Fn(&Author) -> bool,
-    ) -> impl Iterator<Item = &'a Node> {
-        let is_alone = move |node: &&Node| {
+    ) -> impl Iterator<Item = &'a OperationNode> {
+        let is_alone = move |node: &&OperationNode| {
             self.operations.concurrents(node).all(|other| leave_aside(&other.id().0.author))
         };
         let replacing = self.operations.nodes().filter(|node| node.replaces() && !node.void);
@@ -270,7 +270,7 @@ impl Resolution {
         self.reasons(&|node| self.list.counts(node)).of(self.operations.node(id)?)
     }
 
-    fn reasons<'a>(&'a self, counts: &'a dyn Fn(&Node) -> bool) -> Reasons<'a> {
+    fn reasons<'a>(&'a self, counts: &'a dyn Fn(&OperationNode) -> bool) -> Reasons<'a> {
         let replacers = self.list.replacers().filter_map(|id| self.operations.node(id)).collect();
         Reasons { operations: &self.operations, rules: &self.rules, replacers, counts }
     }
@@ -314,7 +314,7 @@ impl Resolution {
         &'a self,
         leave_aside: &'a dyn Fn(&Author) -> bool,
     ) -> impl Iterator<Item = &'a OperationId> {
-        self.replacing_but_for(leave_aside).map(Node::id)
+        self.replacing_but_for(leave_aside).map(OperationNode::id)
     }
 
     /// All of it at once, as [`resolve`](super::resolve) would give it.

@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::incremental::Change;
-use super::operations::Node;
-use super::order::Place;
+use super::incremental::ListChange;
+use super::operations::OperationNode;
+use super::order::ListPlace;
 use crate::model::{Operation, OperationId, Position, Vector};
 
 /// The operations that count, in the order to run them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct List {
     /// Places are shared: most lists are short, and a tree takes room for eleven with the first.
-    places: BTreeMap<Arc<Place>, Arc<Operation>>,
-    by_arrival: BTreeMap<u64, Arc<Place>>,
+    places: BTreeMap<Arc<ListPlace>, Arc<Operation>>,
+    by_arrival: BTreeMap<u64, Arc<ListPlace>>,
     replacers: BTreeSet<Position>,
 }
 
 impl List {
-    pub(super) fn insert(&mut self, place: Place, node: &Node) {
+    pub(super) fn insert(&mut self, place: ListPlace, node: &OperationNode) {
         if node.replaces() {
             self.replacers.insert(node.position());
         }
@@ -27,7 +27,7 @@ impl List {
         self.places.insert(place, node.operation.clone());
     }
 
-    pub(super) fn remove(&mut self, node: &Node) {
+    pub(super) fn remove(&mut self, node: &OperationNode) {
         if let Some(place) = self.by_arrival.remove(&node.arrival) {
             self.places.remove(&place);
             self.replacers.remove(&node.position());
@@ -46,11 +46,11 @@ impl List {
         self.places.values().rev().map(Arc::as_ref)
     }
 
-    pub(super) fn counts(&self, node: &Node) -> bool {
+    pub(super) fn counts(&self, node: &OperationNode) -> bool {
         self.by_arrival.contains_key(&node.arrival)
     }
 
-    pub(super) fn place(&self, node: &Node) -> Option<&Place> {
+    pub(super) fn place(&self, node: &OperationNode) -> Option<&ListPlace> {
         self.by_arrival.get(&node.arrival).map(Arc::as_ref)
     }
 
@@ -65,20 +65,20 @@ impl List {
     }
 
     /// What happened to get here from `before`, by the arrival of `new` if there was one.
-    pub(super) fn change_since(&self, before: &Self, new: Option<&OperationId>) -> Change {
+    pub(super) fn change_since(&self, before: &Self, new: Option<&OperationId>) -> ListChange {
         let longer_by = self.places.len().checked_sub(before.places.len());
         let same_start = || self.ids().zip(before.ids()).all(|(now, then)| now == then);
         let ends_with_new = || self.last().map(|last| &last.id) == new;
         match longer_by {
-            Some(0) if same_start() => Change::Nothing,
-            Some(1) if ends_with_new() && same_start() => Change::Appended,
-            _ => Change::Rearranged,
+            Some(0) if same_start() => ListChange::Nothing,
+            Some(1) if ends_with_new() && same_start() => ListChange::Appended,
+            _ => ListChange::Rearranged,
         }
     }
 }
 
-impl<'a> FromIterator<(Place, &'a Node)> for List {
-    fn from_iter<T: IntoIterator<Item = (Place, &'a Node)>>(places: T) -> Self {
+impl<'a> FromIterator<(ListPlace, &'a OperationNode)> for List {
+    fn from_iter<T: IntoIterator<Item = (ListPlace, &'a OperationNode)>>(places: T) -> Self {
         let mut list = Self::default();
         places.into_iter().for_each(|(place, node)| list.insert(place, node));
         list

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::operations::Node;
+use super::operations::OperationNode;
 use crate::config::{Concurrent, Config, Resolution, Rule};
 use crate::model::OperationType;
 
@@ -47,15 +47,15 @@ impl Standing {
 }
 
 /// A type's row in the table; `None` for a type the matrix does not name.
-pub(super) type Row = Option<usize>;
+pub(super) type RowNumber = Option<usize>;
 
 /// A config, ready to resolve by. Clones share everything.
 #[derive(Debug, Clone)]
-pub struct Rules(Arc<Table>);
+pub struct Rules(Arc<RuleTable>);
 
 /// A config with its matrix as a table by row numbers.
 #[derive(Debug)]
-struct Table {
+struct RuleTable {
     config: Arc<Config>,
     rows: BTreeMap<OperationType, usize>,
     /// How the first stands to the second, row by row.
@@ -73,11 +73,11 @@ impl From<Config> for Rules {
 
 impl From<Arc<Config>> for Rules {
     fn from(config: Arc<Config>) -> Self {
-        Self(Arc::new(Table::new(config)))
+        Self(Arc::new(RuleTable::new(config)))
     }
 }
 
-impl Table {
+impl RuleTable {
     fn new(config: Arc<Config>) -> Self {
         let mut rows = BTreeMap::new();
         for kind in config.matrix.keys().flat_map(|(before, after)| [before, after]) {
@@ -132,32 +132,32 @@ impl Rules {
         self.0.reorders
     }
 
-    pub(super) fn row(&self, node: &Node) -> Row {
+    pub(super) fn row(&self, node: &OperationNode) -> RowNumber {
         self.0.rows.get(&node.operation.kind).copied()
     }
 
     /// Whether the operation can rule out another at all.
-    pub(super) fn may_rule_out(&self, node: &Node) -> bool {
+    pub(super) fn may_rule_out(&self, node: &OperationNode) -> bool {
         node.replaces()
             || is_deletion(node)
             || self.row(node).is_some_and(|row| self.0.may_win[row])
     }
 
     /// Whether an operation of that row can be ruled out by one that is concurrent to it.
-    pub(super) fn may_lose(&self, row: Row) -> bool {
+    pub(super) fn may_lose(&self, row: RowNumber) -> bool {
         row.is_some_and(|row| self.0.may_lose[row])
     }
 
     /// How `a` stands to `b`, which is concurrent to it.
-    pub(super) fn compare(&self, a: &Node, b: &Node) -> Standing {
+    pub(super) fn compare(&self, a: &OperationNode, b: &OperationNode) -> Standing {
         self.compare_at((a, self.row(a)), (b, self.row(b)))
     }
 
     /// The same, where the rows are at hand.
     pub(super) fn compare_at(
         &self,
-        (a, a_row): (&Node, Row),
-        (b, b_row): (&Node, Row),
+        (a, a_row): (&OperationNode, RowNumber),
+        (b, b_row): (&OperationNode, RowNumber),
     ) -> Standing {
         // A deletion wins over everything but a later one, whatever the matrix says.
         match (is_deletion(a), is_deletion(b)) {
@@ -177,6 +177,6 @@ impl Rules {
     }
 }
 
-pub(super) fn is_deletion(node: &Node) -> bool {
+pub(super) fn is_deletion(node: &OperationNode) -> bool {
     node.operation.kind.is_deletion()
 }

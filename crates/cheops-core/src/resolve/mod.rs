@@ -18,8 +18,8 @@ mod ruling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use explain::{Decision, Explanation, Listed, explain};
-pub use incremental::{Change, Resolution};
+pub use explain::{Listed, ResolutionDecision, ResolutionExplanation, explain};
+pub use incremental::{ListChange, Resolution};
 pub use matrix::Rules;
 #[cfg(test)]
 pub(crate) use operations::looks;
@@ -28,7 +28,7 @@ pub use reason::{LeftOut, MatrixEntry, Why};
 
 use crate::config::Config;
 use crate::model::{OperationId, Vector};
-use operations::Node;
+use operations::OperationNode;
 use reason::Reasons;
 
 /// What a set of operations comes down to.
@@ -50,7 +50,7 @@ pub fn resolve(operations: &OperationSet, config: &Config) -> Resolved {
         operations,
         rules: &rules,
         replacers: counting.iter().copied().filter(|node| node.replaces()).collect(),
-        counts: &|node: &Node| arrivals.contains(&node.arrival),
+        counts: &|node: &OperationNode| arrivals.contains(&node.arrival),
     };
     Resolved {
         list: list.into_iter().map(|(_, node)| node.id().clone()).collect(),

@@ -13,7 +13,7 @@ use crate::model::{Author, Few, Operation, OperationId, OperationType, Position,
 /// rest.
 #[derive(Debug, Clone, Default)]
 pub struct OperationSet {
-    chains: Few<Author, BTreeMap<u64, Node>>,
+    chains: Few<Author, BTreeMap<u64, OperationNode>>,
     heads: Few<OperationId, ()>,
     /// How many there are of each type.
     kinds: Few<OperationType, usize>,
@@ -68,7 +68,7 @@ impl Frozen {
 
 /// One operation with what is known of its place in the order.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct OperationNode {
     pub(super) operation: Arc<Operation>,
     pub(super) past: Vector,
     /// Its number in the order of arrival here: a short name, meaningless elsewhere.
@@ -76,7 +76,7 @@ pub(super) struct Node {
     pub(super) void: bool,
 }
 
-impl Node {
+impl OperationNode {
     pub(super) fn id(&self) -> &OperationId {
         &self.operation.id
     }
@@ -132,11 +132,11 @@ impl OperationSet {
         self.arrivals += 1;
         let n = id.0.n;
         let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
-        chain.insert(n, Node { operation, past, arrival: self.arrivals, void: false });
+        chain.insert(n, OperationNode { operation, past, arrival: self.arrivals, void: false });
         true
     }
 
-    fn node_before(&self, id: &OperationId) -> Option<&Node> {
+    fn node_before(&self, id: &OperationId) -> Option<&OperationNode> {
         let chain = self.chains.get(&id.0.author)?;
         chain.range(..id.0.n).next_back().map(|(_, node)| node)
     }
@@ -195,7 +195,7 @@ impl OperationSet {
         self.pruned.join(upto);
     }
 
-    pub(super) fn node(&self, id: &OperationId) -> Option<&Node> {
+    pub(super) fn node(&self, id: &OperationId) -> Option<&OperationNode> {
         #[cfg(test)]
         looks::one_more();
         self.chains.get(&id.0.author)?.get(&id.0.n)
@@ -252,7 +252,7 @@ impl OperationSet {
         merged(chains, Ordering::Greater).filter(is_before)
     }
 
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &OperationNode> {
         let nodes = self.chains.values().flat_map(BTreeMap::values);
         #[cfg(test)]
         let nodes = nodes.inspect(|_| looks::one_more());
@@ -260,21 +260,24 @@ impl OperationSet {
     }
 
     /// The operations included in `upto`. Costs with how many there are.
-    pub(super) fn within<'a>(&'a self, upto: &Vector) -> impl Iterator<Item = &'a Node> {
+    pub(super) fn within<'a>(&'a self, upto: &Vector) -> impl Iterator<Item = &'a OperationNode> {
         let chains =
             upto.iter().filter_map(|(author, last)| Some((self.chains.get(author)?, last)));
         chains.flat_map(|(chain, last)| chain.range(..=last)).map(|(_, node)| node)
     }
 
     /// The operations not included in `below`, by name.
-    pub(super) fn above<'a>(&'a self, below: &Vector) -> impl Iterator<Item = &'a Node> {
+    pub(super) fn above<'a>(&'a self, below: &Vector) -> impl Iterator<Item = &'a OperationNode> {
         self.chains
             .iter()
             .flat_map(|(author, chain)| chain.range(beyond(below.last_of(author))))
             .map(|(_, node)| node)
     }
 
-    pub(super) fn concurrents<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+    pub(super) fn concurrents<'a>(
+        &'a self,
+        node: &'a OperationNode,
+    ) -> impl Iterator<Item = &'a OperationNode> {
         self.chains
             .iter()
             .flat_map(|(author, chain)| stretch(node, chain, node.past.last_of(author)))
@@ -283,9 +286,9 @@ impl OperationSet {
     /// The operations concurrent to that one and not included in `below`.
     pub(super) fn concurrents_above<'a>(
         &'a self,
-        node: &'a Node,
+        node: &'a OperationNode,
         below: &Vector,
-    ) -> impl Iterator<Item = &'a Node> {
+    ) -> impl Iterator<Item = &'a OperationNode> {
         self.chains.iter().flat_map(|(author, chain)| {
             stretch(node, chain, node.past.last_of(author).max(below.last_of(author)))
         })
@@ -321,7 +324,7 @@ impl OperationSet {
 
 /// The number from which on one author's chain comes after `node` in the total order: an author's
 /// operations have rising places.
-fn first_after(chain: &BTreeMap<u64, Node>, node: &Node) -> u64 {
+fn first_after(chain: &BTreeMap<u64, OperationNode>, node: &OperationNode) -> u64 {
     let (mut low, mut high) = match (chain.first_key_value(), chain.last_key_value()) {
         (Some((first, _)), Some((last, _))) => (*first, last.saturating_add(1)),
         _ => return 0,
@@ -338,12 +341,12 @@ fn first_after(chain: &BTreeMap<u64, Node>, node: &Node) -> u64 {
 
 /// Several chains as one: what comes first in the total order, or last for `Greater`, comes first.
 fn merged<'a>(
-    chains: impl Iterator<Item = impl Iterator<Item = (&'a u64, &'a Node)>>,
+    chains: impl Iterator<Item = impl Iterator<Item = (&'a u64, &'a OperationNode)>>,
     first: Ordering,
 ) -> impl Iterator<Item = &'a Arc<Operation>> {
     let mut chains: Vec<_> = chains.map(Iterator::peekable).collect();
     std::iter::from_fn(move || {
-        let mut next: Option<(usize, &'a Node)> = None;
+        let mut next: Option<(usize, &'a OperationNode)> = None;
         for (at, chain) in chains.iter_mut().enumerate() {
             let Some((_, node)) = chain.peek() else { continue };
             if next.is_none_or(|(_, best)| node.rank().cmp(&best.rank()) == first) {
@@ -363,10 +366,10 @@ fn beyond(last: u64) -> std::ops::RangeFrom<u64> {
 /// Of one author's chain, what comes after number `last` and does not follow `node`. Those that
 /// follow it are the end of the chain.
 fn stretch<'a>(
-    node: &'a Node,
-    chain: &'a BTreeMap<u64, Node>,
+    node: &'a OperationNode,
+    chain: &'a BTreeMap<u64, OperationNode>,
     last: u64,
-) -> impl Iterator<Item = &'a Node> {
+) -> impl Iterator<Item = &'a OperationNode> {
     chain
         .range(beyond(last))
         .map(|(_, other)| other)

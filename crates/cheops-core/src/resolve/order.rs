@@ -9,19 +9,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::matrix::{Rules, Standing};
-use super::operations::{Node, OperationSet};
+use super::operations::{OperationNode, OperationSet};
 use crate::model::Position;
 
 /// A place in the list: at whose turn in the walk, and the how-manieth emitted at that turn.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct ListPlace {
     pub(super) turn: Position,
     pub(super) nth: usize,
 }
 
-impl Place {
+impl ListPlace {
     /// Where an operation stands that is emitted at its own turn, with nothing before it.
-    pub(super) fn own(node: &Node) -> Self {
+    pub(super) fn own(node: &OperationNode) -> Self {
         Self { turn: node.position(), nth: 0 }
     }
 }
@@ -30,10 +30,10 @@ impl Place {
 pub(super) fn arrange<'a>(
     operations: &'a OperationSet,
     rules: &'a Rules,
-    counting: &[&'a Node],
-) -> Vec<(Place, &'a Node)> {
+    counting: &[&'a OperationNode],
+) -> Vec<(ListPlace, &'a OperationNode)> {
     if !rules.reorders() {
-        return counting.iter().map(|node| (Place::own(node), *node)).collect();
+        return counting.iter().map(|node| (ListPlace::own(node), *node)).collect();
     }
     let mut walk = Walk::new(operations, rules, counting);
     for turn in 0..counting.len() {
@@ -45,21 +45,25 @@ pub(super) fn arrange<'a>(
 struct Walk<'a, 'c> {
     operations: &'a OperationSet,
     rules: &'a Rules,
-    counting: &'c [&'a Node],
+    counting: &'c [&'a OperationNode],
     index: BTreeMap<u64, usize>,
     /// Emitted, or being worked on: in both cases not to be started again.
     started: Vec<bool>,
-    emitted: Vec<(Place, &'a Node)>,
+    emitted: Vec<(ListPlace, &'a OperationNode)>,
 }
 
 /// An operation being worked on, and what must run before it, last first.
-struct Frame {
+struct WalkFrame {
     member: usize,
     before: Vec<usize>,
 }
 
 impl<'a, 'c> Walk<'a, 'c> {
-    fn new(operations: &'a OperationSet, rules: &'a Rules, counting: &'c [&'a Node]) -> Self {
+    fn new(
+        operations: &'a OperationSet,
+        rules: &'a Rules,
+        counting: &'c [&'a OperationNode],
+    ) -> Self {
         Self {
             operations,
             rules,
@@ -79,7 +83,7 @@ impl<'a, 'c> Walk<'a, 'c> {
             if let Some(next) = frame.before.pop() {
                 stack.extend(self.start(next, turn));
             } else {
-                let place = Place { turn: position.clone(), nth };
+                let place = ListPlace { turn: position.clone(), nth };
                 self.emitted.push((place, self.counting[frame.member]));
                 nth += 1;
                 stack.pop();
@@ -87,11 +91,11 @@ impl<'a, 'c> Walk<'a, 'c> {
         }
     }
 
-    fn start(&mut self, member: usize, turn: usize) -> Option<Frame> {
+    fn start(&mut self, member: usize, turn: usize) -> Option<WalkFrame> {
         if std::mem::replace(&mut self.started[member], true) {
             return None;
         }
-        Some(Frame { member, before: self.before(member, turn) })
+        Some(WalkFrame { member, before: self.before(member, turn) })
     }
 
     /// What must run before `member` and was not started, last first. Everything before `turn` in

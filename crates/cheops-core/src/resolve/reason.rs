@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::matrix::{Rules, Standing};
-use super::operations::{Node, OperationSet};
+use super::operations::{OperationNode, OperationSet};
 use crate::config::{Concurrent, Resolution, Rule};
 use crate::model::{OperationId, OperationType, Replaces};
 
@@ -118,7 +118,7 @@ impl fmt::Display for MatrixEntry {
 
 impl MatrixEntry {
     /// The entry for two concurrent operations.
-    pub(super) fn between(a: &Node, b: &Node, rules: &Rules) -> Self {
+    pub(super) fn between(a: &OperationNode, b: &OperationNode, rules: &Rules) -> Self {
         let (first, second) = if a.rank() < b.rank() { (a, b) } else { (b, a) };
         let (first, second) = (&first.operation.kind, &second.operation.kind);
         let resolution = rules.config().resolution(first, second).clone();
@@ -131,8 +131,8 @@ pub(super) struct Reasons<'a> {
     pub(super) operations: &'a OperationSet,
     pub(super) rules: &'a Rules,
     /// The operations that count and replace their past, in total order.
-    pub(super) replacers: Vec<&'a Node>,
-    pub(super) counts: &'a dyn Fn(&Node) -> bool,
+    pub(super) replacers: Vec<&'a OperationNode>,
+    pub(super) counts: &'a dyn Fn(&OperationNode) -> bool,
 }
 
 impl<'a> Reasons<'a> {
@@ -143,7 +143,7 @@ impl<'a> Reasons<'a> {
     }
 
     /// The reason why an operation does not count; `None` if it does.
-    pub(super) fn of(&self, node: &'a Node) -> Option<LeftOut> {
+    pub(super) fn of(&self, node: &'a OperationNode) -> Option<LeftOut> {
         if node.void {
             return Some(LeftOut { by: None, why: Why::FailedEverywhere });
         }
@@ -164,14 +164,18 @@ impl<'a> Reasons<'a> {
 
     /// The last in total order of the concurrent operations that count and to which `node` stands
     /// like this.
-    fn last_concurrent(&self, node: &'a Node, standing: Standing) -> Option<&'a Node> {
+    fn last_concurrent(
+        &self,
+        node: &'a OperationNode,
+        standing: Standing,
+    ) -> Option<&'a OperationNode> {
         self.operations
             .concurrents(node)
             .filter(|other| self.rules.compare(node, other) == standing && (self.counts)(other))
             .max_by(|a, b| a.rank().cmp(&b.rank()))
     }
 
-    fn by_matrix(&self, node: &Node, winner: &Node) -> LeftOut {
+    fn by_matrix(&self, node: &OperationNode, winner: &OperationNode) -> LeftOut {
         let entry = MatrixEntry::between(node, winner, self.rules);
         let why = match entry.resolution.rule {
             Rule::TakeOne => Why::LastWriter { entry },
@@ -181,14 +185,14 @@ impl<'a> Reasons<'a> {
     }
 
     /// Nobody who counts rules it out: it stood against the last of a circle.
-    fn by_circle(&self, node: &'a Node) -> Option<LeftOut> {
+    fn by_circle(&self, node: &'a OperationNode) -> Option<LeftOut> {
         let last = self.last_concurrent(node, Standing::Wins)?;
         let entry = MatrixEntry::between(node, last, self.rules);
         Some(LeftOut { by: Some(last.id().clone()), why: Why::Circle { entry } })
     }
 }
 
-fn by_replacer(replacer: &Node) -> LeftOut {
+fn by_replacer(replacer: &OperationNode) -> LeftOut {
     let why = match replacer.operation.replaces {
         Replaces::PastByForce => Why::Forced,
         Replaces::Past | Replaces::Nothing => Why::Replaced,

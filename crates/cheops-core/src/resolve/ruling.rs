@@ -18,7 +18,7 @@
 
 use super::incremental::Resolution;
 use super::matrix::Standing;
-use super::operations::Node;
+use super::operations::OperationNode;
 use crate::model::{OperationId, Vector};
 
 /// What a new operation means for the list.
@@ -33,13 +33,13 @@ pub(super) enum Ruling {
 
 /// A new operation and those concurrent to it that matter.
 pub(super) struct Encounter<'a> {
-    node: &'a Node,
+    node: &'a OperationNode,
     /// Every operation concurrent to it, but for void ones.
-    concurrent: Vec<&'a Node>,
+    concurrent: Vec<&'a OperationNode>,
     /// Those that rule it out.
-    rulers: Vec<&'a Node>,
+    rulers: Vec<&'a OperationNode>,
     /// Those it rules out.
-    victims: Vec<&'a Node>,
+    victims: Vec<&'a OperationNode>,
     /// Whether it can stand at its own turn: nothing makes it run earlier, or anything after it.
     pub(super) in_turn: bool,
 }
@@ -53,7 +53,7 @@ impl Encounter<'_> {
 }
 
 impl Resolution {
-    pub(super) fn encounter<'a>(&'a self, node: &'a Node) -> Encounter<'a> {
+    pub(super) fn encounter<'a>(&'a self, node: &'a OperationNode) -> Encounter<'a> {
         let concurrent = self.operations.concurrents(node).filter(|other| !other.void).collect();
         let mut encounter =
             Encounter { node, concurrent, rulers: Vec::new(), victims: Vec::new(), in_turn: true };
@@ -70,11 +70,11 @@ impl Resolution {
         encounter
     }
 
-    fn is_emitted_after(&self, other: &Node, node: &Node) -> bool {
+    fn is_emitted_after(&self, other: &OperationNode, node: &OperationNode) -> bool {
         self.list.place(other).is_none_or(|place| place.turn > node.position())
     }
 
-    fn is_emitted_before(&self, other: &Node, node: &Node) -> bool {
+    fn is_emitted_before(&self, other: &OperationNode, node: &OperationNode) -> bool {
         self.list.place(other).is_none_or(|place| place.turn < node.position())
     }
 
@@ -102,14 +102,14 @@ impl Resolution {
 
     /// Whether nothing at all rules out a ruler of the new operation. What replaces it would be
     /// concurrent to the new operation too.
-    fn counts_for_sure(&self, ruler: &Node, encounter: &Encounter<'_>) -> bool {
-        let replaces_it = |other: &&Node| other.replaces() && other.follows(ruler);
+    fn counts_for_sure(&self, ruler: &OperationNode, encounter: &Encounter<'_>) -> bool {
+        let replaces_it = |other: &&OperationNode| other.replaces() && other.follows(ruler);
         !self.contested.contains(&ruler.arrival) && !encounter.concurrent.iter().any(replaces_it)
     }
 
     fn touches_the_stuck(&self, encounter: &Encounter<'_>) -> bool {
         let Encounter { node, rulers, victims, .. } = encounter;
-        let is_stuck = |other: &&Node| self.stuck.contains(&other.arrival);
+        let is_stuck = |other: &&OperationNode| self.stuck.contains(&other.arrival);
         !self.stuck.is_empty()
             && (node.replaces() || rulers.iter().any(is_stuck) || victims.iter().any(is_stuck))
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{Message, Record};
-use cheops_core::model::{Body, Entry, Extension};
+use cheops_core::model::{Entry, EntryBody, Extension};
 use cheops_record::FormError;
 use cheops_record::disk::{decode_notice, decode_record, encode_notice, encode_record};
 use cheops_record::wire::{self, Frame, Received};
@@ -29,7 +29,7 @@ fn entries(received: Received) -> (Vec<Arc<Entry>>, Vec<String>) {
 
 fn with(name: &str, must_understand: bool) -> Arc<Entry> {
     let extension = Extension { name: name.into(), must_understand, value: vec![9, 9] };
-    entry(Body::Operation(operation(shell())), vec![extension], Some(proof()))
+    entry(EntryBody::Operation(operation(shell())), vec![extension], Some(proof()))
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_entry_of_a_kind_that_a_later_version_made_is_refused_by_name() {
 
 #[test]
 fn a_payload_of_a_kind_that_a_later_version_made_is_refused_by_the_entrys_name() {
-    let said = entry(Body::Operation(operation(shell())), Vec::new(), Some(proof()));
+    let said = entry(EntryBody::Operation(operation(shell())), Vec::new(), Some(proof()));
     let mut bytes = sent(&update(vec![said]));
     let command = b"cat {f}";
     let at = bytes.windows(command.len()).position(|window| window == command).unwrap();

@@ -8,8 +8,8 @@ use cheops_core::engine::{
     Base, Declared, Echo, Ending, Heartbeat, Malformed, Message, Notice, Record, Update,
 };
 use cheops_core::model::{
-    Act, Asker, Author, BlobId, Body, Chain, Declaration, Entry, EntryHash, EntryHeader, EntryId,
-    Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
+    Act, Asker, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryHeader,
+    EntryId, Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
     Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces,
     Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
 };
@@ -114,7 +114,7 @@ fn http(act: Act) -> Payload {
     }
 }
 
-pub(crate) fn entry(body: Body, extra: Vec<Extension>, proof: Option<Proof>) -> Arc<Entry> {
+pub(crate) fn entry(body: EntryBody, extra: Vec<Extension>, proof: Option<Proof>) -> Arc<Entry> {
     let entry = Entry::new(&resource("album"), (7, AFTER_HASH), body, extra);
     if let Some(proof) = proof {
         entry.seal(proof);
@@ -126,12 +126,12 @@ pub(crate) fn reply(status: Status, outcome: Option<Outcome>) -> Arc<Entry> {
     let (id, operation) = (id("lyon", 301), operation_id(9));
     let reply = Reply { id, stamp: stamp(10), operation, status, outcome };
     let voucher = Proof { by: SignedBy::Voucher(site("nantes")), ..proof() };
-    entry(Body::Reply(reply), Vec::new(), Some(voucher))
+    entry(EntryBody::Reply(reply), Vec::new(), Some(voucher))
 }
 
 /// Entries of all kinds, and what they show.
 pub(crate) fn entries() -> Vec<(&'static str, Arc<Entry>)> {
-    let op = |payload| entry(Body::Operation(operation(payload)), Vec::new(), Some(proof()));
+    let op = |payload| entry(EntryBody::Operation(operation(payload)), Vec::new(), Some(proof()));
     let bare = Operation {
         parents: Vec::new(),
         replaces: Replaces::Nothing,
@@ -156,9 +156,9 @@ pub(crate) fn entries() -> Vec<(&'static str, Arc<Entry>)> {
         ("http creates as", op(http(Act::CreatesAs))),
         ("http changes", op(http(Act::Changes))),
         ("http deletes", op(http(Act::Deletes))),
-        ("bare and unsigned", entry(Body::Operation(bare.clone()), Vec::new(), None)),
-        ("forced", entry(Body::Operation(forced), Vec::new(), None)),
-        ("with more", entry(Body::Operation(bare), vec![later], Some(proof()))),
+        ("bare and unsigned", entry(EntryBody::Operation(bare.clone()), Vec::new(), None)),
+        ("forced", entry(EntryBody::Operation(forced), Vec::new(), None)),
+        ("with more", entry(EntryBody::Operation(bare), vec![later], Some(proof()))),
         ("reply ok", reply(Status::Ok, Some(answered))),
         ("reply ko", reply(Status::Ko, Some(Outcome::Exited { code: -9, output: cut }))),
         ("reply superseded", reply(Status::Superseded { by: operation_id(8) }, None)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::Sealer;
-use cheops_core::model::{Body, Entry, Proof};
+use cheops_core::model::{Entry, EntryBody, Proof};
 use cheops_record::{CertificateError, KeyError, Keyring, ProofError, SiteKey};
 use rcgen::{
     BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -49,7 +49,7 @@ impl Mesh {
 /// One of site `paris`, as nobody has signed it yet.
 fn entry() -> Arc<Entry> {
     let operation = samples::operation(samples::shell());
-    samples::entry(Body::Operation(operation), Vec::new(), None)
+    samples::entry(EntryBody::Operation(operation), Vec::new(), None)
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cheops_core::engine::{Message, Update};
 use cheops_core::model::{
-    Body, Entry, EntryId, Extension, Header, LocalId, Operation, Outcome, Output, Payload, Reply,
-    ResourceId, SiteId, Stamp, Status, Vector,
+    Entry, EntryBody, EntryId, Extension, Header, LocalId, Operation, Outcome, Output, Payload,
+    Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 use cheops_record::wire;
 
@@ -49,7 +49,7 @@ fn answer(headers: Vec<Header>, text: &str) -> Arc<Entry> {
     let stamp = Stamp { wall_ms: u64::MAX / 2, counter: u64::MAX / 2 };
     let status = Status::Superseded { by: operation.clone() };
     let reply = Reply { id, stamp, operation, status, outcome: Some(outcome) };
-    samples::entry(Body::Reply(reply), Vec::new(), Some(samples::proof()))
+    samples::entry(EntryBody::Reply(reply), Vec::new(), Some(samples::proof()))
 }
 
 fn request(path: &str, headers: Vec<Header>) -> Arc<Entry> {
@@ -62,7 +62,7 @@ fn request(path: &str, headers: Vec<Header>) -> Arc<Entry> {
         replica: None,
     };
     let operation = Operation { needs: Default::default(), ..samples::operation(payload) };
-    samples::entry(Body::Operation(operation), Vec::new(), Some(samples::proof()))
+    samples::entry(EntryBody::Operation(operation), Vec::new(), Some(samples::proof()))
 }
 
 fn of_long_names() -> Arc<Entry> {
@@ -73,7 +73,7 @@ fn of_long_names() -> Arc<Entry> {
     operation.parents = vec![operation.id.clone(); 16];
     operation.needs = (0..50).map(|n| ResourceId::new(&format!("{n:-<200}")).unwrap()).collect();
     let extra = Extension { name: "later".into(), must_understand: false, value: vec![7; 5_000] };
-    samples::entry(Body::Operation(operation), vec![extra], Some(samples::proof()))
+    samples::entry(EntryBody::Operation(operation), vec![extra], Some(samples::proof()))
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Scopes and bindings: everything outside of locations.
 
 use super::Parser;
-use crate::ast::{Binding, Location, Options, Scope};
+use crate::ast::{Binding, Location, LocationOptions, Scope};
 use crate::lexer::TokenKind;
 use crate::name::ServiceName;
-use crate::problem::{Code, Problem, shown};
+use crate::problem::{Code, ScopeProblem, shown};
 use crate::span::{Span, Spanned};
 
 const EXAMPLE: &str = "say which service runs where, such as `image: paris & lyon`";
@@ -26,8 +26,9 @@ impl Parser<'_> {
 
     pub(super) fn location_alone(&mut self) -> Option<Location> {
         if self.kind() == TokenKind::End {
-            let problem = Problem::new(Code::Empty, self.token().span, "there is no site here")
-                .expected(&["a site such as `paris`"]);
+            let problem =
+                ScopeProblem::new(Code::Empty, self.token().span, "there is no site here")
+                    .expected(&["a site such as `paris`"]);
             self.report(problem);
             return None;
         }
@@ -58,7 +59,7 @@ impl Parser<'_> {
     fn nothing(&mut self, opened: Option<Span>) {
         let here = self.token().span;
         let span = opened.map_or(here, |opened| opened.to(here));
-        let problem = Problem::new(Code::Empty, span, "the scope is empty")
+        let problem = ScopeProblem::new(Code::Empty, span, "the scope is empty")
             .expected(&["a service and where it runs"])
             .hint(EXAMPLE);
         self.report(problem);
@@ -95,7 +96,7 @@ impl Parser<'_> {
         if !matches!(self.kind(), TokenKind::End | TokenKind::CloseBrace) {
             return true;
         }
-        let problem = Problem::new(Code::Unexpected, comma, "`,` with nothing after it")
+        let problem = ScopeProblem::new(Code::Unexpected, comma, "`,` with nothing after it")
             .found(",")
             .hint("drop the `,`, or add a service and where it runs");
         self.report(problem);
@@ -106,7 +107,7 @@ impl Parser<'_> {
     fn out_of_place(&mut self) {
         let problem = if self.kind() == TokenKind::CloseParen {
             let span = self.token().span;
-            Problem::new(Code::Unopened, span, "`)` without a `(` before it")
+            ScopeProblem::new(Code::Unopened, span, "`)` without a `(` before it")
                 .found(")")
                 .hint("drop it, or open it with `(`")
         } else {
@@ -160,7 +161,7 @@ impl Parser<'_> {
         let location = self.location();
         let options = match self.kind() {
             TokenKind::OpenBracket => self.options(),
-            _ => Options::default(),
+            _ => LocationOptions::default(),
         };
         // Only now: a bad name is no reason not to look at what follows it.
         Some(Binding { service: service?, location: location?, options })
@@ -188,7 +189,7 @@ impl Parser<'_> {
             true => "names are written without quotes".to_owned(),
             false => why.to_string(),
         };
-        self.report(Problem::new(Code::BadName, span, message).found(found).hint(hint));
+        self.report(ScopeProblem::new(Code::BadName, span, message).found(found).hint(hint));
     }
 
     /// Moves past the `:`. If it is missing but a location seems to follow, goes on as if it stood
@@ -218,13 +219,13 @@ impl Parser<'_> {
         let closed = self.eat(TokenKind::CloseBrace);
         match (opened, closed) {
             (Some(open), None) => {
-                let problem = Problem::new(Code::Unclosed, open, "`{` is never closed")
+                let problem = ScopeProblem::new(Code::Unclosed, open, "`{` is never closed")
                     .found("{")
                     .hint("add `}` at the end, or drop the `{`");
                 self.report(problem);
             }
             (None, Some(close)) => {
-                let problem = Problem::new(Code::Unopened, close, "`}` without a `{`")
+                let problem = ScopeProblem::new(Code::Unopened, close, "`}` without a `{`")
                     .found("}")
                     .hint("add `{` at the start, or drop the `}`");
                 self.report(problem);

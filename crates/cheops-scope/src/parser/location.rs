@@ -1,11 +1,11 @@
 //! Locations: sites, operators, parentheses and `around`.
 
-use super::{Parser, Whole};
+use super::{ParseGoal, Parser};
 use crate::ast::{Location, LocationKind};
 use crate::lexer::TokenKind;
 use crate::micros::{BadDuration, Micros};
 use crate::name::SiteName;
-use crate::problem::{Code, Problem, shown};
+use crate::problem::{Code, ScopeProblem, shown};
 use crate::span::Span;
 use crate::suggest::closest;
 
@@ -111,8 +111,8 @@ impl Parser<'_> {
                 problem.hint("an operator is written once")
             }
             _ if self.at_binding() => problem.hint(match self.whole {
-                Whole::Scope => "a comma stands between two services",
-                Whole::Location => "only sites stand here, without a service",
+                ParseGoal::Scope => "a comma stands between two services",
+                ParseGoal::Location => "only sites stand here, without a service",
             }),
             _ => problem,
         };
@@ -153,15 +153,15 @@ impl Parser<'_> {
         self.eat(TokenKind::CloseParen)
     }
 
-    fn never_closed(&self, opened: Span) -> Problem {
+    fn never_closed(&self, opened: Span) -> ScopeProblem {
         let here = self.token().span;
-        Problem::new(Code::Unclosed, opened, "`(` is never closed")
+        ScopeProblem::new(Code::Unclosed, opened, "`(` is never closed")
             .found("(")
             .hint("add the missing `)`")
             .related(Span::new(here.start, here.start), "`)` is missing here")
     }
 
-    fn out_of_place_in_parentheses(&self, opened: Span, expected: &[&str]) -> Problem {
+    fn out_of_place_in_parentheses(&self, opened: Span, expected: &[&str]) -> ScopeProblem {
         let problem = self.unexpected(expected).related(opened, "opened here");
         match self.joining_hint() {
             // Not after a time, where only the `)` can follow.
@@ -199,7 +199,7 @@ impl Parser<'_> {
         let span = self.token().span;
         let found = self.slice(span);
         let message = format!("`{}` is not a function", shown(found));
-        let problem = Problem::new(Code::UnknownFunction, span, message)
+        let problem = ScopeProblem::new(Code::UnknownFunction, span, message)
             .found(found)
             .did_you_mean(closest(found, [AROUND]))
             .hint("the only function is `around(site, 10ms)`; sites are joined by `&`, `%` or `;`");
@@ -270,7 +270,7 @@ impl Parser<'_> {
             _ => None,
         };
         let corrected = corrected.filter(|text| text.parse::<Micros>().is_ok());
-        let problem = Problem::new(Code::BadDuration, span, message)
+        let problem = ScopeProblem::new(Code::BadDuration, span, message)
             .found(found)
             .expected(&[A_TIME])
             .did_you_mean(corrected.into_iter().collect())

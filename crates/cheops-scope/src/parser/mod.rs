@@ -11,8 +11,8 @@ mod options;
 use std::collections::BTreeSet;
 
 use crate::ast::{Location, Scope};
-use crate::lexer::{Token, TokenKind, tokens};
-use crate::problem::{Code, Findings, Problem, shown};
+use crate::lexer::{LexToken, TokenKind, tokens};
+use crate::problem::{Code, Findings, ScopeProblem, shown};
 use crate::span::Span;
 
 /// How deep parentheses and `around(…)` may be nested.
@@ -20,25 +20,25 @@ pub const MAX_DEPTH: usize = 64;
 
 /// Reads a whole scope. With problems noted, the tree is what could be made out.
 pub(crate) fn scope(text: &str, findings: &mut Findings) -> Scope {
-    Parser::new(text, Whole::Scope, findings).scope()
+    Parser::new(text, ParseGoal::Scope, findings).scope()
 }
 
 /// Reads a location by itself. With problems noted, the tree is what could be made out.
 pub(crate) fn location(text: &str, findings: &mut Findings) -> Option<Location> {
-    Parser::new(text, Whole::Location, findings).location_alone()
+    Parser::new(text, ParseGoal::Location, findings).location_alone()
 }
 
 /// What the whole text is read as.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whole {
+enum ParseGoal {
     Scope,
     Location,
 }
 
 struct Parser<'a> {
     text: &'a str,
-    whole: Whole,
-    tokens: Vec<Token>,
+    whole: ParseGoal,
+    tokens: Vec<LexToken>,
     /// The index of the token under consideration.
     at: usize,
     depth: usize,
@@ -49,7 +49,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, whole: Whole, findings: &'a mut Findings) -> Self {
+    fn new(text: &'a str, whole: ParseGoal, findings: &'a mut Findings) -> Self {
         Self {
             text,
             whole,
@@ -62,7 +62,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn token(&self) -> Token {
+    fn token(&self) -> LexToken {
         self.tokens[self.at]
     }
 
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Moves to the next token, never past the end, and returns the one left behind.
-    fn advance(&mut self) -> Token {
+    fn advance(&mut self) -> LexToken {
         let token = self.token();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
@@ -106,21 +106,21 @@ impl<'a> Parser<'a> {
             && self.next_kind() == TokenKind::Colon
     }
 
-    fn report(&mut self, problem: Problem) {
+    fn report(&mut self, problem: ScopeProblem) {
         if !self.gave_up && self.reported.insert(problem.span.start) {
             self.findings.add(problem);
         }
     }
 
     /// Something else should stand here.
-    fn unexpected(&self, expected: &[&str]) -> Problem {
+    fn unexpected(&self, expected: &[&str]) -> ScopeProblem {
         let token = self.token();
         let problem = if token.kind == TokenKind::End {
-            Problem::new(Code::Unexpected, token.span, "the scope ends too early")
+            ScopeProblem::new(Code::Unexpected, token.span, "the scope ends too early")
         } else {
             let found = self.slice(token.span);
             let message = format!("unexpected `{}`", shown(found));
-            Problem::new(Code::Unexpected, token.span, message).found(found)
+            ScopeProblem::new(Code::Unexpected, token.span, message).found(found)
         };
         problem.expected(expected)
     }
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
     ) -> Option<T> {
         if self.depth == MAX_DEPTH {
             let message = format!("parentheses nested more than {MAX_DEPTH} deep");
-            let problem = Problem::new(Code::TooDeep, opened, message)
+            let problem = ScopeProblem::new(Code::TooDeep, opened, message)
                 .hint("parentheses around a single site or around the same operator can go");
             self.report(problem);
             self.gave_up = true;

@@ -1,18 +1,18 @@
 //! Options: `[key=value, …]`.
 
 use super::Parser;
-use crate::ast::{Consistency, Options};
+use crate::ast::{Consistency, LocationOptions};
 use crate::lexer::TokenKind;
-use crate::problem::{Code, Problem, shown};
+use crate::problem::{Code, ScopeProblem, shown};
 use crate::span::{Span, Spanned};
 use crate::suggest::closest;
 
 const CONSISTENCY: &str = "consistency";
 
 impl Parser<'_> {
-    pub(super) fn options(&mut self) -> Options {
+    pub(super) fn options(&mut self) -> LocationOptions {
         let opened = self.advance().span;
-        let mut options = Options::default();
+        let mut options = LocationOptions::default();
         loop {
             if self.option(&mut options).is_none() {
                 self.skip_to(|parser| {
@@ -35,7 +35,7 @@ impl Parser<'_> {
             return;
         }
         let here = self.token().span;
-        let problem = Problem::new(Code::Unclosed, opened, "`[` is never closed")
+        let problem = ScopeProblem::new(Code::Unclosed, opened, "`[` is never closed")
             .found("[")
             .hint("add the missing `]`")
             .related(Span::new(here.start, here.start), "`]` is missing here");
@@ -43,7 +43,7 @@ impl Parser<'_> {
     }
 
     /// One `key=value`; `None` if it could not be read to its end.
-    fn option(&mut self, options: &mut Options) -> Option<()> {
+    fn option(&mut self, options: &mut LocationOptions) -> Option<()> {
         if self.kind() != TokenKind::Word {
             let problem = self.unexpected(&["an option such as `consistency=eventual`"]);
             self.report(problem);
@@ -90,20 +90,23 @@ impl Parser<'_> {
         let span = self.token().span;
         let found = self.slice(span);
         let message = format!("unknown option `{}`", shown(found));
-        let problem = Problem::new(Code::UnknownOption, span, message)
+        let problem = ScopeProblem::new(Code::UnknownOption, span, message)
             .found(found)
             .expected(&["`consistency`"])
             .did_you_mean(closest(found, [CONSISTENCY]));
         self.report(problem);
     }
 
-    fn consistency(&mut self, key: Span, value: Span, options: &mut Options) {
+    fn consistency(&mut self, key: Span, value: Span, options: &mut LocationOptions) {
         if let Some(first) = &options.consistency {
-            let problem =
-                Problem::new(Code::RepeatedOption, key, "`consistency` is given a second time")
-                    .found(CONSISTENCY)
-                    .hint("keep one of the two")
-                    .related(first.span, "first given here");
+            let problem = ScopeProblem::new(
+                Code::RepeatedOption,
+                key,
+                "`consistency` is given a second time",
+            )
+            .found(CONSISTENCY)
+            .hint("keep one of the two")
+            .related(first.span, "first given here");
             self.report(problem);
             return;
         }
@@ -118,7 +121,7 @@ impl Parser<'_> {
         let found = self.slice(span);
         let message = format!("`consistency` cannot be `{}`", shown(found));
         let names = Consistency::ALL.map(Consistency::as_str);
-        let problem = Problem::new(Code::BadOptionValue, span, message)
+        let problem = ScopeProblem::new(Code::BadOptionValue, span, message)
             .found(found)
             .expected(&["`none`", "`eventual`", "`strong`", "`transactional`"])
             .did_you_mean(closest(found, names));

@@ -2,8 +2,8 @@
 
 use crate::world::{france, service, site};
 use cheops_scope::{
-    Binding, Consistency, Location, LocationKind, Look, Micros, Options, Scope, Span, Spanned,
-    parse, resolve,
+    Binding, Consistency, Location, LocationKind, LocationOptions, Look, Micros, Scope, Span,
+    Spanned, parse, resolve,
 };
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn scopes() -> impl Strategy<Value = Scope> {
             .map(|(index, (shape, consistency))| Binding {
                 service: Spanned::new(service(&format!("s{index}")), Span::default()),
                 location: location(shape, &mut 0),
-                options: Options {
+                options: LocationOptions {
                     consistency: consistency.map(|value| Spanned::new(value, Span::default())),
                 },
             })

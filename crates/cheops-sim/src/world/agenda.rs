@@ -3,7 +3,7 @@
 use cheops_core::engine::{JobId, Message};
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum AgendaItem {
     Deliver { to: usize, from: usize, message: Message },
     CarryOut { site: usize, life: u64, job: JobId },
     End { site: usize, life: u64, job: JobId },
@@ -15,7 +15,7 @@ pub(super) enum What {
 pub(super) struct Scheduled {
     pub(super) at_ms: u64,
     pub(super) number: u64,
-    pub(super) what: What,
+    pub(super) what: AgendaItem,
 }
 
 impl PartialEq for Scheduled {

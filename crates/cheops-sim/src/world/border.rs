@@ -2,13 +2,13 @@
 //! is what an agent does before its engine sees anything.
 
 use cheops_core::engine::{Event, Malformed, Message, Notice};
-use cheops_core::model::{Body, KeyId, SiteId};
+use cheops_core::model::{EntryBody, KeyId, SiteId};
 
 use super::World;
-use super::agenda::What;
+use super::agenda::AgendaItem;
 use crate::bugs::Bug;
 use crate::keys::SimKey;
-use crate::liar::{Lie, Stolen};
+use crate::liar::{LiarMove, Stolen};
 
 impl World {
     /// The part of a message that is let in.
@@ -35,7 +35,7 @@ impl World {
                     self.handle(to, Event::Noticed(notice));
                 }
                 let claims_the_end = update.entries.iter().any(|entry| {
-                    matches!(&entry.body, Body::Operation(_))
+                    matches!(&entry.body, EntryBody::Operation(_))
                         && entry.claimed().wall_ms >= (1 << 48) - 1
                 });
                 self.sites[to].saw_end_of_time |= claims_the_end;
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// A site makes something up about one of its resources, and sends it to others of it.
-    pub fn lie(&mut self, site: usize, lie: Lie) {
+    pub fn lie(&mut self, site: usize, lie: LiarMove) {
         let Some(engine) = &self.sites[site].engine else { return };
         let ids: Vec<_> = engine.resources().cloned().collect();
         if ids.is_empty() {
@@ -93,7 +93,10 @@ impl World {
         for (to, message) in lies {
             let Some(to) = self.indexes.get(&to).copied() else { continue };
             for delay in self.network.delays_ms(site, to, &mut self.rng) {
-                self.schedule(delay, What::Deliver { to, from: site, message: message.clone() });
+                self.schedule(
+                    delay,
+                    AgendaItem::Deliver { to, from: site, message: message.clone() },
+                );
             }
         }
     }

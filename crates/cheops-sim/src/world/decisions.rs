@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{Batch, Event, Log, Message, Reaction, Record};
-use cheops_core::model::{Body, ResourceId, SiteId};
+use cheops_core::model::{EntryBody, ResourceId, SiteId};
 
 use super::{CrashPoint, World};
 use crate::bugs::Bug;
@@ -92,7 +92,7 @@ impl World {
                 shed.extend(operations.iter().cloned());
             }
             let Record::Entry(resource, entry) = record else { continue };
-            let Body::Operation(operation) = &entry.body else { continue };
+            let EntryBody::Operation(operation) = &entry.body else { continue };
             if operation.id.0.author != *me {
                 continue;
             }

@@ -4,10 +4,10 @@ use cheops_core::engine::{Answer, Effect, Job, Message, Notice, Task, Ticket};
 use cheops_core::model::SiteId;
 
 use super::World;
-use super::agenda::What;
+use super::agenda::AgendaItem;
 use crate::bugs::Bug;
 use crate::keys::SimKey;
-use crate::site::Running;
+use crate::site::RunningJob;
 
 impl World {
     pub(super) fn carry_out_effect(&mut self, site: usize, effect: Effect) {
@@ -41,7 +41,7 @@ impl World {
             self.sometimes.saw("network: reordered");
         }
         for delay in delays {
-            self.schedule(delay, What::Deliver { to, from, message: message.clone() });
+            self.schedule(delay, AgendaItem::Deliver { to, from, message: message.clone() });
         }
     }
 
@@ -88,9 +88,9 @@ impl World {
         let takes = self.rng.between(least, most);
         let acts = self.rng.below(takes + 1);
         let (id, life) = (job.id, self.sites[site].life);
-        self.sites[site].running.insert(id, Running { job, outcome: None });
-        self.schedule(acts, What::CarryOut { site, life, job: id });
-        self.schedule(takes, What::End { site, life, job: id });
+        self.sites[site].running.insert(id, RunningJob { job, outcome: None });
+        self.schedule(acts, AgendaItem::CarryOut { site, life, job: id });
+        self.schedule(takes, AgendaItem::End { site, life, job: id });
     }
 
     fn answer(&mut self, site: usize, ticket: Ticket, answer: Answer) {

@@ -22,16 +22,16 @@ use cheops_core::model::{
     Author, Entry, EntryId, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
 };
 
-use agenda::{Scheduled, What};
+use agenda::{AgendaItem, Scheduled};
 
 use crate::bugs::Bug;
 use crate::checks::{Checks, Violation};
 use crate::disk::Disk;
 use crate::network::{Network, site_name};
 use crate::rng::Rng;
-use crate::site::Site;
+use crate::site::SimSite;
 use crate::sometimes::Sometimes;
-use crate::trace::Trace;
+use crate::trace::SimTrace;
 
 /// How a world is set up.
 #[derive(Debug, Clone)]
@@ -87,13 +87,13 @@ pub struct World {
     /// Virtual time.
     pub now_ms: u64,
     /// The sites, in the order of [`site_name`].
-    pub sites: Vec<Site>,
+    pub sites: Vec<SimSite>,
     /// What connects them.
     pub network: Network,
     /// Chance.
     pub rng: Rng,
     /// What was noted.
-    pub trace: Trace,
+    pub trace: SimTrace,
     /// What happened at all.
     pub sometimes: Sometimes,
     /// What must hold.
@@ -141,7 +141,7 @@ impl World {
             sites: Vec::new(),
             network: Network::default(),
             rng: Rng::new(setup.seed),
-            trace: Trace::new(setup.keep_lines),
+            trace: SimTrace::new(setup.keep_lines),
             sometimes: Sometimes::default(),
             checks: Checks::default(),
             answers: BTreeMap::new(),
@@ -162,12 +162,12 @@ impl World {
         for (index, id) in names.iter().enumerate() {
             world.indexes.insert(id.clone(), index);
             let settings = Settings::new(world.new_author(id), names.iter().cloned());
-            world.sites.push(Site {
+            world.sites.push(SimSite {
                 id: id.clone(),
                 engine: None,
                 disk: Disk::default(),
-                application: crate::application::Application::default(),
-                service: crate::service::Service::default(),
+                application: crate::application::SimApplication::default(),
+                service: crate::service::SimService::default(),
                 directory: BTreeMap::new(),
                 shed: BTreeSet::new(),
                 skew_ms: 0,
@@ -245,16 +245,16 @@ impl World {
         let Some(Reverse(next)) = self.queue.pop() else { return Ok(()) };
         self.now_ms = self.now_ms.max(next.at_ms);
         match next.what {
-            What::Deliver { to, from, message } => self.deliver(to, from, message),
-            What::CarryOut { site, life, job } => self.carry_out(site, life, job),
-            What::End { site, life, job } => self.end(site, life, job),
-            What::Tick { site, life } => {
+            AgendaItem::Deliver { to, from, message } => self.deliver(to, from, message),
+            AgendaItem::CarryOut { site, life, job } => self.carry_out(site, life, job),
+            AgendaItem::End { site, life, job } => self.end(site, life, job),
+            AgendaItem::Tick { site, life } => {
                 if self.sites[site].life == life {
                     self.sites[site].tick_ms = None;
                     self.handle(site, Event::Ticked);
                 }
             }
-            What::Restart { site, life } => {
+            AgendaItem::Restart { site, life } => {
                 if self.sites[site].life == life && self.sites[site].engine.is_none() {
                     self.sometimes.saw("crash: clean restart");
                     self.start(site);
@@ -264,7 +264,7 @@ impl World {
         self.checks.verdict()
     }
 
-    fn schedule(&mut self, after_ms: u64, what: What) {
+    fn schedule(&mut self, after_ms: u64, what: AgendaItem) {
         self.numbered += 1;
         let at_ms = self.now_ms + after_ms;
         self.queue.push(Reverse(Scheduled { at_ms, number: self.numbered, what }));
@@ -366,7 +366,7 @@ impl World {
         if self.sites[site].tick_ms.is_none_or(|scheduled| due < scheduled) {
             self.sites[site].tick_ms = Some(due);
             let life = self.sites[site].life;
-            self.schedule(due - self.now_ms, What::Tick { site, life });
+            self.schedule(due - self.now_ms, AgendaItem::Tick { site, life });
         }
     }
 
@@ -384,7 +384,7 @@ impl World {
         site.tick_ms = None;
         site.life += 1;
         let life = site.life;
-        self.schedule(after, What::Restart { site: site_index, life });
+        self.schedule(after, AgendaItem::Restart { site: site_index, life });
     }
 
     /// The disk is gone, and perhaps the application's with it.
@@ -397,8 +397,8 @@ impl World {
         self.sites[site].shed = with_body.map(|held| held.id.clone()).collect();
         self.sites[site].settings.me = self.new_author(&self.sites[site].id.clone());
         if application_too {
-            self.sites[site].application = crate::application::Application::default();
-            self.sites[site].service = crate::service::Service::default();
+            self.sites[site].application = crate::application::SimApplication::default();
+            self.sites[site].service = crate::service::SimService::default();
             self.sites[site].settings.application = AfterLoss::Empty;
             self.sometimes.saw("disk: lost with the application");
         } else {
@@ -406,7 +406,7 @@ impl World {
             self.sometimes.saw("disk: lost, application kept");
         }
         // What only a liar has besides is as good as lost.
-        let is_other = |other: &&Site| other.id != self.sites[site].id && !other.lies;
+        let is_other = |other: &&SimSite| other.id != self.sites[site].id && !other.lies;
         let others = self.sites.iter().filter(is_other);
         self.checks.disk_lost(&held, others.map(|other| &other.disk));
     }

@@ -13,7 +13,7 @@ use cheops_core::plan::Decision;
 
 use super::World;
 use crate::bugs::Bug;
-use crate::service::Request;
+use crate::service::ServiceRequest;
 use crate::service_load::BODY;
 
 impl World {
@@ -173,7 +173,7 @@ impl World {
         let pairs = text.split(';').filter_map(|pair| pair.split_once('='));
         let body: BTreeMap<_, _> =
             pairs.map(|(name, value)| (name.to_owned(), self.local_path(site, value))).collect();
-        let request = Request {
+        let request = ServiceRequest {
             method,
             path: self.local_path(site, path),
             body,
@@ -235,6 +235,6 @@ impl World {
     }
 }
 
-fn is_earlier(author: &cheops_core::model::Author, site: &crate::site::Site) -> bool {
+fn is_earlier(author: &cheops_core::model::Author, site: &crate::site::SimSite) -> bool {
     author.site == site.id && *author != site.settings.me
 }

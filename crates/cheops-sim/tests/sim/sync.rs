@@ -1,7 +1,7 @@
 //! Keeping sites in step, in sentences: what travels, when, how much of it, and what is left.
 
 use crate::stage::Stage;
-use cheops_core::engine::{Answer, Event, Notice, Progress, SiteStatus, Submission, Wait};
+use cheops_core::engine::{Answer, Event, Notice, RunProgress, SiteStatus, Submission, WaitFor};
 use cheops_core::model::Status;
 use cheops_core::plan::{Decision, Health};
 use cheops_sim::{Setup, Traffic, Weather, site_name};
@@ -226,7 +226,7 @@ fn where_nothing_tells_what_a_lost_disk_had_run_the_operator_is_asked_and_nothin
     let awaits = |stage: &Stage| {
         let engine = stage.world.sites[2].engine.as_ref()?;
         match engine.resource(&stage.resource)?.progress {
-            Progress::AwaitsOperator(operation) => Some(operation),
+            RunProgress::AwaitsOperator(operation) => Some(operation),
             _ => None,
         }
     };
@@ -325,7 +325,7 @@ fn round_trips_are_measured_as_they_are() {
 #[test]
 fn who_waits_for_nobody_is_answered_as_soon_as_the_operation_is_durable() {
     let mut stage = Stage::new(3, COUNTER);
-    let ticket = stage.asks(0, "set", "set 1", Wait::Nothing, 1_000);
+    let ticket = stage.asks(0, "set", "set 1", WaitFor::Nothing, 1_000);
     let answers = &stage.world.answers[&ticket];
     assert!(matches!(answers[..], [Answer::Accepted(..), Answer::Done]), "{answers:?}");
 }
@@ -334,7 +334,7 @@ fn who_waits_for_nobody_is_answered_as_soon_as_the_operation_is_durable() {
 fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
     let mut stage = Stage::new(3, COUNTER);
     stage.world.cut_all();
-    let ticket = stage.asks(0, "set", "set 1", Wait::Local, 1_000);
+    let ticket = stage.asks(0, "set", "set 1", WaitFor::Local, 1_000);
     stage.passes(1_000);
     let answers = &stage.world.answers[&ticket];
     let [Answer::Accepted(..), Answer::Replied(reply), Answer::Done] = &answers[..] else {
@@ -347,7 +347,7 @@ fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
 fn who_waits_for_all_hears_of_every_site_and_then_that_it_is_done() {
     let mut stage = Stage::new(3, COUNTER);
     stage.passes(1_000);
-    let ticket = stage.asks(0, "set", "set 1", Wait::All, 5_000);
+    let ticket = stage.asks(0, "set", "set 1", WaitFor::All, 5_000);
     stage.converges();
     let answers = &stage.world.answers[&ticket];
     let replies = answers.iter().filter(|answer| matches!(answer, Answer::Replied(_))).count();
@@ -361,7 +361,7 @@ fn who_waited_long_enough_hears_who_is_missing_and_the_work_goes_on() {
     stage.does(0, "set", "set 1");
     stage.converges();
     isolate(&mut stage, 2);
-    let ticket = stage.asks(0, "inc", "inc 1", Wait::All, 2_000);
+    let ticket = stage.asks(0, "inc", "inc 1", WaitFor::All, 2_000);
     stage.passes(1_999);
     let timed_out = Answer::TimedOut { missing: vec![site_name(2)] };
     assert!(!stage.world.answers[&ticket].contains(&timed_out), "not before its time");
@@ -377,7 +377,7 @@ fn who_waited_long_enough_hears_who_is_missing_and_the_work_goes_on() {
 #[test]
 fn who_asks_at_a_site_that_does_not_hold_the_resource_is_refused() {
     let mut stage = Stage::at(Setup::new(3, 1), COUNTER, &[0, 1]);
-    let ticket = stage.asks(2, "set", "set 1", Wait::All, 1_000);
+    let ticket = stage.asks(2, "set", "set 1", WaitFor::All, 1_000);
     assert!(matches!(stage.world.answers[&ticket][..], [Answer::Refused(_)]));
     let unsaid = Submission { sites: None, ..stage.submission("set", "set 1") };
     let ticket = stage.world.submit(2, unsaid).unwrap();

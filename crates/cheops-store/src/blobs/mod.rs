@@ -36,7 +36,7 @@ pub use error::BlobError;
 use error::failed;
 pub use partial::PartialBlob;
 pub use pins::Pin;
-use pins::{Origin, Pins};
+use pins::{ContentOrigin, Pins};
 pub use writer::{BlobWriter, Stored};
 
 /// How long what was fetched of a content waits for the rest. Sites may be cut off for days, and
@@ -46,7 +46,7 @@ const PARTIALS_STAY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The contents kept at this site. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Blobs {
-    places: Arc<Places>,
+    places: Arc<BlobPaths>,
     pins: Arc<Pins>,
     /// Nobody else may open the directory while this is in use.
     _open: Arc<dyn Any + Send + Sync>,
@@ -54,14 +54,14 @@ pub struct Blobs {
 
 /// What is where.
 #[derive(Debug)]
-struct Places {
+struct BlobPaths {
     dir: PathBuf,
     drafts: PathBuf,
     partials: PathBuf,
     damaged: PathBuf,
 }
 
-impl Places {
+impl BlobPaths {
     /// Spread over directories by the first byte: some file systems are slow with many in one.
     fn of(&self, id: &BlobId) -> PathBuf {
         let name = id.to_string();
@@ -81,7 +81,7 @@ impl Blobs {
         needed: &BTreeSet<BlobId>,
         open: Arc<dyn Any + Send + Sync>,
     ) -> Result<Self, BlobError> {
-        let places = Places {
+        let places = BlobPaths {
             dir: dir.to_path_buf(),
             drafts: dir.join("tmp"),
             partials: dir.join("partial"),
@@ -187,8 +187,8 @@ impl Blobs {
         self.pins.unless_pinned(id, |origin| {
             let path = self.places.of(id);
             let _at_next_open = match origin {
-                Origin::AnotherSite => fs::rename(path, self.places.partial(id)).is_ok(),
-                Origin::Unimportant => files::remove_if_there(&path).is_ok(),
+                ContentOrigin::AnotherSite => fs::rename(path, self.places.partial(id)).is_ok(),
+                ContentOrigin::Unimportant => files::remove_if_there(&path).is_ok(),
             };
         });
     }

@@ -42,7 +42,7 @@ impl Drop for Pin {
 
 /// Where a content that nobody holds any more came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ContentOrigin {
     /// From another site, for an operation that is not here yet.
     AnotherSite,
     /// Whoever brought it was told that it was not taken, or nobody needs it any more.
@@ -51,10 +51,10 @@ pub(super) enum Origin {
 
 /// All pins of an open data directory.
 #[derive(Debug, Default)]
-pub(super) struct Pins(Mutex<Held>);
+pub(super) struct Pins(Mutex<PinState>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct PinState {
     pins: BTreeMap<BlobId, usize>,
     /// Emptied with every batch, so it holds no more than what was let go of in between.
     unpinned: BTreeSet<BlobId>,
@@ -70,11 +70,11 @@ impl Pins {
     }
 
     /// Does that if nobody holds the content, and lets nobody take hold of it meanwhile.
-    pub(super) fn unless_pinned(&self, id: &BlobId, remove: impl FnOnce(Origin)) {
+    pub(super) fn unless_pinned(&self, id: &BlobId, remove: impl FnOnce(ContentOrigin)) {
         let mut held = self.held();
         if !held.pins.contains_key(id) {
             let arrived = held.arrived.remove(id) && !held.fetched.contains(id);
-            remove(if arrived { Origin::AnotherSite } else { Origin::Unimportant });
+            remove(if arrived { ContentOrigin::AnotherSite } else { ContentOrigin::Unimportant });
         }
     }
 
@@ -117,7 +117,7 @@ impl Pins {
     }
 
     /// Every change of it is one step, so a panic elsewhere leaves nothing half done.
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, PinState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,9 +10,9 @@ use cheops_core::model::{Author, BlobId, Entry, OperationId, ResourceId};
 use rusqlite::{Connection, params};
 
 use super::head::Head;
-use super::journal::{Batch, Item};
-use super::row::{self, ChangeRow, ENTRY, NOTICE, StateRow, Sum, name_of, numbers_upto, time};
-use crate::fault::Fault;
+use super::journal::{JournalBatch, JournalItem};
+use super::row::{self, ChangeRow, Checksum, ENTRY, NOTICE, StateRow, name_of, numbers_upto, time};
+use crate::fault::StoreFault;
 use crate::feed::resource_of;
 use crate::rules::{self, Slot, blobs_of};
 
@@ -34,13 +34,13 @@ impl<'a> Appending<'a> {
         head: Head,
         now_ms: u64,
         retention: Duration,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StoreFault> {
         let seen = seen_by_all(db)?;
         Ok(Self { db, head, now_ms, retention, seen, loose: BTreeSet::new() })
     }
 
     /// Says in the log how far it goes now. Returns that, and the blobs no entry needs any more.
-    pub(crate) fn finish(self) -> Result<(Head, Vec<BlobId>), Fault> {
+    pub(crate) fn finish(self) -> Result<(Head, Vec<BlobId>), StoreFault> {
         self.head.save(self.db)?;
         let mut unneeded = Vec::new();
         for blob in self.loose {
@@ -53,9 +53,9 @@ impl<'a> Appending<'a> {
 
     /// The rows of these batches, in order. What a later one of them makes obsolete has its place,
     /// and no row.
-    pub(crate) fn batches<'b, I>(&mut self, batches: I) -> Result<(), Fault>
+    pub(crate) fn batches<'b, I>(&mut self, batches: I) -> Result<(), StoreFault>
     where
-        I: DoubleEndedIterator<Item = &'b Batch> + Clone,
+        I: DoubleEndedIterator<Item = &'b JournalBatch> + Clone,
     {
         let mut obsolete = obsolete(batches.clone()).into_iter().rev().peekable();
         let mut at = 0;
@@ -68,15 +68,15 @@ impl<'a> Appending<'a> {
                     continue;
                 }
                 match item {
-                    Item::Record(record) => self.record(record, body)?,
-                    Item::Notice(notice) => self.notice(notice, body)?,
+                    JournalItem::Record(record) => self.record(record, body)?,
+                    JournalItem::Notice(notice) => self.notice(notice, body)?,
                 }
             }
         }
         Ok(())
     }
 
-    fn record(&mut self, record: &Record, body: &[u8]) -> Result<(), Fault> {
+    fn record(&mut self, record: &Record, body: &[u8]) -> Result<(), StoreFault> {
         for slot in Slot::emptied_by(record) {
             self.empty(&slot)?;
         }
@@ -94,7 +94,7 @@ impl<'a> Appending<'a> {
         }
     }
 
-    fn notice(&mut self, notice: &Notice, body: &[u8]) -> Result<(), Fault> {
+    fn notice(&mut self, notice: &Notice, body: &[u8]) -> Result<(), StoreFault> {
         let seq = self.head.take_seq();
         let at_ms = time(self.now_ms);
         self.change(ChangeRow {
@@ -112,7 +112,7 @@ impl<'a> Appending<'a> {
 
     /// Deletes some of what is past its retention: oldest first, never many at once. What is waited
     /// for stays in front of the rest, so that no more is looked at than may be deleted.
-    pub(crate) fn sweep(&mut self, limit: usize) -> Result<(), Fault> {
+    pub(crate) fn sweep(&mut self, limit: usize) -> Result<(), StoreFault> {
         let Some(spent_before) = rules::spent_before(self.now_ms, self.retention) else {
             return Ok(());
         };
@@ -130,13 +130,18 @@ impl<'a> Appending<'a> {
         let bounds = params![time(spent_before), limit, self.seen, waited_before];
         let mut rows = statement.query(bounds)?;
         while let Some(row) = rows.next()? {
-            self.head.digest.take(Sum(row.get(1)?));
+            self.head.digest.take(Checksum(row.get(1)?));
             self.head.swept_to = self.head.swept_to.max(row.get(0)?);
         }
         Ok(())
     }
 
-    fn entry(&mut self, resource: &ResourceId, entry: &Entry, body: &[u8]) -> Result<(), Fault> {
+    fn entry(
+        &mut self,
+        resource: &ResourceId,
+        entry: &Entry,
+        body: &[u8],
+    ) -> Result<(), StoreFault> {
         let (site, incarnation, n) = name_of(entry.id());
         let seq = self.head.take_seq();
         self.change(ChangeRow {
@@ -158,28 +163,28 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn change(&mut self, row: ChangeRow<'_>) -> Result<(), Fault> {
+    fn change(&mut self, row: ChangeRow<'_>) -> Result<(), StoreFault> {
         self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
 
-    fn state(&mut self, slot: &Slot, body: &[u8]) -> Result<(), Fault> {
+    fn state(&mut self, slot: &Slot, body: &[u8]) -> Result<(), StoreFault> {
         let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body };
         self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
 
-    fn empty(&mut self, slot: &Slot) -> Result<(), Fault> {
+    fn empty(&mut self, slot: &Slot) -> Result<(), StoreFault> {
         let sql = "DELETE FROM state INDEXED BY slots WHERE slot = ? RETURNING sum";
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params![slot.as_str()])?;
         while let Some(row) = rows.next()? {
-            self.head.digest.take(Sum(row.get(0)?));
+            self.head.digest.take(Checksum(row.get(0)?));
         }
         Ok(())
     }
 
-    fn prune(&mut self, resource: &ResourceId, base: &Base) -> Result<(), Fault> {
+    fn prune(&mut self, resource: &ResourceId, base: &Base) -> Result<(), StoreFault> {
         for (author, n) in base.upto.iter() {
             for range in numbers_upto(n) {
                 for (seq, sum) in self.live(resource, author, range)? {
@@ -196,7 +201,7 @@ impl<'a> Appending<'a> {
         &mut self,
         resource: &ResourceId,
         operations: &BTreeSet<OperationId>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StoreFault> {
         for operation in operations {
             let (_, _, n) = name_of(&operation.0);
             for (seq, _) in self.live(resource, &operation.0.author, (n, n))? {
@@ -211,19 +216,19 @@ impl<'a> Appending<'a> {
         resource: &ResourceId,
         author: &Author,
         (from, upto): (i64, i64),
-    ) -> Result<Vec<(i64, Sum)>, Fault> {
+    ) -> Result<Vec<(i64, Checksum)>, StoreFault> {
         let sql = "SELECT seq, sum FROM changes INDEXED BY live_entries \
                    WHERE resource = ? AND site = ? AND incarnation = ? AND n BETWEEN ? AND ? \
                    AND kind = 1 AND spent_ms IS NULL";
         let incarnation = row::signed(author.incarnation.0);
         let key = params![resource.as_str(), author.site.as_str(), incarnation, from, upto];
         let mut statement = self.db.prepare_cached(sql)?;
-        let rows = statement.query_map(key, |row| Ok((row.get(0)?, Sum(row.get(1)?))))?;
+        let rows = statement.query_map(key, |row| Ok((row.get(0)?, Checksum(row.get(1)?))))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// From now on the entry is there for followers only, if at all.
-    fn spend(&mut self, seq: i64, sum: Sum) -> Result<(), Fault> {
+    fn spend(&mut self, seq: i64, sum: Checksum) -> Result<(), StoreFault> {
         self.head.digest.take(sum);
         if self.retention.is_zero() && seq <= self.seen {
             self.db.prepare_cached("DELETE FROM changes WHERE seq = ?")?.execute(params![seq])?;
@@ -238,7 +243,7 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn release_blobs(&mut self, seq: i64) -> Result<(), Fault> {
+    fn release_blobs(&mut self, seq: i64) -> Result<(), StoreFault> {
         let sql = "DELETE FROM blob_refs INDEXED BY blobs_of WHERE seq = ? RETURNING blob";
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params![seq])?;
@@ -250,7 +255,7 @@ impl<'a> Appending<'a> {
 }
 
 /// Up to where all followers have come that are waited for; everywhere, if there are none.
-fn seen_by_all(db: &Connection) -> Result<i64, Fault> {
+fn seen_by_all(db: &Connection) -> Result<i64, StoreFault> {
     let sql = "SELECT min(seq) FROM cursors WHERE name = ? OR substr(name, 1, ?) = ?";
     let below = format!("{}/", rules::WAITS_FOR);
     let length = i64::try_from(below.len()).unwrap_or(i64::MAX);
@@ -260,13 +265,13 @@ fn seen_by_all(db: &Connection) -> Result<i64, Fault> {
 }
 
 /// Which items, counted from 1 on, are made obsolete by later ones: from the last to the first.
-fn obsolete<'a>(batches: impl DoubleEndedIterator<Item = &'a Batch> + Clone) -> Vec<usize> {
-    let mut at = batches.clone().map(Batch::rows).sum::<usize>() + 1;
+fn obsolete<'a>(batches: impl DoubleEndedIterator<Item = &'a JournalBatch> + Clone) -> Vec<usize> {
+    let mut at = batches.clone().map(JournalBatch::rows).sum::<usize>() + 1;
     let (mut emptied, mut obsolete) = (HashSet::new(), Vec::new());
     for (item, _) in batches.rev().flat_map(|batch| batch.items().rev()) {
         at -= 1;
         // A pruning does more than to stand in its slot.
-        let Item::Record(record) = item else { continue };
+        let JournalItem::Record(record) = item else { continue };
         let Some(slot) = Slot::of(record) else { continue };
         if emptied.contains(&slot) && !matches!(record, Record::Pruned(..)) {
             obsolete.push(at);
@@ -278,7 +283,7 @@ fn obsolete<'a>(batches: impl DoubleEndedIterator<Item = &'a Batch> + Clone) -> 
 }
 
 /// Whether an entry that was not pruned refers to the blob.
-pub(crate) fn is_needed(db: &Connection, blob: &BlobId) -> Result<bool, Fault> {
+pub(crate) fn is_needed(db: &Connection, blob: &BlobId) -> Result<bool, StoreFault> {
     let sql = "SELECT EXISTS (SELECT 1 FROM blob_refs WHERE blob = ?)";
     Ok(db.prepare_cached(sql)?.query_row(params![blob.0], |row| row.get(0))?)
 }

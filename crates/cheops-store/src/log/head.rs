@@ -3,9 +3,9 @@
 use cheops_core::model::{Incarnation, SiteId};
 use rusqlite::{Connection, params};
 
-use super::journal::Key;
-use super::row::{Digest, Sum, Summing, signed, unsigned};
-use crate::fault::Fault;
+use super::journal::RoundKey;
+use super::row::{Checksum, Digest, Summing, signed, unsigned};
+use crate::fault::StoreFault;
 use crate::feed::Seq;
 
 /// Written anew with every batch, so that it says what the other tables must add up to.
@@ -25,7 +25,7 @@ pub(crate) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) size: u64,
-    pub(crate) key: Key,
+    pub(crate) key: RoundKey,
 }
 
 impl Head {
@@ -50,18 +50,18 @@ impl Head {
         Seq(unsigned(self.swept_to))
     }
 
-    pub(crate) fn load(db: &Connection) -> Result<Self, Fault> {
+    pub(crate) fn load(db: &Connection) -> Result<Self, StoreFault> {
         let sql = "SELECT site, incarnation, next_seq, swept_to, digest, \
                    journal_size, journal_key, sum FROM head";
-        let damaged = |what: String| Fault::row("head", &1, None, what);
+        let damaged = |what: String| StoreFault::row("head", &1, None, what);
         let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query(())?;
         let row = rows.next()?.ok_or_else(|| damaged("it is missing".to_string()))?;
         let whole = || -> Result<_, rusqlite::Error> {
             let site: String = row.get(0)?;
             let head = (row.get(1)?, row.get(2)?, row.get(3)?, Digest::from_bytes(row.get(4)?));
-            let round = Round { size: unsigned(row.get(5)?), key: Key(row.get(6)?) };
-            Ok((site, head, round, Sum(row.get(7)?)))
+            let round = Round { size: unsigned(row.get(5)?), key: RoundKey(row.get(6)?) };
+            Ok((site, head, round, Checksum(row.get(7)?)))
         };
         let (site, (incarnation, next_seq, swept_to, digest), journal, sum) =
             whole().map_err(|error| damaged(error.to_string()))?;
@@ -75,7 +75,7 @@ impl Head {
         }
     }
 
-    pub(crate) fn save(&self, db: &Connection) -> Result<(), Fault> {
+    pub(crate) fn save(&self, db: &Connection) -> Result<(), StoreFault> {
         let sql = "REPLACE INTO head (id, site, incarnation, next_seq, swept_to, digest, \
                    journal_size, journal_key, sum) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)";
         db.prepare_cached(sql)?.execute(params![
@@ -91,7 +91,7 @@ impl Head {
         Ok(())
     }
 
-    fn sum(&self) -> Sum {
+    fn sum(&self) -> Checksum {
         Summing::table("head")
             .bytes(self.site.as_str().as_bytes())
             .int(signed(self.incarnation.0))

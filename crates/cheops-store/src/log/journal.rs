@@ -21,8 +21,8 @@ use cheops_record::disk;
 
 use super::head::{Head, Round};
 use super::row::{decode_notice, decode_record};
-use crate::error::Place;
-use crate::fault::Fault;
+use crate::error::LogPlace;
+use crate::fault::StoreFault;
 use crate::files;
 
 const MAGIC: [u8; 8] = *b"cheopsJ1";
@@ -37,9 +37,9 @@ const MOST_LOOKED_AT: usize = 10_000;
 
 /// What the frames of one round through the file have in common, and no other round has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key(pub(crate) [u8; 32]);
+pub(crate) struct RoundKey(pub(crate) [u8; 32]);
 
-impl Key {
+impl RoundKey {
     /// Nobody can guess it, or a frame could be hidden in what a user hands in.
     pub(crate) fn draw() -> io::Result<Self> {
         let mut key = [0; 32];
@@ -54,16 +54,16 @@ impl Key {
 
 /// Something that gets a row.
 #[derive(Debug, Clone)]
-pub(crate) enum Item {
+pub(crate) enum JournalItem {
     Record(Record),
     Notice(Notice),
 }
 
 /// A batch: what it says, and its written form.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct JournalBatch {
     pub(crate) at_ms: u64,
-    items: Vec<(Item, Range<usize>)>,
+    items: Vec<(JournalItem, Range<usize>)>,
     /// A whole frame, its header still empty: the time, then each item with its kind and length.
     frame: Vec<u8>,
 }
@@ -71,27 +71,27 @@ pub(crate) struct Batch {
 const RECORD: u8 = 1;
 const NOTICE: u8 = 2;
 
-impl Batch {
+impl JournalBatch {
     pub(crate) fn new<'a>(
         at_ms: u64,
         records: &[Record],
         notices: impl IntoIterator<Item = &'a Notice>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StoreFault> {
         let mut frame = vec![0; HEADER];
         frame.extend(at_ms.to_le_bytes());
         let mut batch = Self { at_ms, items: Vec::new(), frame };
         for record in records {
-            batch.add(RECORD, &disk::encode_record(record), Item::Record(record.clone()))?;
+            batch.add(RECORD, &disk::encode_record(record), JournalItem::Record(record.clone()))?;
         }
         for notice in notices {
-            batch.add(NOTICE, &disk::encode_notice(notice), Item::Notice(notice.clone()))?;
+            batch.add(NOTICE, &disk::encode_notice(notice), JournalItem::Notice(notice.clone()))?;
         }
         batch.frame.resize(batch.frame.len().next_multiple_of(STEP), 0);
         Ok(batch)
     }
 
-    fn add(&mut self, kind: u8, body: &[u8], item: Item) -> Result<(), Fault> {
-        let length = u32::try_from(body.len()).map_err(|_long| Fault::TooLong(body.len()))?;
+    fn add(&mut self, kind: u8, body: &[u8], item: JournalItem) -> Result<(), StoreFault> {
+        let length = u32::try_from(body.len()).map_err(|_long| StoreFault::TooLong(body.len()))?;
         self.frame.push(kind);
         self.frame.extend(length.to_le_bytes());
         let start = self.frame.len();
@@ -100,7 +100,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Reads what [`Batch::new`] wrote.
+    /// Reads what [`JournalBatch::new`] wrote.
     fn read(frame: &[u8]) -> Result<Self, String> {
         let (at_ms, mut rest) =
             frame.get(HEADER..).and_then(<[u8]>::split_first_chunk).ok_or("it has no time")?;
@@ -111,8 +111,8 @@ impl Batch {
             let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
             let body = after.get(..length).ok_or("an item is longer than its frame")?;
             let item = match kind {
-                RECORD => decode_record(body).map(Item::Record),
-                _ => decode_notice(body).map(Item::Notice),
+                RECORD => decode_record(body).map(JournalItem::Record),
+                _ => decode_notice(body).map(JournalItem::Notice),
             };
             let item = item.map_err(|error| format!("an item cannot be read: {error}"))?;
             let start = frame.len() - after.len();
@@ -123,14 +123,14 @@ impl Batch {
     }
 
     /// Each item with its written form.
-    pub(crate) fn items(&self) -> impl DoubleEndedIterator<Item = (&Item, &[u8])> {
+    pub(crate) fn items(&self) -> impl DoubleEndedIterator<Item = (&JournalItem, &[u8])> {
         self.items.iter().map(|(item, body)| (item, &self.frame[body.clone()]))
     }
 
     pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
         self.items.iter().filter_map(|(item, _)| match item {
-            Item::Record(record) => Some(record),
-            Item::Notice(_) => None,
+            JournalItem::Record(record) => Some(record),
+            JournalItem::Notice(_) => None,
         })
     }
 
@@ -148,7 +148,7 @@ impl Batch {
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
-    key: Key,
+    key: RoundKey,
     size: u64,
     /// Where the next frame goes.
     end: u64,
@@ -169,10 +169,10 @@ impl Journal {
 
     /// Reads the batches from that place on: those that the tables do not have. What is behind
     /// them is to be written over, once [`Journal::start_over`] said with which key.
-    pub(crate) fn open(path: &Path, head: &Head) -> Result<(Self, Vec<Batch>), Fault> {
+    pub(crate) fn open(path: &Path, head: &Head) -> Result<(Self, Vec<JournalBatch>), StoreFault> {
         let Round { size, key } = head.journal;
-        let failed = |error| Fault::Io("read", path.to_path_buf(), error);
-        let damaged = |what: String| Fault::Damaged(Place::Journal, what);
+        let failed = |error| StoreFault::Io("read", path.to_path_buf(), error);
+        let damaged = |what: String| StoreFault::Damaged(LogPlace::Journal, what);
         let file = OpenOptions::new().read(true).write(true).open(path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => damaged("it was lost".to_string()),
@@ -193,7 +193,7 @@ impl Journal {
     }
 
     /// From its beginning, with that key. The tables have everything, durably, and the key too.
-    pub(crate) fn start_over(&mut self, key: Key) {
+    pub(crate) fn start_over(&mut self, key: RoundKey) {
         (self.key, self.end, self.leftover) = (key, 0, false);
     }
 
@@ -201,12 +201,16 @@ impl Journal {
         self.end == 0
     }
 
-    pub(crate) fn has_room_for(&self, batch: &Batch) -> bool {
+    pub(crate) fn has_room_for(&self, batch: &JournalBatch) -> bool {
         self.size - self.end >= batch.frame.len() as u64
     }
 
     /// Makes the batch durable, all of it or nothing.
-    pub(crate) fn append(&mut self, first_seq: i64, batch: &mut Batch) -> Result<(), Fault> {
+    pub(crate) fn append(
+        &mut self,
+        first_seq: i64,
+        batch: &mut JournalBatch,
+    ) -> Result<(), StoreFault> {
         seal(&mut batch.frame, self.key, self.end, first_seq);
         match self.write(&batch.frame) {
             Ok(()) => {
@@ -224,7 +228,7 @@ impl Journal {
     }
 
     /// Makes sure that a frame which failed is not found after a restart.
-    pub(crate) fn bury(&mut self) -> Result<(), Fault> {
+    pub(crate) fn bury(&mut self) -> Result<(), StoreFault> {
         if self.leftover {
             self.write(&[0; HEADER])?;
             self.leftover = false;
@@ -232,14 +236,14 @@ impl Journal {
         Ok(())
     }
 
-    fn write(&self, bytes: &[u8]) -> Result<(), Fault> {
+    fn write(&self, bytes: &[u8]) -> Result<(), StoreFault> {
         let written = self.file.write_all_at(bytes, self.end);
         let synced = written.and_then(|()| self.file.sync_data());
-        synced.map_err(|error| Fault::Io("write", self.path.clone(), error))
+        synced.map_err(|error| StoreFault::Io("write", self.path.clone(), error))
     }
 }
 
-fn seal(frame: &mut [u8], key: Key, at: u64, first_seq: i64) {
+fn seal(frame: &mut [u8], key: RoundKey, at: u64, first_seq: i64) {
     let (header, body) = frame.split_at_mut(HEADER);
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     header[..8].copy_from_slice(&MAGIC);
@@ -249,7 +253,7 @@ fn seal(frame: &mut [u8], key: Key, at: u64, first_seq: i64) {
     header[HEADER - SUM..].copy_from_slice(&sum);
 }
 
-fn sum(key: Key, at: u64, header: &[u8], body: &[u8]) -> [u8; SUM] {
+fn sum(key: RoundKey, at: u64, header: &[u8], body: &[u8]) -> [u8; SUM] {
     let mut hasher = blake3::Hasher::new_keyed(&key.0);
     hasher.update(&at.to_le_bytes()).update(header).update(body);
     let mut sum = [0; SUM];
@@ -258,13 +262,13 @@ fn sum(key: Key, at: u64, header: &[u8], body: &[u8]) -> [u8; SUM] {
 }
 
 /// A frame that is what was written, and where it ends.
-struct Found<'a> {
+struct FoundFrame<'a> {
     first_seq: i64,
     frame: &'a [u8],
     end: usize,
 }
 
-fn frame_at(bytes: &[u8], at: usize, key: Key) -> Option<Found<'_>> {
+fn frame_at(bytes: &[u8], at: usize, key: RoundKey) -> Option<FoundFrame<'_>> {
     let header: &[u8; HEADER] = bytes.get(at..)?.first_chunk()?;
     let (magic, rest) = header.split_first_chunk()?;
     let (first_seq, rest) = rest.split_first_chunk()?;
@@ -276,18 +280,18 @@ fn frame_at(bytes: &[u8], at: usize, key: Key) -> Option<Found<'_>> {
     let body = bytes.get(at + HEADER..end)?;
     let expected = sum(key, at as u64, &header[..HEADER - SUM], body);
     let first_seq = i64::from_le_bytes(*first_seq);
-    (written == expected).then(|| Found { first_seq, frame: &bytes[at..end], end })
+    (written == expected).then(|| FoundFrame { first_seq, frame: &bytes[at..end], end })
 }
 
 /// The batches from that place on, in order.
 ///
 /// Frames are made durable one after the other. So one that does not match may have been under way
 /// when the machine stopped, and nobody was told of it: but then nothing follows it.
-fn unread(bytes: &[u8], key: Key, mut next_seq: i64) -> Result<Vec<Batch>, String> {
+fn unread(bytes: &[u8], key: RoundKey, mut next_seq: i64) -> Result<Vec<JournalBatch>, String> {
     let mut batches = Vec::new();
     let mut at = 0;
     while let Some(found) = frame_at(bytes, at, key) {
-        let batch = Batch::read(found.frame).map_err(|what| damage(at, &what))?;
+        let batch = JournalBatch::read(found.frame).map_err(|what| damage(at, &what))?;
         let after = found.first_seq.saturating_add_unsigned(batch.rows() as u64);
         if found.first_seq > next_seq {
             return Err(damage(at, "batches before it are missing"));

@@ -19,16 +19,16 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::append::Appending;
 use super::head::Head;
-use super::journal::{Journal, Key};
+use super::journal::{Journal, RoundKey};
 use super::row::{ChangeRow, Digest, StateRow};
-use super::scan::{Unsigned, check_structure, scan};
-use super::schema::{Access, OLD_FORMAT, connect, create, matches_schema};
-use super::shared::{Durable, Shared};
-use crate::error::Place;
-use crate::fault::Fault;
-use crate::feed::What;
+use super::scan::{UnsignedEntry, check_structure, scan};
+use super::schema::{ConnectionUse, OLD_FORMAT, connect, create, matches_schema};
+use super::shared::{Durable, OpenLog};
+use crate::error::LogPlace;
+use crate::fault::StoreFault;
+use crate::feed::ChangeKind;
 use crate::files;
-use crate::options::{Options, Progress};
+use crate::options::{ProgressReporter, StoreOptions};
 
 /// So many rows are moved, or vouched for, in one step. One signature is for as many entries.
 const AT_ONCE: usize = 256;
@@ -44,11 +44,11 @@ pub(crate) struct Moving<'a> {
     pub(crate) new: PathBuf,
     /// What the old one is called when the new one has taken its place.
     pub(crate) kept: PathBuf,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a StoreOptions,
 }
 
 impl<'a> Moving<'a> {
-    pub(crate) fn new(log: &'a Path, journal: &'a Path, options: &'a Options) -> Self {
+    pub(crate) fn new(log: &'a Path, journal: &'a Path, options: &'a StoreOptions) -> Self {
         let beside = |name: String| log.with_file_name(name);
         Self {
             log,
@@ -60,13 +60,13 @@ impl<'a> Moving<'a> {
     }
 
     /// Says whose it is, before anything is done with it.
-    pub(crate) fn site(old: &Connection) -> Result<SiteId, Fault> {
+    pub(crate) fn site(old: &Connection) -> Result<SiteId, StoreFault> {
         matches_schema(old, OLD_FORMAT)?;
         Ok(Head::load(old)?.site)
     }
 
     /// Moves the log to this format. It is closed afterwards, and the new one is to be opened.
-    pub(crate) fn all(&self, mut old: Connection) -> Result<(), Fault> {
+    pub(crate) fn all(&self, mut old: Connection) -> Result<(), StoreFault> {
         let moved = self.write_new(&mut old);
         if moved.is_err() {
             // What cannot be removed now is removed when this is tried again.
@@ -76,7 +76,7 @@ impl<'a> Moving<'a> {
         self.switch(old)
     }
 
-    fn write_new(&self, old: &mut Connection) -> Result<(), Fault> {
+    fn write_new(&self, old: &mut Connection) -> Result<(), StoreFault> {
         let tell = |done| self.options.progress.tell(MOVING, done, 0);
         tell(0);
         let head = Head::load(old)?;
@@ -86,7 +86,7 @@ impl<'a> Moving<'a> {
         tell(0);
         self.remove_new().map_err(self.failed("remove", &self.new))?;
         drop(files::create_new(&self.new).map_err(self.failed("make", &self.new))?);
-        let mut new = connect(&self.new, Access::Write)?;
+        let mut new = connect(&self.new, ConnectionUse::Write)?;
         // All of it is synced at the end, and nobody looks at it before.
         new.pragma_update(None, "synchronous", "OFF")?;
         create(&new)?;
@@ -107,7 +107,7 @@ impl<'a> Moving<'a> {
     }
 
     /// Puts what the journal has into the old tables, as the program before would have done.
-    fn settle(&self, old: &mut Connection, mut head: Head) -> Result<Head, Fault> {
+    fn settle(&self, old: &mut Connection, mut head: Head) -> Result<Head, StoreFault> {
         let (_journal, unsettled) = Journal::open(self.journal, &head)?;
         if unsettled.is_empty() {
             return Ok(head);
@@ -125,7 +125,7 @@ impl<'a> Moving<'a> {
     }
 
     /// The new one takes the old one's place.
-    fn switch(&self, old: Connection) -> Result<(), Fault> {
+    fn switch(&self, old: Connection) -> Result<(), StoreFault> {
         let tell = |done| self.options.progress.tell("putting the new log in its place", done, 3);
         tell(0);
         checkpoint(&old, self.log)?;
@@ -163,27 +163,27 @@ impl<'a> Moving<'a> {
         Ok(())
     }
 
-    fn draw(&self) -> Result<Key, Fault> {
-        Key::draw().map_err(self.failed("draw a key for", self.journal))
+    fn draw(&self) -> Result<RoundKey, StoreFault> {
+        RoundKey::draw().map_err(self.failed("draw a key for", self.journal))
     }
 
     fn failed<'p>(
         &self,
         doing: &'static str,
         path: &'p Path,
-    ) -> impl FnOnce(io::Error) -> Fault + use<'p> {
-        move |error| Fault::Io(doing, path.to_path_buf(), error)
+    ) -> impl FnOnce(io::Error) -> StoreFault + use<'p> {
+        move |error| StoreFault::Io(doing, path.to_path_buf(), error)
     }
 }
 
 /// Everything is in the file itself, on the medium.
-fn checkpoint(db: &Connection, path: &Path) -> Result<(), Fault> {
+fn checkpoint(db: &Connection, path: &Path) -> Result<(), StoreFault> {
     let busy: i64 = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
     if busy == 0 {
         return Ok(());
     }
     let error = io::Error::other("somebody else reads it; let them end, and start again");
-    Err(Fault::Io("checkpoint", path.to_path_buf(), error))
+    Err(StoreFault::Io("checkpoint", path.to_path_buf(), error))
 }
 
 struct Copying<'a> {
@@ -195,7 +195,7 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    fn all(&mut self, progress: &Progress) -> Result<(), Fault> {
+    fn all(&mut self, progress: &ProgressReporter) -> Result<(), StoreFault> {
         for table in ["changes", "state"] {
             let sql = format!("SELECT count(*) FROM {table}");
             let rows: i64 = self.old.query_row(&sql, (), |row| row.get(0))?;
@@ -213,7 +213,7 @@ impl Copying<'_> {
     }
 
     /// Some rows; the place of the last, if there were any.
-    fn changes(&mut self, after: i64) -> Result<Option<i64>, Fault> {
+    fn changes(&mut self, after: i64) -> Result<Option<i64>, StoreFault> {
         let columns = ChangeRow::COLUMNS;
         let sql = format!("SELECT {columns} FROM changes WHERE seq > ? ORDER BY seq LIMIT ?");
         let mut statement = self.old.prepare_cached(&sql)?;
@@ -223,10 +223,10 @@ impl Copying<'_> {
         while let Some(row) = rows.next()? {
             let (row, _) = ChangeRow::read(row)?;
             let body = match row.decode()? {
-                What::Entry(resource, entry) => {
+                ChangeKind::Entry(resource, entry) => {
                     disk::encode_record(&Record::Entry(resource, entry))
                 }
-                What::Notice(notice) => disk::encode_notice(&notice),
+                ChangeKind::Notice(notice) => disk::encode_notice(&notice),
             };
             self.digest.add(ChangeRow { body: &body, ..row }.insert(&transaction)?);
             self.done += 1;
@@ -236,7 +236,7 @@ impl Copying<'_> {
         Ok(last)
     }
 
-    fn state(&mut self, after: i64) -> Result<Option<i64>, Fault> {
+    fn state(&mut self, after: i64) -> Result<Option<i64>, StoreFault> {
         let columns = StateRow::COLUMNS;
         let sql = format!("SELECT {columns} FROM state WHERE seq > ? ORDER BY seq LIMIT ?");
         let mut statement = self.old.prepare_cached(&sql)?;
@@ -255,7 +255,7 @@ impl Copying<'_> {
     }
 
     /// What has no body: it is the same in both formats.
-    fn others(&mut self) -> Result<(), Fault> {
+    fn others(&mut self) -> Result<(), StoreFault> {
         let transaction = self.new.transaction()?;
         {
             let mut statement = self.old.prepare("SELECT blob, seq FROM blob_refs")?;
@@ -285,12 +285,12 @@ fn at_once() -> i64 {
 
 /// Lets somebody vouch for entries that nobody signed, and keeps that. Returns the new head.
 pub(crate) fn vouch(
-    shared: &Shared,
+    shared: &OpenLog,
     mut head: Head,
-    unsigned: &[Unsigned],
+    unsigned: &[UnsignedEntry],
     vouch: &dyn Fn(&[&Entry]),
-    progress: &Progress,
-) -> Result<Head, Fault> {
+    progress: &ProgressReporter,
+) -> Result<Head, StoreFault> {
     let mut done = 0;
     for some in unsigned.chunks(AT_ONCE) {
         progress.tell("vouching for entries from before signatures", done, unsigned.len() as u64);
@@ -312,13 +312,14 @@ pub(crate) fn vouch(
     Ok(head)
 }
 
-fn rewrite(db: &Connection, unsigned: &Unsigned, head: &mut Head) -> Result<(), Fault> {
-    let Unsigned { seq, resource, entry } = unsigned;
+fn rewrite(db: &Connection, unsigned: &UnsignedEntry, head: &mut Head) -> Result<(), StoreFault> {
+    let UnsignedEntry { seq, resource, entry } = unsigned;
     let body = disk::encode_record(&Record::Entry(resource.clone(), entry.clone()));
     let sql = format!("SELECT {} FROM changes WHERE seq = ?", ChangeRow::COLUMNS);
     let mut statement = db.prepare_cached(&sql)?;
     let mut rows = statement.query(params![seq])?;
-    let row = rows.next()?.ok_or_else(|| Fault::Damaged(Place::Rows, "one is gone".into()))?;
+    let row =
+        rows.next()?.ok_or_else(|| StoreFault::Damaged(LogPlace::Rows, "one is gone".into()))?;
     let (row, before) = ChangeRow::read(row)?;
     let sum = ChangeRow { body: &body, ..row }.sum();
     let sql = "UPDATE changes SET body = ?, sum = ? WHERE seq = ?";

@@ -12,13 +12,13 @@ mod shared;
 mod store;
 
 pub(crate) use head::{Head, Round};
-pub(crate) use journal::{Journal, Key};
+pub(crate) use journal::{Journal, RoundKey};
 pub(crate) use migrate::{Moving, vouch};
 pub(crate) use scan::{Scanned, check_structure, scan};
 pub(crate) use schema::{
-    Access, FORMAT, OLD_FORMAT, connect, create, format, is_empty, matches_schema,
+    ConnectionUse, FORMAT, OLD_FORMAT, connect, create, format, is_empty, matches_schema,
 };
-pub(crate) use shared::Shared;
+pub(crate) use shared::OpenLog;
 
 pub use reader::Reader;
 pub(crate) use store::Settled;

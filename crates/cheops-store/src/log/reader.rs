@@ -8,20 +8,20 @@ use cheops_core::model::{BlobId, KeyId, ResourceId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::head::Head;
-use super::row::{ChangeRow, Sum, Summing, unsigned};
-use super::shared::{Durable, Shared};
+use super::row::{ChangeRow, Checksum, Summing, unsigned};
+use super::shared::{Durable, OpenLog};
 use crate::error::{AppendError, ReadError};
-use crate::fault::Fault;
-use crate::feed::{Change, Changes, Seq, What};
+use crate::fault::StoreFault;
+use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
 
 /// Reads the log while it is written. Cheap to clone; never waits for the writer.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    shared: Arc<Shared>,
+    shared: Arc<OpenLog>,
 }
 
 impl Reader {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<OpenLog>) -> Self {
         Self { shared }
     }
 
@@ -33,7 +33,7 @@ impl Reader {
         after: Seq,
         resource: Option<&ResourceId>,
         limit: usize,
-    ) -> Result<Changes, ReadError> {
+    ) -> Result<LoggedChanges, ReadError> {
         let read = |db: &Connection| {
             let head = Head::load(db)?;
             // A place that was never given out here is of a log that was lost.
@@ -41,7 +41,7 @@ impl Reader {
                 return Ok(Err(ReadError::Gone { oldest: head.swept() }));
             }
             let items = changes(db, after, resource, limit.saturating_add(1))?;
-            Ok(Ok(Changes::new(items, after, limit, head.last())))
+            Ok(Ok(LoggedChanges::new(items, after, limit, head.last())))
         };
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))?
     }
@@ -49,12 +49,12 @@ impl Reader {
     /// The same of all resources, for a follower that would rather miss something than what is
     /// still there: what was deleted is passed over. A place that was never given out here is of a
     /// log that was lost, and all there is comes after it.
-    pub fn changes_left(&self, after: Seq, limit: usize) -> Result<Changes, ReadError> {
+    pub fn changes_left(&self, after: Seq, limit: usize) -> Result<LoggedChanges, ReadError> {
         let read = |db: &Connection| {
             let last = Head::load(db)?.last();
             let after = if after > last { Seq::default() } else { after };
             let items = changes(db, after, None, limit.saturating_add(1))?;
-            Ok(Changes::new(items, after, limit, last))
+            Ok(LoggedChanges::new(items, after, limit, last))
         };
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))
     }
@@ -70,7 +70,9 @@ impl Reader {
             ))?;
             let mut rows = statement.query(params![id.0])?;
             while let Some(row) = rows.next()? {
-                let What::Entry(_, entry) = ChangeRow::read(row)?.0.decode()? else { continue };
+                let ChangeKind::Entry(_, entry) = ChangeRow::read(row)?.0.decode()? else {
+                    continue;
+                };
                 if let Some(body) = entry.inline_body() {
                     return Ok(Some(body.to_vec()));
                 }
@@ -91,14 +93,14 @@ impl Reader {
         let cursor = self.shared.read(|db| {
             let sql = "SELECT seq, sum FROM cursors WHERE name = ?";
             let mut statement = db.prepare_cached(sql)?;
-            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Sum(row.get(1)?)));
+            let columns = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Checksum(row.get(1)?)));
             let Some((seq, sum)) = statement.query_row(params![name], columns).optional()? else {
                 return Ok(None);
             };
             if cursor_sum(name, seq) == sum {
                 Ok(Some(Seq(unsigned(seq))))
             } else {
-                Err(Fault::row(
+                Err(StoreFault::row(
                     "cursors",
                     &format!("`{name}`"),
                     None,
@@ -158,10 +160,10 @@ impl Reader {
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 let key = KeyId(row.get(0)?);
-                let (certificate, sum): (Vec<u8>, _) = (row.get(1)?, Sum(row.get(2)?));
+                let (certificate, sum): (Vec<u8>, _) = (row.get(1)?, Checksum(row.get(2)?));
                 if identity_sum(key, &certificate) != sum {
                     let what = "its checksum does not match";
-                    return Err(Fault::row("identities", &key, None, what));
+                    return Err(StoreFault::row("identities", &key, None, what));
                 }
                 found.push((key, certificate));
             }
@@ -195,11 +197,11 @@ impl Reader {
     }
 }
 
-fn identity_sum(key: KeyId, certificate: &[u8]) -> Sum {
+fn identity_sum(key: KeyId, certificate: &[u8]) -> Checksum {
     Summing::table("identities").bytes(&key.0).bytes(certificate).sum()
 }
 
-fn cursor_sum(name: &str, seq: i64) -> Sum {
+fn cursor_sum(name: &str, seq: i64) -> Checksum {
     Summing::table("cursors").bytes(name.as_bytes()).int(seq).sum()
 }
 
@@ -208,7 +210,7 @@ fn changes(
     after: Seq,
     resource: Option<&ResourceId>,
     limit: usize,
-) -> Result<Vec<Change>, Fault> {
+) -> Result<Vec<LoggedChange>, StoreFault> {
     let columns = ChangeRow::COLUMNS;
     let (after, limit) = (i64::from(after), i64::try_from(limit).unwrap_or(i64::MAX));
     let mut statement = db.prepare_cached(&match resource {
@@ -229,7 +231,7 @@ fn changes(
             // It stays where it is, for who knows it.
             continue;
         }
-        items.push(Change {
+        items.push(LoggedChange {
             seq: Seq(unsigned(change.seq)),
             at_ms: unsigned(change.at_ms),
             what: change.decode()?,
@@ -245,17 +247,17 @@ mod tests {
 
     use super::super::row::NOTICE;
     use super::*;
-    use crate::options::Options;
+    use crate::options::StoreOptions;
 
     #[test]
     fn a_notice_that_a_later_version_made_is_passed_over_and_stays() {
         let dir = tempfile::tempdir().unwrap();
         let site = SiteId::new("paris").unwrap();
-        let mut opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+        let mut opened = crate::open(dir.path(), &site, || 7, StoreOptions::default()).unwrap();
         opened.store.keep(&[], [&Notice::SiteUp(site.clone())]).unwrap();
         drop(opened);
         let path = dir.path().join("log.db");
-        let db = super::super::connect(&path, super::super::Access::Write).unwrap();
+        let db = super::super::connect(&path, super::super::ConnectionUse::Write).unwrap();
         let mut head = Head::load(&db).unwrap();
         let later = ChangeRow {
             seq: head.take_seq(),
@@ -272,7 +274,7 @@ mod tests {
         head.save(&db).unwrap();
         drop(db);
         for _ in 0..2 {
-            let opened = crate::open(dir.path(), &site, || 7, Options::default()).unwrap();
+            let opened = crate::open(dir.path(), &site, || 7, StoreOptions::default()).unwrap();
             let changes = opened.reader.changes_since(Seq::default(), None, 10).unwrap();
             assert_eq!((changes.items.len(), changes.next), (1, Seq(2)));
         }

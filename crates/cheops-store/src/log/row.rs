@@ -5,8 +5,8 @@ use cheops_core::model::EntryId;
 use cheops_record::{FormError, disk, v1};
 use rusqlite::{Connection, params};
 
-use crate::fault::Fault;
-use crate::feed::{Seq, What};
+use crate::fault::StoreFault;
+use crate::feed::{ChangeKind, Seq};
 use crate::rules::Slot;
 
 /// `changes.kind`.
@@ -17,9 +17,9 @@ pub(crate) const NOTICE: i64 = 2;
 /// A checksum. Enough of a hash to notice any accident; it does not guard against an attacker, who
 /// could as well write a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sum(pub(crate) [u8; 16]);
+pub(crate) struct Checksum(pub(crate) [u8; 16]);
 
-impl Sum {
+impl Checksum {
     fn of(hasher: &blake3::Hasher) -> Self {
         let mut sum = [0; 16];
         hasher.finalize_xof().fill(&mut sum);
@@ -68,8 +68,8 @@ impl Summing {
         }
     }
 
-    pub(crate) fn sum(self) -> Sum {
-        Sum::of(&self.0)
+    pub(crate) fn sum(self) -> Checksum {
+        Checksum::of(&self.0)
     }
 }
 
@@ -79,11 +79,11 @@ impl Summing {
 pub(crate) struct Digest(u128);
 
 impl Digest {
-    pub(crate) fn add(&mut self, sum: Sum) {
+    pub(crate) fn add(&mut self, sum: Checksum) {
         self.0 = self.0.wrapping_add(u128::from_be_bytes(sum.0));
     }
 
-    pub(crate) fn take(&mut self, sum: Sum) {
+    pub(crate) fn take(&mut self, sum: Checksum) {
         self.0 = self.0.wrapping_sub(u128::from_be_bytes(sum.0));
     }
 
@@ -115,7 +115,7 @@ impl<'a> ChangeRow<'a> {
     pub(crate) const COLUMNS: &'static str =
         "seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum";
 
-    pub(crate) fn sum(&self) -> Sum {
+    pub(crate) fn sum(&self) -> Checksum {
         let live = Summing::table("changes")
             .int(self.seq)
             .int(self.kind)
@@ -130,7 +130,7 @@ impl<'a> ChangeRow<'a> {
     }
 
     /// Puts it into the table, under its checksum.
-    pub(crate) fn insert(&self, db: &Connection) -> Result<Sum, Fault> {
+    pub(crate) fn insert(&self, db: &Connection) -> Result<Checksum, StoreFault> {
         let sql = "INSERT INTO changes \
                    (seq, kind, at_ms, spent_ms, resource, site, incarnation, n, body, sum) \
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -151,7 +151,7 @@ impl<'a> ChangeRow<'a> {
     }
 
     /// What was read, once it is known to be what was written.
-    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Sum), Fault> {
+    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Checksum), StoreFault> {
         let seq: i64 = row.get(0)?;
         let whole = || -> Result<_, rusqlite::Error> {
             Ok(ChangeRow {
@@ -167,8 +167,8 @@ impl<'a> ChangeRow<'a> {
             })
         };
         let columns =
-            whole().map_err(|error| Fault::row("changes", &seq, None, error.to_string()))?;
-        let sum = Sum(row.get(9).map_err(|error| columns.damaged(error.to_string()))?);
+            whole().map_err(|error| StoreFault::row("changes", &seq, None, error.to_string()))?;
+        let sum = Checksum(row.get(9).map_err(|error| columns.damaged(error.to_string()))?);
         if sum == columns.sum() {
             Ok((columns, sum))
         } else {
@@ -176,21 +176,23 @@ impl<'a> ChangeRow<'a> {
         }
     }
 
-    fn damaged(&self, what: impl Into<String>) -> Fault {
-        Fault::row("changes", &self.seq, self.resource, what)
+    fn damaged(&self, what: impl Into<String>) -> StoreFault {
+        StoreFault::row("changes", &self.seq, self.resource, what)
     }
 
-    pub(crate) fn decode(&self) -> Result<What, Fault> {
+    pub(crate) fn decode(&self) -> Result<ChangeKind, StoreFault> {
         let decoded = match self.kind {
             ENTRY => {
                 decode_record(self.body).map_err(|error| error.to_string()).and_then(|record| {
                     match record {
-                        Record::Entry(resource, entry) => Ok(What::Entry(resource, entry)),
+                        Record::Entry(resource, entry) => Ok(ChangeKind::Entry(resource, entry)),
                         _ => Err("it is marked as an entry and is none".to_string()),
                     }
                 })
             }
-            NOTICE => decode_notice(self.body).map(What::Notice).map_err(|error| error.to_string()),
+            NOTICE => {
+                decode_notice(self.body).map(ChangeKind::Notice).map_err(|error| error.to_string())
+            }
             kind => Err(format!("there is no kind {kind}")),
         };
         decoded.map_err(|what| self.damaged(what))
@@ -215,12 +217,12 @@ impl<'a> StateRow<'a> {
     /// The columns, in the order they are read.
     pub(crate) const COLUMNS: &'static str = "seq, slot, body, sum";
 
-    pub(crate) fn sum(&self) -> Sum {
+    pub(crate) fn sum(&self) -> Checksum {
         Summing::table("state").int(self.seq).bytes(self.slot.as_bytes()).bytes(self.body).sum()
     }
 
     /// Puts it into the table, under its checksum.
-    pub(crate) fn insert(&self, db: &Connection) -> Result<Sum, Fault> {
+    pub(crate) fn insert(&self, db: &Connection) -> Result<Checksum, StoreFault> {
         let sql = "INSERT INTO state (seq, slot, body, sum) VALUES (?, ?, ?, ?)";
         let sum = self.sum();
         db.prepare_cached(sql)?.execute(params![self.seq, self.slot, self.body, sum.0])?;
@@ -228,14 +230,14 @@ impl<'a> StateRow<'a> {
     }
 
     /// What was read, once it is known to be what was written.
-    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Sum), Fault> {
+    pub(crate) fn read(row: &'a rusqlite::Row<'_>) -> Result<(Self, Checksum), StoreFault> {
         let seq: i64 = row.get(0)?;
         let whole = || -> Result<_, rusqlite::Error> {
             let slot = row.get_ref(1)?.as_str()?;
-            Ok((Self { seq, slot, body: row.get_ref(2)?.as_blob()? }, Sum(row.get(3)?)))
+            Ok((Self { seq, slot, body: row.get_ref(2)?.as_blob()? }, Checksum(row.get(3)?)))
         };
         let (columns, sum) =
-            whole().map_err(|error| Fault::row("state", &seq, None, error.to_string()))?;
+            whole().map_err(|error| StoreFault::row("state", &seq, None, error.to_string()))?;
         if sum == columns.sum() {
             Ok((columns, sum))
         } else {
@@ -243,11 +245,11 @@ impl<'a> StateRow<'a> {
         }
     }
 
-    fn damaged(&self, what: impl Into<String>) -> Fault {
-        Fault::row("state", &self.seq, Slot::resource_in(self.slot), what)
+    fn damaged(&self, what: impl Into<String>) -> StoreFault {
+        StoreFault::row("state", &self.seq, Slot::resource_in(self.slot), what)
     }
 
-    pub(crate) fn decode(&self) -> Result<Record, Fault> {
+    pub(crate) fn decode(&self) -> Result<Record, StoreFault> {
         let record = decode_record(self.body).map_err(|error| self.damaged(error.to_string()))?;
         match Slot::of(&record) {
             Some(slot) if slot.as_str() == self.slot => Ok(record),

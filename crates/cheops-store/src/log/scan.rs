@@ -9,9 +9,9 @@ use rusqlite::Connection;
 
 use super::head::Head;
 use super::row::{ChangeRow, Digest, ENTRY, StateRow};
-use crate::error::Place;
-use crate::fault::Fault;
-use crate::feed::What;
+use crate::error::LogPlace;
+use crate::fault::StoreFault;
+use crate::feed::ChangeKind;
 use crate::rules::blobs_of;
 
 /// What a whole log says.
@@ -22,32 +22,32 @@ pub(crate) struct Scanned {
     /// The blobs that entries in it refer to.
     pub(crate) blobs: BTreeSet<BlobId>,
     /// Entries among them that nobody signed, with their places.
-    pub(crate) unsigned: Vec<Unsigned>,
+    pub(crate) unsigned: Vec<UnsignedEntry>,
 }
 
 /// An entry that nobody signed.
 #[derive(Debug)]
-pub(crate) struct Unsigned {
+pub(crate) struct UnsignedEntry {
     pub(crate) seq: i64,
     pub(crate) resource: ResourceId,
     pub(crate) entry: Arc<Entry>,
 }
 
 /// Reads every row and checks each alone and all together.
-pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
-    let mut found = Found::default();
+pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, StoreFault> {
+    let mut found = ScannedLog::default();
     found.changes(db)?;
     found.state(db)?;
     if found.digest != head.digest {
         let what = "taken together they are not what was written: some are missing or out of date";
-        return Err(Fault::Damaged(Place::Rows, what.to_string()));
+        return Err(StoreFault::Damaged(LogPlace::Rows, what.to_string()));
     }
     if found.last >= head.next_seq {
-        return Err(Fault::row("head", &1, None, "it says that the log ends before it does"));
+        return Err(StoreFault::row("head", &1, None, "it says that the log ends before it does"));
     }
     found.let_go_of_what_was_shed();
     if references(db)? != found.references {
-        return Err(Fault::table("blob_refs", "it is not what the entries refer to"));
+        return Err(StoreFault::table("blob_refs", "it is not what the entries refer to"));
     }
     let unsigned = found.unsigned();
     // Each table came in order: this merges the two.
@@ -60,15 +60,15 @@ pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, Fault> {
 }
 
 #[derive(Default)]
-struct Found {
+struct ScannedLog {
     records: Vec<(i64, Record)>,
     references: BTreeSet<(BlobId, i64)>,
     digest: Digest,
     last: i64,
 }
 
-impl Found {
-    fn changes(&mut self, db: &Connection) -> Result<(), Fault> {
+impl ScannedLog {
+    fn changes(&mut self, db: &Connection) -> Result<(), StoreFault> {
         let sql = format!("SELECT {} FROM changes ORDER BY seq", ChangeRow::COLUMNS);
         let mut statement = db.prepare(&sql)?;
         let mut rows = statement.query(())?;
@@ -79,7 +79,7 @@ impl Found {
             if change.kind != ENTRY || change.spent_ms.is_some() {
                 continue;
             }
-            if let What::Entry(resource, entry) = change.decode()? {
+            if let ChangeKind::Entry(resource, entry) = change.decode()? {
                 let blobs = blobs_of(&entry);
                 self.references.extend(blobs.into_iter().map(|blob| (blob, change.seq)));
                 self.records.push((change.seq, Record::Entry(resource, entry)));
@@ -88,11 +88,11 @@ impl Found {
         Ok(())
     }
 
-    fn unsigned(&self) -> Vec<Unsigned> {
+    fn unsigned(&self) -> Vec<UnsignedEntry> {
         let unsigned = self.records.iter().filter_map(|(seq, record)| match record {
             Record::Entry(resource, entry) if entry.proof().is_none() => {
                 let (resource, entry) = (resource.clone(), Arc::clone(entry));
-                Some(Unsigned { seq: *seq, resource, entry })
+                Some(UnsignedEntry { seq: *seq, resource, entry })
             }
             _ => None,
         });
@@ -117,7 +117,7 @@ impl Found {
         self.references.retain(|(_, seq)| !seqs.contains(seq));
     }
 
-    fn state(&mut self, db: &Connection) -> Result<(), Fault> {
+    fn state(&mut self, db: &Connection) -> Result<(), StoreFault> {
         let sql = format!("SELECT {} FROM state ORDER BY seq", StateRow::COLUMNS);
         let mut statement = db.prepare(&sql)?;
         let mut rows = statement.query(())?;
@@ -131,7 +131,7 @@ impl Found {
     }
 }
 
-fn references(db: &Connection) -> Result<BTreeSet<(BlobId, i64)>, Fault> {
+fn references(db: &Connection) -> Result<BTreeSet<(BlobId, i64)>, StoreFault> {
     let mut statement = db.prepare("SELECT blob, seq FROM blob_refs")?;
     let rows = statement.query_map((), |row| Ok((BlobId(row.get(0)?), row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -140,10 +140,10 @@ fn references(db: &Connection) -> Result<BTreeSet<(BlobId, i64)>, Fault> {
 /// Lets the database look at its own structure: pages, order, and whether the indexes say what the
 /// tables say. Rows that cannot be reached, or are found under a wrong key, have no checksum that
 /// would tell.
-pub(crate) fn check_structure(db: &Connection) -> Result<(), Fault> {
+pub(crate) fn check_structure(db: &Connection) -> Result<(), StoreFault> {
     let verdict: String = db.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0))?;
     match verdict.as_str() {
         "ok" => Ok(()),
-        _ => Err(Fault::Damaged(Place::File, verdict)),
+        _ => Err(StoreFault::Damaged(LogPlace::File, verdict)),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::fault::Fault;
+use crate::fault::StoreFault;
 
 /// The format of the data directory that this version reads and writes.
 pub(crate) const FORMAT: u32 = 4;
@@ -86,7 +86,7 @@ fn tables(format: u32) -> String {
 
 /// How a connection is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum ConnectionUse {
     /// The one that writes; makes the file if there is none.
     Write,
     /// One of those that only read.
@@ -94,10 +94,10 @@ pub(crate) enum Access {
 }
 
 /// Connects to the database in that file.
-pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlite::Error> {
+pub(crate) fn connect(path: &Path, access: ConnectionUse) -> Result<Connection, rusqlite::Error> {
     let flags = match access {
-        Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        ConnectionUse::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        ConnectionUse::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
     };
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     // Only a person's own `sqlite3` can hold a lock that we have to wait for.
@@ -110,7 +110,7 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
     match access {
-        Access::Write => {
+        ConnectionUse::Write => {
             db.pragma_update(None, "cache_size", -8192)?;
             let mode: String =
                 db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
@@ -123,7 +123,7 @@ pub(crate) fn connect(path: &Path, access: Access) -> Result<Connection, rusqlit
             db.pragma_update(None, "wal_autocheckpoint", 2000)?;
             db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         }
-        Access::Read => db.pragma_update(None, "cache_size", -256)?,
+        ConnectionUse::Read => db.pragma_update(None, "cache_size", -256)?,
     }
     Ok(db)
 }
@@ -156,13 +156,13 @@ pub(crate) fn create(db: &Connection) -> Result<(), rusqlite::Error> {
 
 /// Whether the tables are as that format has them. A damaged definition may still be valid SQL and
 /// then mean something else.
-pub(crate) fn matches_schema(db: &Connection, format: u32) -> Result<(), Fault> {
+pub(crate) fn matches_schema(db: &Connection, format: u32) -> Result<(), StoreFault> {
     let ours = Connection::open_in_memory()?;
     ours.execute_batch(&tables(format))?;
     if definitions(db)? == definitions(&ours)? {
         Ok(())
     } else {
-        Err(Fault::table("sqlite_schema", "the tables are not those of this format"))
+        Err(StoreFault::table("sqlite_schema", "the tables are not those of this format"))
     }
 }
 
@@ -176,13 +176,13 @@ fn definitions(db: &Connection) -> Result<Vec<[Option<String>; 4]>, rusqlite::Er
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, connect};
+    use super::{ConnectionUse, connect};
 
     /// No test can pull the plug: that a commit waits for the medium rests on these.
     #[test]
     fn what_writes_waits_for_the_medium() {
         let dir = tempfile::tempdir().unwrap();
-        let db = connect(&dir.path().join("log.db"), Access::Write).unwrap();
+        let db = connect(&dir.path().join("log.db"), ConnectionUse::Write).unwrap();
         let ask = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(ask("synchronous"), 2, "FULL");
         let mode: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();

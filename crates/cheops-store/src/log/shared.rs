@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::schema::{self, Access};
-use crate::fault::Fault;
+use super::schema::{self, ConnectionUse};
+use crate::fault::StoreFault;
 
 /// Connections for reading that are kept when nobody uses them.
 const IDLE_READERS: usize = 2;
@@ -24,7 +24,7 @@ pub(crate) enum Durable {
 
 /// One open log.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct OpenLog {
     pub(crate) path: PathBuf,
     readers: Mutex<Vec<Connection>>,
     /// The only connection that writes, so that no two of our own wait for each other's locks.
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     _lock: File,
 }
 
-impl Shared {
+impl OpenLog {
     pub(crate) fn new(path: PathBuf, writer: Connection, lock: File) -> Self {
         Self { path, readers: Mutex::default(), writer: Mutex::new(writer), _lock: lock }
     }
@@ -48,8 +48,8 @@ impl Shared {
     pub(crate) fn write<T>(
         &self,
         durable: Durable,
-        what: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        what: impl FnOnce(&Connection) -> Result<T, StoreFault>,
+    ) -> Result<T, StoreFault> {
         let mut writer = self.writer();
         // With NORMAL only a checkpoint syncs; with FULL every commit does, and with it all those
         // before it.
@@ -60,12 +60,12 @@ impl Shared {
         writer.pragma_update(None, "synchronous", synchronous)?;
         let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = what(&transaction)?;
-        transaction.commit().map_err(Fault::Commit)?;
+        transaction.commit().map_err(StoreFault::Commit)?;
         Ok(done)
     }
 
     /// Copies the write-ahead log into the database, durably, all of it.
-    pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
+    pub(crate) fn checkpoint(&self) -> Result<(), StoreFault> {
         let writer = self.writer();
         let busy: i64 =
             writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))?;
@@ -73,18 +73,18 @@ impl Shared {
             return Ok(());
         }
         let error = io::Error::other("somebody reads it for too long");
-        Err(Fault::Io("checkpoint", self.path.clone(), error))
+        Err(StoreFault::Io("checkpoint", self.path.clone(), error))
     }
 
     /// Reads one state of the log, while others go on writing.
     pub(crate) fn read<T>(
         &self,
-        what: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        what: impl FnOnce(&Connection) -> Result<T, StoreFault>,
+    ) -> Result<T, StoreFault> {
         let idle = self.readers().pop();
         let mut reader = match idle {
             Some(reader) => reader,
-            None => schema::connect(&self.path, Access::Read)?,
+            None => schema::connect(&self.path, ConnectionUse::Read)?,
         };
         let transaction = reader.transaction_with_behavior(TransactionBehavior::Deferred)?;
         let found = what(&transaction)?;

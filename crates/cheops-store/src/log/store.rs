@@ -9,13 +9,13 @@ use rusqlite::Connection;
 
 use super::append::{Appending, is_needed};
 use super::head::Head;
-use super::journal::{Batch, Journal, Key};
+use super::journal::{Journal, JournalBatch, RoundKey};
 use super::scan::scan;
-use super::shared::{Durable, Shared};
+use super::shared::{Durable, OpenLog};
 use crate::blobs::Blobs;
 use crate::error::{AppendError, ReadError};
-use crate::fault::Fault;
-use crate::options::Options;
+use crate::fault::StoreFault;
+use crate::options::StoreOptions;
 use crate::rules::sweep_limit;
 
 /// A site's log on disk, for its one writer. An append returns when the batch is on the medium.
@@ -24,14 +24,14 @@ use crate::rules::sweep_limit;
 /// After an error the log is as it was before, can be read, and takes the next batch when it can.
 #[derive(Debug)]
 pub struct Store {
-    shared: Arc<Shared>,
+    shared: Arc<OpenLog>,
     blobs: Blobs,
-    options: Options,
+    options: StoreOptions,
     journal: Journal,
     /// What the tables have.
     head: Head,
     /// What the journal has beyond that, in order.
-    unsettled: Vec<Batch>,
+    unsettled: Vec<JournalBatch>,
     /// A step that failed may yet be found whole in the database's files: see [`Store::bury`].
     buried: Buried,
     /// When it was last looked for what nobody went on fetching.
@@ -51,9 +51,9 @@ const SWEEP_EVERY_MS: u64 = 60 * 60 * 1000;
 
 impl Store {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<OpenLog>,
         blobs: Blobs,
-        options: Options,
+        options: StoreOptions,
         Settled { journal, head }: Settled,
     ) -> Self {
         let (unsettled, swept_ms) = (Vec::new(), options.clock.now_ms());
@@ -67,10 +67,10 @@ impl Store {
         records: &[Record],
         notices: impl IntoIterator<Item = &'a Notice>,
     ) -> Result<(), AppendError> {
-        let kept = Batch::new(self.options.clock.now_ms(), records, notices)
+        let kept = JournalBatch::new(self.options.clock.now_ms(), records, notices)
             .and_then(|batch| self.write(batch));
         kept.map_err(|fault| fault.into_append(&self.shared.path))?;
-        if self.unsettled.iter().map(Batch::bytes).sum::<usize>() > MOST_UNSETTLED {
+        if self.unsettled.iter().map(JournalBatch::bytes).sum::<usize>() > MOST_UNSETTLED {
             // The batch is kept. What is wrong with the tables is told when the journal is full.
             let _later = self.settle();
         }
@@ -93,11 +93,11 @@ impl Store {
         self.bury().map_err(|fault| fault.into_read(&path))?;
         let scanned = self.shared.read(|db| scan(db, &Head::load(db)?));
         let mut records = scanned.map_err(|fault| fault.into_read(&path))?.records;
-        records.extend(self.unsettled.iter().flat_map(Batch::records).cloned());
+        records.extend(self.unsettled.iter().flat_map(JournalBatch::records).cloned());
         Ok(records)
     }
 
-    fn write(&mut self, mut batch: Batch) -> Result<(), Fault> {
+    fn write(&mut self, mut batch: JournalBatch) -> Result<(), StoreFault> {
         self.bury()?;
         if !self.journal.has_room_for(&batch) && !self.journal.is_empty() {
             self.start_over(None)?;
@@ -106,7 +106,7 @@ impl Store {
             // More than there can ever be room for.
             return self.start_over(Some(&batch));
         }
-        let unsettled: usize = self.unsettled.iter().map(Batch::rows).sum();
+        let unsettled: usize = self.unsettled.iter().map(JournalBatch::rows).sum();
         let first_seq = self.head.next_seq.saturating_add_unsigned(unsettled as u64);
         self.journal.append(first_seq, &mut batch)?;
         self.unsettled.push(batch);
@@ -114,14 +114,18 @@ impl Store {
     }
 
     /// Makes the tables durable with all there is, and then the journal is free.
-    fn start_over(&mut self, with: Option<&Batch>) -> Result<(), Fault> {
-        let key = Key::draw().map_err(|error| no_key(&self.journal, error))?;
+    fn start_over(&mut self, with: Option<&JournalBatch>) -> Result<(), StoreFault> {
+        let key = RoundKey::draw().map_err(|error| no_key(&self.journal, error))?;
         self.take_over(with, Some(key))?;
         self.journal.start_over(key);
         Ok(())
     }
 
-    fn take_over(&mut self, with: Option<&Batch>, new_key: Option<Key>) -> Result<(), Fault> {
+    fn take_over(
+        &mut self,
+        with: Option<&JournalBatch>,
+        new_key: Option<RoundKey>,
+    ) -> Result<(), StoreFault> {
         let mut head = self.head.clone();
         let durable = if new_key.is_some() { Durable::AtOnce } else { Durable::Later };
         head.journal.key = new_key.unwrap_or(head.journal.key);
@@ -149,7 +153,7 @@ impl Store {
     /// If only the sync of its frames failed, a step may be whole in the database's write-ahead
     /// log, where the next start would find it and take it for committed: with a key that no frame
     /// of the journal was written with. Any later commit is written over it.
-    fn bury(&mut self) -> Result<(), Fault> {
+    fn bury(&mut self) -> Result<(), StoreFault> {
         self.journal.bury()?;
         if self.buried == Buried::Yes {
             return Ok(());
@@ -198,13 +202,13 @@ pub(crate) struct Settled {
 impl Settled {
     /// What the journal has and the tables do not is put there.
     pub(crate) fn after(
-        shared: &Shared,
+        shared: &OpenLog,
         mut journal: Journal,
         mut head: Head,
-        unsettled: &[Batch],
-        options: &Options,
-    ) -> Result<Self, Fault> {
-        let key = Key::draw().map_err(|error| no_key(&journal, error))?;
+        unsettled: &[JournalBatch],
+        options: &StoreOptions,
+    ) -> Result<Self, StoreFault> {
+        let key = RoundKey::draw().map_err(|error| no_key(&journal, error))?;
         head.journal.key = key;
         // Files that are no longer needed are swept when the blobs are opened.
         let (head, _) = put(shared, Durable::AtOnce, head, unsettled.iter(), options)?;
@@ -213,23 +217,23 @@ impl Settled {
     }
 }
 
-fn no_key(journal: &Journal, error: io::Error) -> Fault {
-    Fault::Io("draw a key for", journal.path().to_path_buf(), error)
+fn no_key(journal: &Journal, error: io::Error) -> StoreFault {
+    StoreFault::Io("draw a key for", journal.path().to_path_buf(), error)
 }
 
 /// Puts batches into the tables, in one step. Returns the new head, and blobs that nobody needs.
 fn put<'a>(
-    shared: &Shared,
+    shared: &OpenLog,
     durable: Durable,
     head: Head,
-    batches: impl DoubleEndedIterator<Item = &'a Batch> + Clone,
-    options: &Options,
-) -> Result<(Head, Vec<BlobId>), Fault> {
+    batches: impl DoubleEndedIterator<Item = &'a JournalBatch> + Clone,
+    options: &StoreOptions,
+) -> Result<(Head, Vec<BlobId>), StoreFault> {
     shared.write(durable, |db| {
         let now_ms = options.clock.now_ms();
         let mut appending = Appending::new(db, head, now_ms, options.audit_retention)?;
         if batches.clone().next().is_some() {
-            appending.sweep(sweep_limit(batches.clone().map(Batch::rows).sum()))?;
+            appending.sweep(sweep_limit(batches.clone().map(JournalBatch::rows).sum()))?;
         }
         appending.batches(batches)?;
         appending.finish()
@@ -263,13 +267,13 @@ mod tests {
     use cheops_core::model::{Incarnation, SiteId};
 
     use super::Buried;
-    use crate::options::Options;
+    use crate::options::StoreOptions;
 
     #[test]
     fn a_batch_that_may_come_back_is_written_over_before_the_log_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let site = SiteId::new("paris").unwrap();
-        let mut opened = crate::open(dir.path(), &site, || 1, Options::default()).unwrap();
+        let mut opened = crate::open(dir.path(), &site, || 1, StoreOptions::default()).unwrap();
         let life = Record::Life(site, Incarnation(1));
         opened.store.keep(std::slice::from_ref(&life), []).unwrap();
         opened.store.buried = Buried::NotYet;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, Entry, Extension, FileRef, OperationId, Payload, ResourceId};
-use cheops_store::{BlobError, Blobs, Options, Progress, Stored};
+use cheops_store::{BlobError, Blobs, ProgressReporter, StoreOptions, Stored};
 use tempfile::tempdir;
 
 use crate::crash::blob_files;
@@ -125,7 +125,7 @@ fn a_copy_does_not_miss_the_file_of_a_content_that_is_in_the_log() {
     let mut disk = new();
     disk.keep(&[request(1, b"named", b"named"), request(2, b"gone", b"else")], &[]).unwrap();
     let copy = disk.dir.path().join("copy");
-    let copied = disk.opened().backup.to(&copy, &Progress::default()).unwrap();
+    let copied = disk.opened().backup.to(&copy, &ProgressReporter::default()).unwrap();
     assert_eq!((copied.files, copied.missing), (0, 1));
 }
 
@@ -240,7 +240,7 @@ fn what_a_stop_left_behind_is_swept_when_the_store_is_opened() {
         .status();
     assert!(status.unwrap().success());
     let data = copy.path().join("data");
-    let opened = open_paris(&data, Options::default()).unwrap();
+    let opened = open_paris(&data, StoreOptions::default()).unwrap();
     assert_eq!(blob_files(&data), [blob.to_string()]);
     assert!(opened.blobs.open_checked(blob, 0).unwrap().is_some());
     assert_eq!(fs::read_dir(data.join("blobs/tmp")).unwrap().count(), 0);

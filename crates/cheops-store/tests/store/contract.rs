@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cheops_core::engine::{
-    Engine, Event, Now, Record, Settings, Submission, Ticket, Unsigned, Wait,
+    Engine, Event, Now, Record, Settings, Submission, Ticket, Unsigned, WaitFor,
 };
 use cheops_core::model::{Author, Incarnation, OperationType, Payload, Vector};
 use cheops_core::plan::Ended;
-use cheops_store::{MemoryStore, ReadError, Seq, What};
+use cheops_store::{ChangeKind, MemoryStore, ReadError, Seq};
 
 use crate::support::{
     Clock, OnDisk, Twin, converged, entry, id, life_of, operation, pruned, reply, resource, site,
@@ -129,8 +129,8 @@ contract! {
         let changes = log.changes(0, None, 10).unwrap();
         assert_eq!(changes.items.iter().map(|change| change.at_ms).collect::<Vec<_>>(), [17; 3]);
         assert_eq!(seqs(log, 0), [1, 3, 4]);
-        assert!(matches!(&changes.items[1].what, What::Entry(of, _) if *of == resource("b")));
-        assert_eq!(changes.items[2].what, What::Notice(converged("a")));
+        assert!(matches!(&changes.items[1].what, ChangeKind::Entry(of, _) if *of == resource("b")));
+        assert_eq!(changes.items[2].what, ChangeKind::Notice(converged("a")));
         let of_a = log.changes(0, Some(&resource("a")), 10).unwrap();
         assert_eq!(of_a.items.iter().map(|change| change.seq.0).collect::<Vec<_>>(), [1, 4]);
     }
@@ -316,7 +316,7 @@ fn an_engine_recovers_from_either_store() {
             payload: Payload::shell("true"),
             inline_body: None,
             force: false,
-            wait: Wait::Nothing,
+            wait: WaitFor::Nothing,
             timeout_ms: 0,
             needs: Default::default(),
             asked_by: None,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use cheops_core::model::BlobId;
-use cheops_store::{Blobs, Options, Seq};
+use cheops_store::{Blobs, Seq, StoreOptions};
 use tempfile::tempdir;
 
 use crate::history::{Told, batch, everything, options, told_after_each};
@@ -145,7 +145,7 @@ fn killed_at_any_moment_a_store_has_whole_batches_and_all_that_were_acknowledged
 
 /// Writes one content after the other, in small pieces, and refers to every second one.
 fn write_blobs(dir: &Path) {
-    let mut opened = open_paris(dir, Options::default()).unwrap();
+    let mut opened = open_paris(dir, StoreOptions::default()).unwrap();
     let first = opened.reader.last_seq().unwrap().0 + 1;
     for n in first.. {
         let mut writer = opened.blobs.create().unwrap();
@@ -174,7 +174,7 @@ fn killed_at_any_moment_every_content_referred_to_is_whole_and_no_other_is_left(
                 committed.push(words[1].to_string());
             }
         }
-        let opened = open_paris(dir.path(), Options::default()).unwrap();
+        let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
         let kept = blob_files(dir.path());
         for id in &committed {
             assert!(kept.contains(id), "round {round}: {id} is missing");

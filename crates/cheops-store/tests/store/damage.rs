@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, Incarnation};
-use cheops_store::{Corruption, OpenError, Place, ReadError, Seq};
+use cheops_store::{Corruption, LogPlace, OpenError, ReadError, Seq};
 use tempfile::{TempDir, tempdir};
 
 use crate::history::{Told, batch, everything, options, told_after_each};
@@ -241,7 +241,7 @@ fn a_journal_cut_or_gone_is_refused_and_named() {
     fs::remove_file(dir.path().join("journal")).unwrap();
     let error = open_paris(dir.path(), options(&Clock::default())).unwrap_err();
     let OpenError::Corrupt(corruption) = error else { panic!("{error:?}") };
-    assert_eq!(corruption.place, Place::Journal);
+    assert_eq!(corruption.place, LogPlace::Journal);
     assert!(corruption.path.ends_with("journal"), "{corruption}");
 }
 
@@ -334,7 +334,7 @@ fn every_column_of_every_row_counts_and_the_damage_is_named() {
     let row = |table, sql: &str| {
         let corruption = tampered(sql);
         assert!(
-            matches!(&corruption.place, Place::Row { table: at, .. } if *at == table),
+            matches!(&corruption.place, LogPlace::Row { table: at, .. } if *at == table),
             "{sql}: {corruption}"
         );
     };
@@ -386,7 +386,7 @@ fn the_resource_that_damage_is_about_is_named() {
         ("life/nantes", None),
     ] {
         let sql = format!("UPDATE state SET body = x'02' WHERE slot = '{slot}'");
-        let Place::Row { resource: named, .. } = tampered(&sql).place else { panic!("{slot}") };
+        let LogPlace::Row { resource: named, .. } = tampered(&sql).place else { panic!("{slot}") };
         assert_eq!(named.as_deref(), resource, "{slot}");
     }
 }
@@ -399,10 +399,10 @@ fn rows_that_are_missing_or_moved_are_noticed() {
         "DELETE FROM changes WHERE spent_ms IS NOT NULL",
         "DELETE FROM state WHERE seq = (SELECT min(seq) FROM state)",
     ] {
-        assert_eq!(tampered(sql).place, Place::Rows, "{sql}");
+        assert_eq!(tampered(sql).place, LogPlace::Rows, "{sql}");
     }
     for sql in ["DELETE FROM blob_refs", "INSERT INTO blob_refs VALUES (zeroblob(32), 1)"] {
-        assert_eq!(tampered(sql).place, Place::Table("blob_refs"), "{sql}");
+        assert_eq!(tampered(sql).place, LogPlace::Table("blob_refs"), "{sql}");
     }
 }
 
@@ -417,7 +417,7 @@ fn tables_that_are_not_as_they_were_made_are_refused() {
         db.execute_batch(sql).unwrap();
         drop(db);
         match open_paris(disk.dir.path(), options(&clock)) {
-            Err(OpenError::Corrupt(at)) => assert_eq!(at.place, Place::Table("sqlite_schema")),
+            Err(OpenError::Corrupt(at)) => assert_eq!(at.place, LogPlace::Table("sqlite_schema")),
             other => panic!("{sql}: {:?}", other.map(|_| "opened")),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cheops_core::engine::{Notice, Record};
 use cheops_core::model::Incarnation;
 use cheops_core::plan::Ended;
-use cheops_store::{Change, MemoryStore, Options, Seq};
+use cheops_store::{LoggedChange, MemoryStore, Seq, StoreOptions};
 
 use crate::support::{Clock, converged, entry, id, pruned, reply, resource, site, step, vector};
 
@@ -37,7 +37,7 @@ pub(crate) fn batch(n: u64) -> (Vec<Record>, Vec<Notice>) {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Told {
     pub(crate) records: Vec<Record>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<LoggedChange>,
     pub(crate) last: Seq,
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn told_after_each(batches: u64) -> Vec<Told> {
 
 /// All changes there are, wherever they begin.
 pub(crate) fn everything(
-    since: impl Fn(Seq) -> Result<cheops_store::Changes, cheops_store::ReadError>,
-) -> Vec<Change> {
+    since: impl Fn(Seq) -> Result<cheops_store::LoggedChanges, cheops_store::ReadError>,
+) -> Vec<LoggedChange> {
     match since(Seq(0)) {
         Ok(changes) => changes.items,
         Err(cheops_store::ReadError::Gone { oldest }) => since(oldest).unwrap().items,
@@ -81,6 +81,6 @@ pub(crate) fn everything(
     }
 }
 
-pub(crate) fn options(clock: &Clock) -> Options {
+pub(crate) fn options(clock: &Clock) -> StoreOptions {
     clock.options(RETENTION)
 }

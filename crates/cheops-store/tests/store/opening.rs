@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use cheops_core::model::Incarnation;
-use cheops_store::{OpenError, Options, open};
+use cheops_store::{OpenError, StoreOptions, open};
 use expect_test::expect;
 use tempfile::tempdir;
 
@@ -14,13 +14,14 @@ use crate::support::{entry, id, open_paris, site};
 fn a_new_directory_begins_a_life_and_keeps_it() {
     let parent = tempdir().unwrap();
     let dir = parent.path().join("deep/data");
-    let mut opened = open_paris(&dir, Options::default()).unwrap();
+    let mut opened = open_paris(&dir, StoreOptions::default()).unwrap();
     assert_eq!((opened.incarnation, opened.first_life), (Incarnation(7), true));
     assert!(opened.records.is_empty());
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
     opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
     drop(opened);
-    let again = open(&dir, &site("paris"), || panic!("drawn again"), Options::default()).unwrap();
+    let again =
+        open(&dir, &site("paris"), || panic!("drawn again"), StoreOptions::default()).unwrap();
     assert_eq!((again.incarnation, again.first_life), (Incarnation(7), false));
     assert_eq!(again.records, [entry("a", id("paris", 1))]);
 }
@@ -42,7 +43,7 @@ fn the_log_is_its_owners_alone_whatever_the_folder() {
     let dir = tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // when a log is made in it, then nobody else can read that.
-    let mut opened = open_paris(dir.path(), Options::default()).unwrap();
+    let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
     assert_eq!(open_to_others(dir.path()), Vec::<String>::new());
     drop(opened);
@@ -51,16 +52,16 @@ fn the_log_is_its_owners_alone_whatever_the_folder() {
         let mode = fs::Permissions::from_mode(0o644);
         fs::set_permissions(dir.path().join(name), mode).unwrap();
     }
-    let _opened = open_paris(dir.path(), Options::default()).unwrap();
+    let _opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     assert_eq!(open_to_others(dir.path()), Vec::<String>::new());
 }
 
 #[test]
 fn a_directory_in_use_is_refused_until_the_last_handle_is_gone() {
     let dir = tempdir().unwrap();
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     let refused = |dir: &std::path::Path| {
-        matches!(open_paris(dir, Options::default()), Err(OpenError::InUse { .. }))
+        matches!(open_paris(dir, StoreOptions::default()), Err(OpenError::InUse { .. }))
     };
     assert!(refused(dir.path()));
     let (reader, blobs) = (opened.reader.clone(), opened.blobs.clone());
@@ -75,8 +76,8 @@ fn a_directory_in_use_is_refused_until_the_last_handle_is_gone() {
 #[test]
 fn the_log_of_another_site_is_refused() {
     let dir = tempdir().unwrap();
-    drop(open_paris(dir.path(), Options::default()).unwrap());
-    let error = open(dir.path(), &site("lyon"), || 1, Options::default()).unwrap_err();
+    drop(open_paris(dir.path(), StoreOptions::default()).unwrap());
+    let error = open(dir.path(), &site("lyon"), || 1, StoreOptions::default()).unwrap_err();
     assert!(matches!(&error, OpenError::WrongSite { found, asked, .. }
         if *found == site("paris") && *asked == site("lyon")));
     assert!(error.hint().is_some());
@@ -85,11 +86,11 @@ fn the_log_of_another_site_is_refused() {
 #[test]
 fn a_later_format_is_refused_and_says_which_program_it_takes() {
     let dir = tempdir().unwrap();
-    drop(open_paris(dir.path(), Options::default()).unwrap());
+    drop(open_paris(dir.path(), StoreOptions::default()).unwrap());
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
     db.pragma_update(None, "user_version", 5).unwrap();
     drop(db);
-    let error = open_paris(dir.path(), Options::default()).unwrap_err();
+    let error = open_paris(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(error, OpenError::FormatVersion { found: 5, understood: 4, .. }), "{error:?}");
     assert!(error.hint().unwrap().contains("the version of cheops that wrote it, or a later one"));
 }
@@ -101,7 +102,7 @@ fn a_database_of_someone_else_is_refused_and_left_alone() {
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)").unwrap();
     drop(db);
-    let error = open_paris(dir.path(), Options::default()).unwrap_err();
+    let error = open_paris(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(error, OpenError::Corrupt(_)), "{error:?}");
     let db = rusqlite::Connection::open(&path).unwrap();
     let kept: i64 = db.query_row("SELECT x FROM precious", (), |row| row.get(0)).unwrap();
@@ -113,11 +114,11 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
     let dir = tempdir().unwrap();
     // A file without a byte, before the first transaction.
     fs::write(dir.path().join("log.db"), b"").unwrap();
-    drop(open_paris(dir.path(), Options::default()).unwrap());
+    drop(open_paris(dir.path(), StoreOptions::default()).unwrap());
     // Everything but the mark that says so.
     fs::remove_file(dir.path().join("site")).unwrap();
     (0..20).for_each(|n| fs::write(dir.path().join(format!("tmp/{n}")), b"cheo").unwrap());
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     assert_eq!(opened.incarnation, Incarnation(7));
     expect![[r#"
         cheops data directory, format 4
@@ -130,7 +131,7 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
 #[test]
 fn a_log_that_its_operator_vacuumed_or_copied_opens_as_before() {
     let dir = tempdir().unwrap();
-    let mut opened = open_paris(dir.path(), Options::default()).unwrap();
+    let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     opened.store.keep(&[entry("a", id("paris", 1)), entry("b", id("paris", 2))], []).unwrap();
     opened.store.settle().unwrap();
     let copy = tempdir().unwrap();
@@ -142,20 +143,20 @@ fn a_log_that_its_operator_vacuumed_or_copied_opens_as_before() {
     db.execute("VACUUM", ()).unwrap();
     drop(db);
     for dir in [dir.path(), copy.path()] {
-        assert_eq!(open_paris(dir, Options::default()).unwrap().records, expected);
+        assert_eq!(open_paris(dir, StoreOptions::default()).unwrap().records, expected);
     }
 }
 
 #[test]
 fn messages_say_where_and_what_to_do() {
     let dir = tempdir().unwrap();
-    let mut opened = open_paris(dir.path(), Options::default()).unwrap();
+    let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
     drop(opened);
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
     db.execute("UPDATE changes SET at_ms = at_ms + 1", ()).unwrap();
     drop(db);
-    let error = open_paris(dir.path(), Options::default()).unwrap_err();
+    let error = open_paris(dir.path(), StoreOptions::default()).unwrap_err();
     let because = std::error::Error::source(&error).unwrap().to_string();
     let because = because.replace(dir.path().to_str().unwrap(), "DATA");
     expect![[r#"

@@ -205,7 +205,7 @@ proptest! {
 #[test]
 fn a_config_is_written_and_read_as_it_is() {
     use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule};
-    use cheops_core::model::{Body, Declaration, OperationType};
+    use cheops_core::model::{Declaration, EntryBody, OperationType};
     let (set, inc) = (OperationType::new("set").unwrap(), OperationType::new("inc").unwrap());
     let mut config = Config::default();
     let rule = Rule::Logic("sort".into());
@@ -213,7 +213,7 @@ fn a_config_is_written_and_read_as_it_is() {
     config.types.insert(set, Handling { undo: Some("undo".into()), ..Handling::default() });
     let Record::Entry(of, plain) = operation("a", life_of("paris", 1, 1), &[]) else { panic!() };
     let mut body = plain.body.clone();
-    if let Body::Operation(operation) = &mut body {
+    if let EntryBody::Operation(operation) = &mut body {
         let sites = [site("paris")].into();
         operation.declares = Some(Arc::new(Declaration { sites, config: Some(Arc::new(config)) }));
     }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use cheops_core::plan::SnapshotId;
-use cheops_store::{Options, SnapshotError, Snapshots};
+use cheops_store::{SnapshotError, Snapshots, StoreOptions};
 use tempfile::tempdir;
 
 use crate::support::{open_paris, resource};
@@ -31,13 +31,13 @@ fn all_files(dir: &Path) -> usize {
 #[test]
 fn a_state_is_found_again_by_resource_and_number() {
     let dir = tempdir().unwrap();
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     save(&opened.snapshots, "/a/é", 1, "one");
     save(&opened.snapshots, "/a/é", 12, "twelve");
     save(&opened.snapshots, "b", 1, "other");
     save(&opened.snapshots, "b", 1, "newer");
     drop(opened);
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     assert_eq!(saved(&opened.snapshots, "/a/é", 1).as_deref(), Some("one"));
     assert_eq!(saved(&opened.snapshots, "/a/é", 12).as_deref(), Some("twelve"));
     assert_eq!(saved(&opened.snapshots, "/a/é", 2), None);
@@ -50,7 +50,7 @@ fn a_state_is_found_again_by_resource_and_number() {
 #[test]
 fn only_what_is_wanted_is_kept() {
     let dir = tempdir().unwrap();
-    let snapshots = open_paris(dir.path(), Options::default()).unwrap().snapshots;
+    let snapshots = open_paris(dir.path(), StoreOptions::default()).unwrap().snapshots;
     for of in ["a", "b", "c"] {
         (1..=3).for_each(|id| save(&snapshots, of, id, of));
     }
@@ -69,21 +69,21 @@ fn only_what_is_wanted_is_kept() {
 #[test]
 fn a_state_half_written_is_not_there_and_its_remains_are_swept() {
     let dir = tempdir().unwrap();
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     let mut writer = opened.snapshots.create(&resource("a"), SnapshotId(1)).unwrap();
     writer.write_all(b"half").unwrap();
     drop(writer);
     assert_eq!(saved(&opened.snapshots, "a", 1), None);
     drop(opened);
     fs::write(dir.path().join("snapshots/tmp/3"), b"left by a stop").unwrap();
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     assert_eq!(opened.snapshots.size().unwrap(), 0);
 }
 
 #[test]
 fn a_damaged_state_is_never_handed_out() {
     let dir = tempdir().unwrap();
-    let opened = open_paris(dir.path(), Options::default()).unwrap();
+    let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     save(&opened.snapshots, "a", 1, "state");
     let path = opened.snapshots.path(&resource("a"), SnapshotId(1)).unwrap().unwrap();
     fs::write(&path, "stats").unwrap();

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use cheops_core::engine::{Base, Declared, Notice, Record};
 use cheops_core::model::{
-    Author, BlobId, Body, Chain, Entry, EntryId, FileRef, Incarnation, Operation, OperationId,
+    Author, BlobId, Chain, Entry, EntryBody, EntryId, FileRef, Incarnation, Operation, OperationId,
     OperationType, Outcome, Payload, Replaces, Reply, ResourceId, SiteId, Stamp, Status, Vector,
 };
 use cheops_core::plan::{Item, Step};
 use cheops_store::{
-    AppendError, Changes, MemoryStore, OpenError, Opened, Options, ReadError, Seq, WallClock, open,
+    AppendError, LoggedChanges, MemoryStore, OpenError, Opened, ReadError, Seq, StoreOptions,
+    WallClock, open,
 };
 use tempfile::TempDir;
 
@@ -63,7 +64,7 @@ pub(crate) fn with_payload(of: &str, id: EntryId, payload: Payload) -> Record {
         asked_by: None,
     };
     let entry =
-        Entry::new(&resource(of), Default::default(), Body::Operation(operation), Vec::new());
+        Entry::new(&resource(of), Default::default(), EntryBody::Operation(operation), Vec::new());
     Record::Entry(resource(of), Arc::new(entry))
 }
 
@@ -81,7 +82,12 @@ pub(crate) fn reply(of: &str, id: EntryId, to: EntryId) -> Record {
     };
     Record::Entry(
         resource(of),
-        Arc::new(Entry::new(&resource(of), Default::default(), Body::Reply(reply), Vec::new())),
+        Arc::new(Entry::new(
+            &resource(of),
+            Default::default(),
+            EntryBody::Reply(reply),
+            Vec::new(),
+        )),
     )
 }
 
@@ -113,14 +119,19 @@ impl Clock {
         self.0.store(ms, Ordering::Relaxed);
     }
 
-    pub(crate) fn options(&self, retention: Duration) -> Options {
+    pub(crate) fn options(&self, retention: Duration) -> StoreOptions {
         let shown = Arc::clone(&self.0);
         let clock = WallClock::new(move || shown.load(Ordering::Relaxed));
-        Options { audit_retention: retention, journal_bytes: 64 << 10, clock, ..Options::default() }
+        StoreOptions {
+            audit_retention: retention,
+            journal_bytes: 64 << 10,
+            clock,
+            ..StoreOptions::default()
+        }
     }
 }
 
-pub(crate) fn open_paris(dir: &Path, options: Options) -> Result<Opened, OpenError> {
+pub(crate) fn open_paris(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
     open(dir, &site("paris"), || 7, options)
 }
 
@@ -133,7 +144,7 @@ pub(crate) trait Twin {
         after: u64,
         of: Option<&ResourceId>,
         limit: usize,
-    ) -> Result<Changes, ReadError>;
+    ) -> Result<LoggedChanges, ReadError>;
     fn last(&self) -> Seq;
     fn set_cursor(&self, name: &str, seq: Seq);
     fn cursor(&self, name: &str) -> Option<Seq>;
@@ -154,7 +165,7 @@ impl Twin for MemoryStore {
         after: u64,
         of: Option<&ResourceId>,
         limit: usize,
-    ) -> Result<Changes, ReadError> {
+    ) -> Result<LoggedChanges, ReadError> {
         self.changes_since(Seq(after), of, limit)
     }
     fn last(&self) -> Seq {
@@ -173,12 +184,12 @@ impl Twin for MemoryStore {
 #[derive(Debug)]
 pub(crate) struct OnDisk {
     pub(crate) dir: TempDir,
-    options: Options,
+    options: StoreOptions,
     opened: Option<Opened>,
 }
 
 impl OnDisk {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: StoreOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let opened = Some(open_paris(dir.path(), options.clone()).unwrap());
         Self { dir, options, opened }
@@ -210,7 +221,7 @@ impl Twin for OnDisk {
         after: u64,
         of: Option<&ResourceId>,
         limit: usize,
-    ) -> Result<Changes, ReadError> {
+    ) -> Result<LoggedChanges, ReadError> {
         self.opened().reader.changes_since(Seq(after), of, limit)
     }
     fn last(&self) -> Seq {

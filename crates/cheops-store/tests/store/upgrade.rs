@@ -10,9 +10,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cheops_core::engine::Record;
-use cheops_core::model::{BlobId, Body, Entry, KeyId, SealTree, SignedBy};
+use cheops_core::model::{BlobId, Entry, EntryBody, KeyId, SealTree, SignedBy};
 use cheops_core::plan::SnapshotId;
-use cheops_store::{OpenError, Opened, Options, Progress, Seq, Voucher, What, open};
+use cheops_store::{
+    ChangeKind, OpenError, Opened, ProgressReporter, Seq, StoreOptions, Voucher, open,
+};
 use expect_test::expect_file;
 use tempfile::{TempDir, tempdir};
 
@@ -47,11 +49,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn options() -> Options {
-    Options { audit_retention: LONG, ..Options::default() }
+fn options() -> StoreOptions {
+    StoreOptions { audit_retention: LONG, ..StoreOptions::default() }
 }
 
-fn open_every(dir: &Path, options: Options) -> Result<Opened, OpenError> {
+fn open_every(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
     open(dir, &site("paris"), || panic!("it keeps its life"), options)
 }
 
@@ -87,7 +89,7 @@ fn a_directory_with_every_kind_of_record_opens_with_all_it_held() {
         assert!(opened.records.iter().any(kind));
     }
     let changes = opened.reader.changes_since(Seq::default(), None, 1000).unwrap().items;
-    let notices = changes.iter().filter(|change| matches!(change.what, What::Notice(_)));
+    let notices = changes.iter().filter(|change| matches!(change.what, ChangeKind::Notice(_)));
     assert_eq!(notices.count(), 30);
     let late = resource("late");
     let is_late = |record: &&Record| record.resource() == Some(&late);
@@ -137,10 +139,10 @@ fn a_move_that_is_stopped_anywhere_loses_nothing() {
         let dir = every();
         let told = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&told);
-        let progress = Progress::new(move |_| {
+        let progress = ProgressReporter::new(move |_| {
             assert!(counted.fetch_add(1, Ordering::Relaxed) != stops, "stopped here");
         });
-        let opening = || open_every(dir.path(), Options { progress, ..options() }).map(drop);
+        let opening = || open_every(dir.path(), StoreOptions { progress, ..options() }).map(drop);
         let stopped = catch_unwind(AssertUnwindSafe(opening)).is_err();
         let again = open_every(dir.path(), options()).unwrap();
         assert_eq!(all_of(&again), whole, "stopped at step {stops}");
@@ -159,8 +161,8 @@ fn how_far_it_is_is_told() {
     let dir = every();
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
-    let progress = Progress::new(move |far| heard.lock().unwrap().push(far));
-    drop(open_every(dir.path(), Options { progress, ..options() }).unwrap());
+    let progress = ProgressReporter::new(move |far| heard.lock().unwrap().push(far));
+    drop(open_every(dir.path(), StoreOptions { progress, ..options() }).unwrap());
     let told = told.lock().unwrap();
     let moved: Vec<_> = told.iter().filter(|far| far.doing.contains("format 4")).collect();
     let last = moved.last().unwrap();
@@ -195,11 +197,11 @@ fn who_opens_it_with_a_key_vouches_for_what_nobody_signed_once_and_for_all() {
             assert!(entries(&opened).iter().all(|entry| entry.proof().is_none()));
         }
         let vouch = Voucher::new(vouch);
-        let opened = open_every(dir.path(), Options { vouch, ..options() }).unwrap();
+        let opened = open_every(dir.path(), StoreOptions { vouch, ..options() }).unwrap();
         let vouched = entries(&opened);
         drop(opened);
         let nobody = Voucher::new(|_| panic!("nothing is left to vouch for"));
-        let again = open_every(dir.path(), Options { vouch: nobody, ..options() }).unwrap();
+        let again = open_every(dir.path(), StoreOptions { vouch: nobody, ..options() }).unwrap();
         assert_eq!(entries(&again), vouched);
         for entry in entries(&again) {
             let proof = entry.proof().unwrap();
@@ -219,7 +221,7 @@ fn the_directories_of_two_agents_that_were_killed_open_with_what_only_they_had()
         let (of, had) = (resource(of), format!("{:?}", opened.records));
         assert!(had.contains(command), "{name}");
         let is_operation = |record: &&Record| {
-            matches!(record, Record::Entry(_, entry) if matches!(entry.body, Body::Operation(_)))
+            matches!(record, Record::Entry(_, entry) if matches!(entry.body, EntryBody::Operation(_)))
                 && record.resource() == Some(&of)
         };
         assert!(opened.records.iter().filter(is_operation).count() >= 1);

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use cheops_core::config::{Config, Parsed, Place, Problem, Profile, Warning};
+use cheops_core::config::{Config, ConfigPlace, ConfigProblem, Parsed, Profile, Warning};
 use clap::Args;
 use serde::Serialize;
 
-use super::document::{self, Document};
-use super::pairs::{self, Pair};
+use super::document::{self, NamedText};
+use super::pairs::{self, ShownPair};
 use super::profiles;
 use super::snippet::{self, Gravity};
 use crate::failure::{Failure, Verdict};
 use crate::look::{BAD, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{counted, printable};
 
 const AFTER_HELP: &str = r#"A matrix, in JSON:
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     profile: Option<String>,
 }
 
-pub(super) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match (&arguments.file, &arguments.profile) {
         (Some(file), _) => check(&document::read(file)?, output),
         (None, Some(name)) => accept_profile(profiles::named(name)?, output),
@@ -54,14 +54,14 @@ pub(super) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
     }
 }
 
-fn check(document: &Document, output: &mut Output) -> Result<Verdict, Failure> {
+fn check(document: &NamedText, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match Config::parse(&document.text) {
         Ok(parsed) => accept(&document.name, &parsed, Some(document), output),
         Err(errors) => refuse(document, errors.problems(), output),
     }
 }
 
-fn accept_profile(profile: &Profile, output: &mut Output) -> Result<Verdict, Failure> {
+fn accept_profile(profile: &Profile, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let config = profile.config.clone();
     let warnings = config.validate().unwrap_or_default();
     let name = format!("profile {}", profile.name);
@@ -70,13 +70,13 @@ fn accept_profile(profile: &Profile, output: &mut Output) -> Result<Verdict, Fai
 
 /// What there is to say of a matrix, for programs.
 #[derive(Serialize)]
-struct Report {
+struct MatrixReport {
     ok: bool,
     source: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Finding>,
     warnings: Vec<Finding>,
-    pairs: Vec<Pair>,
+    pairs: Vec<ShownPair>,
 }
 
 /// One problem or warning, for programs.
@@ -91,15 +91,15 @@ struct Finding {
 }
 
 impl Finding {
-    fn new(place: &Place, message: String, remedy: Option<String>) -> Self {
+    fn new(place: &ConfigPlace, message: String, remedy: Option<String>) -> Self {
         let (line, column) = place.at.map(|at| (at.line, at.column)).unzip();
         Self { path: place.path.clone(), line, column, message, remedy }
     }
 }
 
-impl From<&Problem> for Finding {
-    fn from(problem: &Problem) -> Self {
-        let Problem { place, fault } = problem;
+impl From<&ConfigProblem> for Finding {
+    fn from(problem: &ConfigProblem) -> Self {
+        let ConfigProblem { place, fault } = problem;
         Self::new(place, fault.to_string(), Some(fault.remedy()))
     }
 }
@@ -113,17 +113,17 @@ impl From<&Warning> for Finding {
 fn accept(
     name: &str,
     parsed: &Parsed,
-    document: Option<&Document>,
-    output: &mut Output,
+    document: Option<&NamedText>,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let rows = parsed.config.table();
     if output.format == Format::Json {
-        output.json(&Report {
+        output.json(&MatrixReport {
             ok: true,
             source: name.to_owned(),
             problems: Vec::new(),
             warnings: parsed.warnings.iter().map(Finding::from).collect(),
-            pairs: rows.iter().map(Pair::from).collect(),
+            pairs: rows.iter().map(ShownPair::from).collect(),
         })?;
         return Ok(Verdict::Fine);
     }
@@ -149,8 +149,8 @@ fn conclusion(name: &str, parsed: &Parsed, pairs: usize) -> String {
 }
 
 /// What is doubtful, and after the last semicolon what to do about it or what it leads to.
-fn warn(warning: &Warning, document: Option<&Document>, output: &mut Output) {
-    let nowhere = Document { name: String::new(), text: String::new() };
+fn warn(warning: &Warning, document: Option<&NamedText>, output: &mut VerbOutput) {
+    let nowhere = NamedText { name: String::new(), text: String::new() };
     let doubt = warning.doubt.to_string();
     let (message, help) = match doubt.rsplit_once("; ") {
         Some((message, help)) => (message, Some(help)),
@@ -163,12 +163,12 @@ fn warn(warning: &Warning, document: Option<&Document>, output: &mut Output) {
 }
 
 fn refuse(
-    document: &Document,
-    problems: &[Problem],
-    output: &mut Output,
+    document: &NamedText,
+    problems: &[ConfigProblem],
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     if output.format == Format::Json {
-        output.json(&Report {
+        output.json(&MatrixReport {
             ok: false,
             source: document.name.clone(),
             problems: problems.iter().map(Finding::from).collect(),
@@ -183,8 +183,8 @@ fn refuse(
     Ok(Verdict::Problems)
 }
 
-fn tell(document: &Document, problems: &[Problem], output: &mut Output) {
-    for Problem { place, fault } in problems {
+fn tell(document: &NamedText, problems: &[ConfigProblem], output: &mut VerbOutput) {
+    for ConfigProblem { place, fault } in problems {
         let (message, remedy) = (fault.to_string(), fault.remedy());
         let remedy = Some(remedy.as_str());
         let told = snippet::told(Gravity::Error, &message, remedy, place, document, output.width);
@@ -194,7 +194,7 @@ fn tell(document: &Document, problems: &[Problem], output: &mut Output) {
 }
 
 /// The matrix, for a verb that is about something else: problems are failures of that verb.
-pub(super) fn usable(document: &Document, output: &mut Output) -> Result<Config, Failure> {
+pub(super) fn usable(document: &NamedText, output: &mut VerbOutput) -> Result<Config, Failure> {
     let errors = match Config::parse(&document.text) {
         Ok(parsed) => return Ok(parsed.config),
         Err(errors) => errors,

@@ -10,13 +10,13 @@ use crate::failure::Failure;
 
 /// A text, and what to call it.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct NamedText {
     pub(super) name: String,
     pub(super) text: String,
 }
 
 /// Reads a file, or standard input for `-`: never more than a document may have.
-pub(super) fn read(path: &Path) -> Result<Document, Failure> {
+pub(super) fn read(path: &Path) -> Result<NamedText, Failure> {
     let (name, bytes) = if path == Path::new("-") {
         ("standard input".to_owned(), limited(io::stdin().lock()))
     } else {
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Document, Failure> {
             .because(error)
             .hint("a matrix is JSON or YAML, in UTF-8")
     })?;
-    Ok(Document { name, text })
+    Ok(NamedText { name, text })
 }
 
 /// One byte more than allowed tells that there is too much.

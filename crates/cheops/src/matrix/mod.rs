@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use crate::failure::{Failure, Verdict};
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,21 +25,21 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: MatrixVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum MatrixVerb {
     Check(check::Arguments),
     Profiles(profiles::ListArguments),
     Show(profiles::ShowArguments),
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match &arguments.verb {
-        Verb::Check(arguments) => check::run(arguments, output),
-        Verb::Profiles(_) => profiles::list(output),
-        Verb::Show(arguments) => profiles::show(arguments, output),
+        MatrixVerb::Check(arguments) => check::run(arguments, output),
+        MatrixVerb::Profiles(_) => profiles::list(output),
+        MatrixVerb::Show(arguments) => profiles::show(arguments, output),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn profile_names() -> PossibleValuesParser {
 }
 
 /// The matrix in a file, fit to be sent. Problems are shown where they are.
-pub(crate) fn config(path: &Path, output: &mut Output) -> Result<serde_json::Value, Failure> {
+pub(crate) fn config(path: &Path, output: &mut VerbOutput) -> Result<serde_json::Value, Failure> {
     let config = check::usable(&document::read(path)?, output)?;
     serde_json::from_str(&config.to_json())
         .map_err(|error| Failure::ours("the matrix could not be written as JSON").because(error))

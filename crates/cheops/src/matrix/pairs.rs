@@ -1,6 +1,6 @@
 //! The table of every pair, for people and for programs.
 
-use cheops_core::config::{Meeting, Row, Rule, Sequence};
+use cheops_core::config::{Meeting, PairRow, Rule, Sequence};
 use serde::Serialize;
 
 use crate::look::{DIM, styled};
@@ -14,7 +14,7 @@ const LEGEND: &str = "In sequence: the second was made where the first was known
 
 /// One pair, for programs.
 #[derive(Debug, Serialize)]
-pub(super) struct Pair {
+pub(super) struct ShownPair {
     first: String,
     second: String,
     /// As the matrix spells it.
@@ -29,8 +29,8 @@ pub(super) struct Pair {
     sentence: String,
 }
 
-impl From<&Row> for Pair {
-    fn from(row: &Row) -> Self {
+impl From<&PairRow> for ShownPair {
+    fn from(row: &PairRow) -> Self {
         let ordered = matches!(row.resolution.rule, Rule::KeepOrder | Rule::ReverseOrder);
         Self {
             first: row.first.to_string(),
@@ -52,7 +52,7 @@ impl From<&Row> for Pair {
 }
 
 /// The table of these pairs with a legend, at most so wide.
-pub(super) fn told(rows: &[Row], width: usize) -> String {
+pub(super) fn told(rows: &[PairRow], width: usize) -> String {
     let mut table = table(&HEADER, width);
     for row in rows {
         table.add_row(cells(row));
@@ -66,7 +66,7 @@ pub(super) fn told(rows: &[Row], width: usize) -> String {
     lines.join("\n")
 }
 
-fn cells(row: &Row) -> [String; 5] {
+fn cells(row: &PairRow) -> [String; 5] {
     [
         row.first.to_string(),
         row.second.to_string(),
@@ -76,19 +76,19 @@ fn cells(row: &Row) -> [String; 5] {
     ]
 }
 
-fn rule(row: &Row) -> String {
+fn rule(row: &PairRow) -> String {
     let rule = row.resolution.rule.to_string();
     if row.listed { rule } else { format!("({rule})") }
 }
 
-fn sequence(row: &Row) -> &'static str {
+fn sequence(row: &PairRow) -> &'static str {
     match row.sequence {
         Sequence::Appended => "added",
         Sequence::Replaces => "replaces",
     }
 }
 
-fn meeting(row: &Row) -> String {
+fn meeting(row: &PairRow) -> String {
     let (first, second) = (&row.first, &row.second);
     let same = first == second;
     match &row.concurrent {

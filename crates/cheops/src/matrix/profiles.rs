@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Verdict};
 use crate::look::{ACCENT, DIM, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, listed};
 
 /// List the built-in profiles, and why each is as it is
@@ -34,21 +34,21 @@ pub(super) fn named(name: &str) -> Result<&'static Profile, Failure> {
 
 /// One profile, for programs.
 #[derive(Serialize)]
-struct Entry {
+struct ListedProfile {
     name: &'static str,
     types: Vec<String>,
     why: &'static str,
 }
 
-impl From<&'static Profile> for Entry {
+impl From<&'static Profile> for ListedProfile {
     fn from(profile: &'static Profile) -> Self {
         let types = profile.config.kinds().iter().map(ToString::to_string).collect();
         Self { name: profile.name, types, why: profile.why }
     }
 }
 
-pub(super) fn list(output: &mut Output) -> Result<Verdict, Failure> {
-    let entries: Vec<Entry> = profiles().iter().map(Entry::from).collect();
+pub(super) fn list(output: &mut VerbOutput) -> Result<Verdict, Failure> {
+    let entries: Vec<ListedProfile> = profiles().iter().map(ListedProfile::from).collect();
     match output.format {
         Format::Json => output.json(&entries)?,
         Format::Table => {
@@ -61,13 +61,13 @@ pub(super) fn list(output: &mut Output) -> Result<Verdict, Failure> {
     Ok(Verdict::Fine)
 }
 
-fn told(entry: &Entry, width: usize) -> String {
+fn told(entry: &ListedProfile, width: usize) -> String {
     let name = styled(ACCENT, entry.name);
     let types = styled(DIM, listed(&entry.types));
     format!("{name}  {types}\n{}\n", hanging("  ", entry.why, width))
 }
 
-pub(super) fn show(arguments: &ShowArguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn show(arguments: &ShowArguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     output.line(named(&arguments.profile)?.config.to_json())?;
     Ok(Verdict::Fine)
 }

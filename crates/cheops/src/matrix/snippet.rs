@@ -1,9 +1,9 @@
 //! A problem with the line it is about, as compilers show it.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use cheops_core::config::{LineColumn, Place};
+use cheops_core::config::{ConfigPlace, LineColumn};
 
-use super::document::Document;
+use super::document::NamedText;
 use crate::text::{printable, wrapped};
 
 /// How bad it is.
@@ -18,8 +18,8 @@ pub(super) fn told(
     gravity: Gravity,
     message: &str,
     help: Option<&str>,
-    place: &Place,
-    document: &Document,
+    place: &ConfigPlace,
+    document: &NamedText,
     width: usize,
 ) -> String {
     let level = match gravity {

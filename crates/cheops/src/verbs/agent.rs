@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, Verdict};
-use crate::output::Output;
+use crate::output::VerbOutput;
 use crate::parent;
 
 const AFTER_HELP: &str = "\
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     demo_control: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
@@ -81,7 +81,7 @@ fn take_room_for_connections() {
 async fn live(
     config: AgentConfig,
     orphaned: impl Future<Output = ()>,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let site = config.site.clone();
     let cannot = |error| Failure::ours("signals cannot be listened to").because(error);

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::agent;
 use crate::failure::{Failure, Verdict};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
 The agent makes the copy, on its own machine: its log as it is at one moment, the files of
@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &agent::Target,
-    output: &mut Output,
+    agent: &agent::AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let dir = std::path::absolute(&arguments.dir).map_err(|error| {
         Failure::caller(format!("`{}` is no path", arguments.dir.display())).because(error)

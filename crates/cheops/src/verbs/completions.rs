@@ -4,7 +4,7 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::failure::{Failure, Verdict};
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(
     arguments: &Arguments,
     mut program: Command,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "cheops", &mut script);

@@ -5,11 +5,11 @@ use std::time::Instant;
 use cheops_api::Delete;
 use clap::Args;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
-use crate::handing::{Waiting, check_resource};
-use crate::output::Output;
+use crate::handing::{WaitSettings, check_resource};
+use crate::output::VerbOutput;
 use crate::shell::{CommandArguments, on_disk, packed};
 use crate::text::{listed, printable};
 
@@ -38,15 +38,15 @@ pub(crate) struct Arguments {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: WaitSettings,
     #[command(flatten)]
     command: CommandArguments,
 }
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let Arguments { id, waiting, .. } = arguments;
     check_resource(id)?;

@@ -3,10 +3,10 @@
 use cheops_api::{Action, ShellAction};
 use clap::Args;
 
-use crate::agent::Target;
+use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
 use crate::handing::Handing;
-use crate::output::Output;
+use crate::output::VerbOutput;
 use crate::shell::{CommandArguments, on_disk, packed};
 
 const AFTER_HELP: &str = "\
@@ -45,8 +45,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let example = "give it after `--`, such as: cheops exec --id x --type set -- redis-cli set x 1";
     let command = arguments.command.required(example)?;

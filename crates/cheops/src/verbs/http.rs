@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use cheops_api::{Action, Body, Header, HttpAction, Upload};
 use clap::Args;
 
-use crate::agent::Target;
+use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
 use crate::handing::Handing;
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = r#"Examples:
   cheops http --id image-7 --sites 'paris & lyon' --type put --profile http --service image \
@@ -97,8 +97,8 @@ fn body(text: &str) -> Result<(Body, Option<Upload>), Failure> {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let (body, file) = arguments.body.as_deref().map(body).transpose()?.unzip();
     let action = Action::Http(HttpAction {

@@ -9,7 +9,7 @@ use cheops_core::model::SiteId;
 use clap::Args;
 
 use crate::failure::{Failure, Verdict};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let out = arguments.out.clone().unwrap_or_else(|| format!("{}.toml", arguments.site).into());
     let text = AgentConfig::template(&arguments.site, arguments.identity.as_deref());
     let written = OpenOptions::new()

@@ -7,7 +7,7 @@ use cheops_core::model::SiteId;
 use clap::{Args, Subcommand};
 
 use crate::failure::{Failure, Verdict};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,11 +24,11 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: MeshVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum MeshVerb {
     /// Make a new mesh: its authority, in a folder
     New {
         /// The folder
@@ -48,9 +48,9 @@ enum What {
     },
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match &arguments.what {
-        What::New { dir } => {
+        MeshVerb::New { dir } => {
             mesh::create(dir).map_err(explained)?;
             let made = serde_json::json!({ "mesh": dir });
             let told = format!(
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
             );
             say(output, &made, &told)
         }
-        What::Issue { site, dir, out } => {
+        MeshVerb::Issue { site, dir, out } => {
             let out = out.clone().unwrap_or_else(|| format!("{site}.pem").into());
             mesh::issue(dir, site, &out).map_err(explained)?;
             let made = serde_json::json!({ "site": site, "identity": out });
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
     }
 }
 
-fn say(output: &mut Output, made: &serde_json::Value, told: &str) -> Result<Verdict, Failure> {
+fn say(output: &mut VerbOutput, made: &serde_json::Value, told: &str) -> Result<Verdict, Failure> {
     match output.format {
         Format::Json => output.json(made)?,
         Format::Table => output.line(told)?,

@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::look::{DIM, GOOD, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
 The browser gets a cookie that lets it in for twelve hours, with the rights of whoever made the link.
@@ -23,8 +23,8 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(
     _arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let (address, link) =
         agent::with(agent, async |client| Ok((client.address(), client.login_link().await?)))?;

@@ -6,13 +6,13 @@ use cheops_api::{Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resou
 use clap::Args;
 use serde::Serialize;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::style_of;
 use crate::grid::{Cell, cell, cut, grid, number, plain};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
 use crate::text::{counted, hanging, printable};
 use crate::time::{ago, moment, now_ms};
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 
 /// All there is to show, for programs.
 #[derive(Serialize)]
-struct Answer {
+struct ShownResource {
     #[serde(flatten)]
     resource: Resource,
     #[serde(rename = "history")]
@@ -57,8 +57,8 @@ struct Answer {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;
     let most = if arguments.all { usize::MAX } else { arguments.last };
@@ -69,7 +69,7 @@ pub(crate) fn run(
     let known = usize::try_from(resource.summary.operations).unwrap_or(usize::MAX);
     let hidden = known.saturating_sub(operations.len());
     match output.format {
-        Format::Json => output.json(&Answer { resource, operations })?,
+        Format::Json => output.json(&ShownResource { resource, operations })?,
         Format::Table => {
             for line in told(&resource, &operations, hidden, now_ms(), output.room) {
                 output.line(line)?;

@@ -5,11 +5,11 @@ use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{Cell, cell, grid, number, plain};
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
@@ -64,8 +64,8 @@ fn states() -> impl TypedValueParser<Value = ResourceState> {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let filter = ResourceFilter {
         limit: Some(if arguments.all { PAGE } else { arguments.limit }),
@@ -93,7 +93,7 @@ pub(crate) fn run(
     Ok(Verdict::Fine)
 }
 
-fn tell(page: &Page<ResourceSummary>, output: &mut Output) -> Result<(), Failure> {
+fn tell(page: &Page<ResourceSummary>, output: &mut VerbOutput) -> Result<(), Failure> {
     if page.items.is_empty() {
         output.aside(styled(DIM, "there is none"));
         return Ok(());

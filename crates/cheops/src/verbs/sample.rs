@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use clap::Args;
 
 use crate::failure::{Failure, Verdict};
-use crate::output::Output;
+use crate::output::VerbOutput;
 use crate::parent;
 
 /// Serve a small key-value store over HTTP: GET, PUT and DELETE of /kv/KEY
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 type Values = Arc<Mutex<BTreeMap<String, String>>>;
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Verdict};
 use crate::look::{ACCENT, BOLD, DIM, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, wrapped};
 
 const AFTER_HELP: &str = "\
@@ -71,7 +71,7 @@ fn round_trip(text: &str) -> Result<RoundTrip, String> {
 
 /// What there is to say of a scope without problems.
 #[derive(Debug, Serialize)]
-struct Answer {
+struct ScopeReport {
     ok: bool,
     /// The scope, in its canonical text.
     scope: String,
@@ -85,7 +85,7 @@ struct Answer {
     placement: Option<Placement>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     check_distances(arguments)?;
     match (answer(arguments), output.format) {
         (Ok(answer), Format::Table) => {
@@ -107,17 +107,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
 }
 
 /// All that is wrong with a scope, for whoever reads the output.
-pub(crate) fn tell(problems: &Problems, output: &mut Output) -> Result<(), Failure> {
+pub(crate) fn tell(problems: &Problems, output: &mut VerbOutput) -> Result<(), Failure> {
     match output.format {
         Format::Table => output.aside(problems.render(Look::Coloured)),
-        Format::Json => output.json(&Refused { ok: false, problems })?,
+        Format::Json => output.json(&ScopeRefused { ok: false, problems })?,
     }
     Ok(())
 }
 
 /// All that is wrong with a scope, for programs.
 #[derive(Serialize)]
-struct Refused<'p> {
+struct ScopeRefused<'p> {
     ok: bool,
     #[serde(flatten)]
     problems: &'p Problems,
@@ -136,7 +136,7 @@ fn check_distances(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn answer(arguments: &Arguments) -> Result<Answer, Problems> {
+fn answer(arguments: &Arguments) -> Result<ScopeReport, Problems> {
     let scope = cheops_scope::parse(&arguments.scope);
     let known = known(arguments, scope.as_ref().ok());
     // With names given, problems of names and grammar are told at once.
@@ -145,7 +145,7 @@ fn answer(arguments: &Arguments) -> Result<Answer, Problems> {
     let scope = scope?;
     let placement = placement.filter(|_| arguments.sites_are_given());
     let explanation = placement.as_ref().map_or_else(|| scope.explain(), Placement::explain);
-    Ok(Answer {
+    Ok(ScopeReport {
         ok: true,
         scope: scope.to_string(),
         explanation: explanation.lines().map(str::to_owned).collect(),
@@ -201,7 +201,7 @@ fn collect_sites(location: &Location, sites: &mut BTreeSet<SiteName>) {
     }
 }
 
-fn told(answer: &Answer, width: usize) -> String {
+fn told(answer: &ScopeReport, width: usize) -> String {
     let mut lines = vec![styled(BOLD, &answer.scope)];
     lines.extend(answer.explanation.iter().map(|sentence| sentence_told(sentence, width)));
     lines.push(styled(DIM, "  every other service: at the site that gets the request"));

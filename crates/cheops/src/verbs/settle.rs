@@ -5,11 +5,11 @@ use cheops_core::model::OperationId;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
 An operation is in doubt at a site that stopped while it ran: it may or may not have happened.
@@ -48,8 +48,8 @@ enum Word {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let Arguments { id, operation, decision, site } = arguments;
     check_resource(id)?;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use cheops_api::{Show, ShowAnswer, ShowStatus, Shown};
 use clap::Args;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::handing::{check_location, check_resource, milliseconds};
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::shell::CommandArguments;
 use crate::text::{listed, printable};
 use crate::time::duration;
@@ -50,8 +50,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let example = "give it after `--`, such as: cheops show --id x -- redis-cli get x";
     let command = arguments.command.required(example)?;

@@ -4,11 +4,11 @@ use anstyle::Style;
 use cheops_api::{Site, SiteState, Sites};
 use clap::Args;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{Cell, cell, grid, number, plain};
 use crate::look::{BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
@@ -28,8 +28,8 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(
     _arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let sites = agent::with(agent, async |client| Ok(client.sites().await?))?;
     match output.format {

@@ -5,13 +5,13 @@ use std::time::Duration;
 use cheops_api::{Change, Client, ClientError, NumberedChange};
 use clap::Args;
 
-use crate::agent::{self, Target};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::{detail, style_of};
 use crate::grid::{cut, one_line};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::printable;
 use crate::time::{moment, now_ms, span};
 
@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let id = arguments.id.as_deref();
     id.map_or(Ok(()), check_resource)?;
@@ -56,7 +56,7 @@ async fn watch(
     client: &Client,
     id: Option<&str>,
     mut after: Option<u64>,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let mut changes = client.changes(id, after).await?;
     loop {
@@ -87,7 +87,7 @@ async fn again(
     client: &Client,
     id: Option<&str>,
     after: &mut Option<u64>,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<cheops_api::Changes, Failure> {
     let mut pause = FIRST_PAUSE;
     loop {
@@ -108,7 +108,7 @@ async fn again(
     }
 }
 
-fn tell(change: &NumberedChange, output: &mut Output) -> Result<(), Failure> {
+fn tell(change: &NumberedChange, output: &mut VerbOutput) -> Result<(), Failure> {
     match output.format {
         Format::Json => output.json_line(change)?,
         Format::Table => {

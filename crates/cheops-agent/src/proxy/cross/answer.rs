@@ -9,40 +9,41 @@ use http_body_util::{Either, Full};
 use serde_json::Value;
 
 use super::super::headers::{INCOMPLETE, SITE};
-use super::super::here::Service;
-use super::super::refusal::Refused;
-use super::ask::{Answer, Content, Heard, OF_ONE_BODY, Outcome};
+use super::super::here::LocalService;
+use super::super::refusal::ProxyRefusal;
+use super::ask::{AnswerContent, AskOutcome, OF_ONE_BODY, SiteAnswer, SiteResult};
 use super::create::is_gone;
-use super::join::{Joiner, Missing, Piece};
+use super::join::{AnswerPiece, Joiner, Missing};
 use super::{Over, refused};
 use crate::services::Fate;
 use crate::services::body::Returned;
 
 /// One answer of those that came.
 pub(super) fn put_together(
-    service: &Service,
+    service: &LocalService,
     method: &Method,
-    heard: &[Heard],
+    heard: &[SiteResult],
     over: &Over,
-) -> Result<Response<Returned>, Refused> {
+) -> Result<Response<Returned>, ProxyRefusal> {
     // What is to be gone, and is, needs no more done to it.
-    let is_fine =
-        |heard: &&Heard| heard.done().is_some() || (*method == Method::DELETE && is_gone(heard));
+    let is_fine = |heard: &&SiteResult| {
+        heard.done().is_some() || (*method == Method::DELETE && is_gone(heard))
+    };
     let missing: Vec<Missing> =
-        heard.iter().filter(|heard| !is_fine(heard)).map(Heard::missing).collect();
-    let done: Vec<(&SiteId, &Answer)> =
+        heard.iter().filter(|heard| !is_fine(heard)).map(SiteResult::missing).collect();
+    let done: Vec<(&SiteId, &SiteAnswer)> =
         heard.iter().filter_map(|heard| Some((&heard.site, heard.done()?))).collect();
     let Some(first) = done.first() else { return none_done(service, heard, &missing, over) };
     let mut pieces = Vec::new();
     for (site, answer) in &done {
         match &answer.content {
-            Content::Nothing => {}
-            Content::Json(body) => {
-                pieces.push(Piece { site: (*site).clone(), body: body.clone() });
+            AnswerContent::Nothing => {}
+            AnswerContent::Json(body) => {
+                pieces.push(AnswerPiece { site: (*site).clone(), body: body.clone() });
             }
             // The id is in a header: nothing is lost.
-            Content::Other(..) if answer.head.headers.contains_key(LOCATION) => {}
-            Content::Other(_, what) => {
+            AnswerContent::Other(..) if answer.head.headers.contains_key(LOCATION) => {}
+            AnswerContent::Other(_, what) => {
                 let why = format!("site `{site}` answered with {what}");
                 return Err(refused::not_joinable(&why, !method.is_safe()));
             }
@@ -70,14 +71,15 @@ pub(super) fn put_together(
 
 /// Nobody did it. What the services say of that is the answer, if they all say something.
 fn none_done(
-    service: &Service,
-    heard: &[Heard],
+    service: &LocalService,
+    heard: &[SiteResult],
     missing: &[Missing],
     over: &Over,
-) -> Result<Response<Returned>, Refused> {
-    let never = |heard: &Heard| matches!(heard.outcome, Outcome::Not(_, Fate::NeverArrived));
+) -> Result<Response<Returned>, ProxyRefusal> {
+    let never =
+        |heard: &SiteResult| matches!(heard.outcome, AskOutcome::Not(_, Fate::NeverArrived));
     let nobody = || refused::nobody(missing, heard.iter().all(never));
-    let said: Option<Vec<(&SiteId, &Answer)>> =
+    let said: Option<Vec<(&SiteId, &SiteAnswer)>> =
         heard.iter().map(|heard| Some((&heard.site, heard.answer()?))).collect();
     let said = said.ok_or_else(nobody)?;
     // That something is not there says less than why it could not be done.
@@ -85,15 +87,15 @@ fn none_done(
     let (site, said) = other.or(said.first()).ok_or_else(nobody)?;
     let renaming = over.renaming_back(site);
     let mut response = match &said.content {
-        Content::Nothing => answer(said, None),
-        Content::Json(body) => {
+        AnswerContent::Nothing => answer(said, None),
+        AnswerContent::Json(body) => {
             let mut body = body.clone();
             if let Some(renaming) = renaming {
                 service.naming.rename(&mut body, renaming);
             }
             answer(said, Some(&body))
         }
-        Content::Other(bytes, _) => {
+        AnswerContent::Other(bytes, _) => {
             let mut response = answer(said, None);
             *response.body_mut() = Either::Right(Body::new(Full::new(bytes.clone())));
             response
@@ -111,7 +113,7 @@ fn none_done(
 }
 
 /// An answer like that one, with another body.
-fn answer(like: &Answer, body: Option<&Value>) -> Response<Returned> {
+fn answer(like: &SiteAnswer, body: Option<&Value>) -> Response<Returned> {
     let bytes = body.map(|body| Bytes::from(format!("{body}\n")));
     let mut response = Response::new(Either::Right(Body::empty()));
     *response.status_mut() = like.head.status;

@@ -14,20 +14,20 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 
 use super::super::headers::ERROR;
-use super::super::here::Service;
-use super::super::refusal::{NOT_OFFERED, Refused, UNREACHABLE};
+use super::super::here::LocalService;
+use super::super::refusal::{NOT_OFFERED, ProxyRefusal, UNREACHABLE};
 use super::super::run::again;
-use super::super::{Asked, Failed, Proxies};
+use super::super::{Failed, ProxiedRequest, Proxies};
 use super::join::Missing;
 use super::refused;
 use crate::services::Fate;
-use crate::services::body::{Arriving, Returned, Sent};
+use crate::services::body::{Arriving, OutgoingBody, Returned};
 
 /// The longest body of a request or an answer.
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// What one site is asked.
-pub(super) struct Question {
+pub(super) struct SiteQuestion {
     pub(super) site: SiteId,
     pub(super) path: PathAndQuery,
     pub(super) body: Bytes,
@@ -35,35 +35,35 @@ pub(super) struct Question {
 
 /// What became of it.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct SiteResult {
     pub(super) site: SiteId,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: AskOutcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum AskOutcome {
     /// A service answered.
-    Answered(Box<Answer>),
+    Answered(Box<SiteAnswer>),
     /// None did. It may still have carried the request out.
     Not(Missing, Fate),
 }
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct SiteAnswer {
     pub(super) head: response::Parts,
-    pub(super) content: Content,
+    pub(super) content: AnswerContent,
 }
 
 /// What is in an answer.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub(super) enum AnswerContent {
     Nothing,
     Json(Value),
     /// Nothing that can be joined, and why not.
     Other(Bytes, &'static str),
 }
 
-impl Content {
+impl AnswerContent {
     pub(super) fn json(&self) -> Option<&Value> {
         match self {
             Self::Json(value) => Some(value),
@@ -72,25 +72,25 @@ impl Content {
     }
 }
 
-impl Heard {
+impl SiteResult {
     /// An answer that says that it was done.
-    pub(super) fn done(&self) -> Option<&Answer> {
+    pub(super) fn done(&self) -> Option<&SiteAnswer> {
         let done = |status: StatusCode| status.is_success() || status == StatusCode::SEE_OTHER;
         self.answer().filter(|answer| done(answer.head.status))
     }
 
     /// What a service answered.
-    pub(super) fn answer(&self) -> Option<&Answer> {
+    pub(super) fn answer(&self) -> Option<&SiteAnswer> {
         match &self.outcome {
-            Outcome::Answered(answer) => Some(answer),
-            Outcome::Not(..) => None,
+            AskOutcome::Answered(answer) => Some(answer),
+            AskOutcome::Not(..) => None,
         }
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match &self.outcome {
-            Outcome::Answered(answer) => answer.head.status,
-            Outcome::Not(missing, _) => {
+            AskOutcome::Answered(answer) => answer.head.status,
+            AskOutcome::Not(missing, _) => {
                 StatusCode::from_u16(missing.status).unwrap_or(StatusCode::BAD_GATEWAY)
             }
         }
@@ -99,14 +99,14 @@ impl Heard {
     /// Why it was not done, for people.
     pub(super) fn missing(&self) -> Missing {
         match &self.outcome {
-            Outcome::Not(missing, _) => missing.clone(),
-            Outcome::Answered(answer) => {
+            AskOutcome::Not(missing, _) => missing.clone(),
+            AskOutcome::Answered(answer) => {
                 let status = answer.head.status;
                 let mut detail = format!("the service answered {status}");
                 let said = match &answer.content {
-                    Content::Nothing => String::new(),
-                    Content::Json(value) => value.to_string(),
-                    Content::Other(bytes, _) => String::from_utf8_lossy(bytes).into_owned(),
+                    AnswerContent::Nothing => String::new(),
+                    AnswerContent::Json(value) => value.to_string(),
+                    AnswerContent::Other(bytes, _) => String::from_utf8_lossy(bytes).into_owned(),
                 };
                 if !said.is_empty() {
                     detail.push_str(": ");
@@ -120,28 +120,33 @@ impl Heard {
 
 impl Proxies {
     /// Reads a client's body, which has to be short.
-    pub(super) async fn short_body(&self, body: Arriving) -> Result<Bytes, Refused> {
+    pub(super) async fn short_body(&self, body: Arriving) -> Result<Bytes, ProxyRefusal> {
         let reading = Limited::new(body, LONGEST).collect();
         match tokio::time::timeout(self.0.answer_limit, reading).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(refused::too_long(LONGEST)),
-            Ok(Err(error)) => Err(Refused::broken_request(&error.to_string())),
-            Err(_late) => Err(Refused::broken_request("it did not come in time")),
+            Ok(Err(error)) => Err(ProxyRefusal::broken_request(&error.to_string())),
+            Err(_late) => Err(ProxyRefusal::broken_request("it did not come in time")),
         }
     }
 
     /// Asks all of them at once; the answers are in the order of the questions.
     pub(super) async fn ask_all(
         &self,
-        service: &Service,
-        asked: &Asked,
-        questions: Vec<Question>,
-    ) -> Vec<Heard> {
+        service: &LocalService,
+        asked: &ProxiedRequest,
+        questions: Vec<SiteQuestion>,
+    ) -> Vec<SiteResult> {
         join_all(questions.into_iter().map(|it| self.ask_one(service, asked, it))).await
     }
 
-    async fn ask_one(&self, service: &Service, asked: &Asked, question: Question) -> Heard {
-        let Question { site, path, body } = question;
+    async fn ask_one(
+        &self,
+        service: &LocalService,
+        asked: &ProxiedRequest,
+        question: SiteQuestion,
+    ) -> SiteResult {
+        let SiteQuestion { site, path, body } = question;
         let mut part = again(asked);
         let mut uri = part.head.uri.into_parts();
         uri.path_and_query = Some(path);
@@ -155,40 +160,40 @@ impl Proxies {
         if !body.is_empty() {
             headers.insert(CONTENT_LENGTH, body.len().into());
         }
-        let attempt = self.attempt(service, &site, part, Sent::whole(body)).await;
+        let attempt = self.attempt(service, &site, part, OutgoingBody::whole(body)).await;
         let outcome = match attempt {
             Ok(response) => self.read(service, &site, response).await,
             Err(failed) => not(&site, &failed),
         };
-        Heard { site, outcome }
+        SiteResult { site, outcome }
     }
 
     async fn read(
         &self,
-        service: &Service,
+        service: &LocalService,
         site: &SiteId,
         response: http::Response<Returned>,
-    ) -> Outcome {
+    ) -> AskOutcome {
         let (head, body) = response.into_parts();
         let reading = Limited::new(body, LONGEST).collect();
         let bytes = match tokio::time::timeout(self.0.answer_limit, reading).await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let content = Content::Other(Bytes::new(), "more than 4 MiB");
-                return Outcome::Answered(Box::new(Answer { head, content }));
+                let content = AnswerContent::Other(Bytes::new(), "more than 4 MiB");
+                return AskOutcome::Answered(Box::new(SiteAnswer { head, content }));
             }
             Ok(Err(error)) => {
-                let refused = Refused::broken_off(service.name(), site, &error.to_string());
+                let refused = ProxyRefusal::broken_off(service.name(), site, &error.to_string());
                 return not(site, &Failed { fate: Fate::Unknown, refused });
             }
             Err(_late) => return not(site, &self.too_late(service, site)),
         };
         let is_encoded = head.headers.contains_key(CONTENT_ENCODING);
         let content = match serde_json::from_slice(&bytes) {
-            _ if bytes.is_empty() => Content::Nothing,
-            _ if is_encoded => Content::Other(bytes, "a body in an encoding of its own"),
-            Ok(value) => Content::Json(value),
-            Err(_) => Content::Other(bytes, "something that is not JSON"),
+            _ if bytes.is_empty() => AnswerContent::Nothing,
+            _ if is_encoded => AnswerContent::Other(bytes, "a body in an encoding of its own"),
+            Ok(value) => AnswerContent::Json(value),
+            Err(_) => AnswerContent::Other(bytes, "something that is not JSON"),
         };
         if let Some(code) = head.headers.get(ERROR) {
             // Said by the agent there.
@@ -197,15 +202,15 @@ impl Proxies {
             let detail = content.json().and_then(|problem| problem["detail"].as_str());
             let detail = detail.unwrap_or("its agent refused the request").to_owned();
             let status = head.status.as_u16();
-            return Outcome::Not(Missing { site: site.clone(), status, detail }, fate);
+            return AskOutcome::Not(Missing { site: site.clone(), status, detail }, fate);
         }
-        Outcome::Answered(Box::new(Answer { head, content }))
+        AskOutcome::Answered(Box::new(SiteAnswer { head, content }))
     }
 }
 
-fn not(site: &SiteId, Failed { fate, refused }: &Failed) -> Outcome {
+fn not(site: &SiteId, Failed { fate, refused }: &Failed) -> AskOutcome {
     let (status, detail) = (refused.status().as_u16(), refused.detail().to_owned());
-    Outcome::Not(Missing { site: site.clone(), status, detail }, *fate)
+    AskOutcome::Not(Missing { site: site.clone(), status, detail }, *fate)
 }
 
 /// What speaks of the bytes of one answer, and not of several that were joined.

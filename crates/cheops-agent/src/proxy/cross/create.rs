@@ -8,12 +8,12 @@ use http::uri::PathAndQuery;
 use http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::super::here::Service;
-use super::super::refusal::Refused;
+use super::super::here::LocalService;
+use super::super::refusal::ProxyRefusal;
 use super::super::run::again;
-use super::super::{Asked, Proxies};
-use super::ask::{Heard, Outcome, Question};
-use super::id::{Part, Place, Whole};
+use super::super::{ProxiedRequest, Proxies};
+use super::ask::{AskOutcome, SiteQuestion, SiteResult};
+use super::id::{SitePart, WholeOrigin, WholeResource};
 use super::join::Missing;
 use super::refused;
 use crate::replicas::encoded;
@@ -22,14 +22,14 @@ use crate::services::Fate;
 /// What a `POST` came to.
 pub(super) enum Made {
     /// A resource, which has an id now.
-    Whole(Whole),
+    Whole(WholeResource),
     /// Nothing that has an id: it was no create.
     Nothing,
 }
 
 /// What became of one site's part.
 #[derive(Debug)]
-enum State {
+enum PartState {
     Made(String),
     /// It was made, but nobody knows its name.
     Nameless,
@@ -43,19 +43,19 @@ impl Proxies {
     /// again.
     pub(super) async fn made(
         &self,
-        service: &Service,
-        asked: &Asked,
-        heard: &[Heard],
-    ) -> Result<Made, Refused> {
-        let states: Vec<State> = heard.iter().map(|heard| state(service, heard)).collect();
-        if states.iter().all(|state| matches!(state, State::Nameless)) {
+        service: &LocalService,
+        asked: &ProxiedRequest,
+        heard: &[SiteResult],
+    ) -> Result<Made, ProxyRefusal> {
+        let states: Vec<PartState> = heard.iter().map(|heard| state(service, heard)).collect();
+        if states.iter().all(|state| matches!(state, PartState::Nameless)) {
             return Ok(Made::Nothing);
         }
         let named = heard.iter().zip(&states).map(|(heard, state)| match state {
-            State::Made(id) => Some(Part { site: heard.site.clone(), id: id.clone() }),
+            PartState::Made(id) => Some(SitePart { site: heard.site.clone(), id: id.clone() }),
             _ => None,
         });
-        let place = Place::new(service.name(), asked.head.uri.path());
+        let place = WholeOrigin::new(service.name(), asked.head.uri.path());
         if let Some(whole) =
             named.collect::<Option<Vec<_>>>().and_then(|parts| self.0.whole_ids.make(&place, parts))
         {
@@ -63,13 +63,15 @@ impl Proxies {
         }
         let undone = join_all(heard.iter().zip(&states).map(async |(heard, state)| {
             let said = match state {
-                State::Made(id) => match self.undo(service, asked, &heard.site, id).await {
+                PartState::Made(id) => match self.undo(service, asked, &heard.site, id).await {
                     Ok(()) => json!({"state": "undone", "id": id}),
                     Err(why) => json!({"state": "left", "id": id, "detail": why}),
                 },
-                State::Nameless => json!({"state": "left", "detail": NAMELESS}),
-                State::NotMade => json!({"state": "not made", "detail": heard.missing().detail}),
-                State::Unknown => json!({"state": "unknown", "detail": heard.missing().detail}),
+                PartState::Nameless => json!({"state": "left", "detail": NAMELESS}),
+                PartState::NotMade => {
+                    json!({"state": "not made", "detail": heard.missing().detail})
+                }
+                PartState::Unknown => json!({"state": "unknown", "detail": heard.missing().detail}),
             };
             (heard.site.to_string(), said)
         }));
@@ -86,8 +88,8 @@ impl Proxies {
     /// Deletes a part; one that is not there is as good as deleted.
     async fn undo(
         &self,
-        service: &Service,
-        asked: &Asked,
+        service: &LocalService,
+        asked: &ProxiedRequest,
         site: &SiteId,
         id: &str,
     ) -> Result<(), String> {
@@ -96,7 +98,7 @@ impl Proxies {
         let mut delete = again(asked);
         delete.head.method = Method::DELETE;
         delete.head.headers.remove(CONTENT_TYPE);
-        let question = Question { site: site.clone(), path, body: Bytes::new() };
+        let question = SiteQuestion { site: site.clone(), path, body: Bytes::new() };
         let heard = self.ask_all(service, &delete, vec![question]).await;
         match heard.first() {
             Some(heard) if heard.done().is_some() || is_gone(heard) => Ok(()),
@@ -109,35 +111,35 @@ impl Proxies {
 const NAMELESS: &str = "the answer does not say which id the part has";
 
 /// Whether the service says that there is no such thing.
-pub(super) fn is_gone(heard: &Heard) -> bool {
+pub(super) fn is_gone(heard: &SiteResult) -> bool {
     heard.answer().is_some_and(|answer| {
         matches!(answer.head.status, StatusCode::NOT_FOUND | StatusCode::GONE)
     })
 }
 
-fn state(service: &Service, heard: &Heard) -> State {
+fn state(service: &LocalService, heard: &SiteResult) -> PartState {
     let Some(answer) = heard.done() else {
         return match &heard.outcome {
-            Outcome::Not(_, Fate::Unknown) => State::Unknown,
-            _ => State::NotMade,
+            AskOutcome::Not(_, Fate::Unknown) => PartState::Unknown,
+            _ => PartState::NotMade,
         };
     };
     let status = answer.head.status;
     match service.naming.local_id(status, &answer.head.headers, answer.content.json()) {
-        Some(id) => State::Made(id),
-        None => State::Nameless,
+        Some(id) => PartState::Made(id),
+        None => PartState::Nameless,
     }
 }
 
 /// The first that went wrong, and the status that says so best.
-fn why(heard: &[Heard], states: &[State]) -> Option<(Missing, StatusCode)> {
+fn why(heard: &[SiteResult], states: &[PartState]) -> Option<(Missing, StatusCode)> {
     let mut all = heard.iter().zip(states);
-    let wrong = all.clone().find(|(_, state)| !matches!(state, State::Made(_)));
+    let wrong = all.clone().find(|(_, state)| !matches!(state, PartState::Made(_)));
     let (heard, state) = wrong.or_else(|| all.next())?;
     let detail = match state {
-        State::NotMade | State::Unknown => return Some((heard.missing(), heard.status())),
-        State::Nameless => NAMELESS,
-        State::Made(_) => "the ids of the parts cannot be put together",
+        PartState::NotMade | PartState::Unknown => return Some((heard.missing(), heard.status())),
+        PartState::Nameless => NAMELESS,
+        PartState::Made(_) => "the ids of the parts cannot be put together",
     };
     let missing = Missing { detail: detail.to_owned(), ..heard.missing() };
     Some((missing, StatusCode::BAD_GATEWAY))

@@ -31,16 +31,16 @@ const MOST_CHECKED: usize = 4096;
 
 /// One resource over several sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Whole {
+pub(in super::super) struct WholeResource {
     /// In the order of the scope it was made under: what is left over when dividing goes to the
     /// first ones each time.
-    parts: Vec<Part>,
+    parts: Vec<SitePart>,
     text: String,
 }
 
 /// What one site has of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct SitePart {
     pub(super) site: SiteId,
     /// The id that the site's service gave it.
     pub(super) id: String,
@@ -48,13 +48,13 @@ pub(super) struct Part {
 
 /// Where a whole was made: what its id is good for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(in super::super) struct Place<'a> {
+pub(in super::super) struct WholeOrigin<'a> {
     service: &'a str,
     /// The path of the collection.
     collection: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> WholeOrigin<'a> {
     /// A collection, however its path is written.
     pub(in super::super) fn new(service: &'a str, path: &str) -> Self {
         let segment = |segment: &str| {
@@ -68,8 +68,8 @@ impl<'a> Place<'a> {
 
 /// What an id says, before anybody looked at whether it is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
-    whole: Whole,
+pub(super) struct ClaimedId {
+    whole: WholeResource,
     signed: Option<Signed>,
 }
 
@@ -106,7 +106,11 @@ impl WholeIds {
 
     /// A whole of these parts in that place; `None` if there are too many, two at one site, ids that no path can
     /// hold, or this site has nothing to sign with.
-    pub(super) fn make(&self, place: &Place<'_>, parts: Vec<Part>) -> Option<Whole> {
+    pub(super) fn make(
+        &self,
+        place: &WholeOrigin<'_>,
+        parts: Vec<SitePart>,
+    ) -> Option<WholeResource> {
         if !can_be(&parts) {
             return None;
         }
@@ -116,7 +120,7 @@ impl WholeIds {
         bytes.extend(&signature);
         bytes.push(u8::try_from(signature.len()).ok()?);
         let text = written(SIGNED, &bytes);
-        (text.len() <= LONGEST).then_some(Whole { parts, text })
+        (text.len() <= LONGEST).then_some(WholeResource { parts, text })
     }
 
     /// The whole that a path of a service speaks of: the first there is in it.
@@ -124,18 +128,18 @@ impl WholeIds {
         &self,
         service: &str,
         path: &str,
-    ) -> Result<Option<Whole>, NotTaken> {
-        let Some((before, said)) = Said::in_path(path) else { return Ok(None) };
+    ) -> Result<Option<WholeResource>, NotTaken> {
+        let Some((before, said)) = ClaimedId::in_path(path) else { return Ok(None) };
         // Steps back after the id would lead to another place than the one before it.
-        let place = (!has_steps(path)).then(|| Place::new(service, before));
+        let place = (!has_steps(path)).then(|| WholeOrigin::new(service, before));
         self.check(place.as_ref(), said).map(Some)
     }
 
     fn check(
         &self,
-        place: Option<&Place<'_>>,
-        Said { whole, signed }: Said,
-    ) -> Result<Whole, NotTaken> {
+        place: Option<&WholeOrigin<'_>>,
+        ClaimedId { whole, signed }: ClaimedId,
+    ) -> Result<WholeResource, NotTaken> {
         let Some(Signed { by, what, signature }) = signed else {
             return if self.unsigned { Ok(whole) } else { Err(NotTaken::Unsigned) };
         };
@@ -167,7 +171,7 @@ impl WholeIds {
 }
 
 /// What is signed for a place.
-fn in_context(place: &Place<'_>, bytes: &[u8]) -> Option<Vec<u8>> {
+fn in_context(place: &WholeOrigin<'_>, bytes: &[u8]) -> Option<Vec<u8>> {
     let place = postcard::to_stdvec(place).ok()?;
     Some([CONTEXT, &place, bytes].concat())
 }
@@ -206,19 +210,19 @@ impl Local {
     }
 }
 
-fn listed(parts: &[Part]) -> Vec<(&str, Local)> {
+fn listed(parts: &[SitePart]) -> Vec<(&str, Local)> {
     parts.iter().map(|it| (it.site.as_str(), Local::of(&it.id))).collect()
 }
 
-fn can_be(parts: &[Part]) -> bool {
+fn can_be(parts: &[SitePart]) -> bool {
     let sites: BTreeSet<&SiteId> = parts.iter().map(|part| &part.site).collect();
     !parts.is_empty()
         && sites.len() == parts.len()
         && parts.len() <= MOST_PARTS
-        && parts.iter().all(Part::can_be)
+        && parts.iter().all(SitePart::can_be)
 }
 
-impl Said {
+impl ClaimedId {
     /// `None` if it is no id of a whole, and so somebody else's.
     pub(super) fn read(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX).filter(|_| text.len() <= LONGEST)?;
@@ -240,11 +244,11 @@ impl Said {
             }
         };
         let part = |(site, local): (String, Local)| {
-            Some(Part { site: SiteId::new(&site).ok()?, id: local.text() })
+            Some(SitePart { site: SiteId::new(&site).ok()?, id: local.text() })
         };
-        let parts: Vec<Part> = parts.into_iter().map(part).collect::<Option<_>>()?;
+        let parts: Vec<SitePart> = parts.into_iter().map(part).collect::<Option<_>>()?;
         let is_fine = can_be(&parts) && (signed.is_some() || unsigned(&parts)? == text);
-        is_fine.then(|| Self { whole: Whole { parts, text: text.to_owned() }, signed })
+        is_fine.then(|| Self { whole: WholeResource { parts, text: text.to_owned() }, signed })
     }
 
     /// The first that there is in a path, and what is before it there.
@@ -262,7 +266,7 @@ impl Said {
         })
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[SitePart] {
         &self.whole.parts
     }
 }
@@ -274,14 +278,14 @@ fn whole_of<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Option<T> {
 }
 
 /// The id that earlier versions made of these parts.
-fn unsigned(parts: &[Part]) -> Option<String> {
+fn unsigned(parts: &[SitePart]) -> Option<String> {
     let mut bytes = postcard::to_stdvec(&listed(parts)).ok()?;
     bytes.extend(check(&bytes));
     Some(written(UNSIGNED, &bytes))
 }
 
-impl Whole {
-    pub(super) fn parts(&self) -> &[Part] {
+impl WholeResource {
+    pub(super) fn parts(&self) -> &[SitePart] {
         &self.parts
     }
 
@@ -290,7 +294,7 @@ impl Whole {
     }
 }
 
-impl Part {
+impl SitePart {
     /// Whether a path can lead to it.
     fn can_be(&self) -> bool {
         !matches!(self.id.as_str(), "" | "." | "..") && self.id.len() <= LONGEST_LOCAL
@@ -308,8 +312,8 @@ pub(super) mod tests {
     use super::*;
     use crate::seals::tests::{introduce, seals};
 
-    fn parts(listed: &[(&str, &str)]) -> Vec<Part> {
-        let part = |(site, id): &(&str, &str)| Part {
+    fn parts(listed: &[(&str, &str)]) -> Vec<SitePart> {
+        let part = |(site, id): &(&str, &str)| SitePart {
             site: SiteId::new(site).unwrap(),
             id: (*id).to_owned(),
         };
@@ -317,35 +321,35 @@ pub(super) mod tests {
     }
 
     /// A whole of these parts, as nobody checks it.
-    pub(in super::super) fn whole(parts: Vec<Part>) -> Whole {
+    pub(in super::super) fn whole(parts: Vec<SitePart>) -> WholeResource {
         let text = unsigned(&parts).unwrap();
-        Whole { parts, text }
+        WholeResource { parts, text }
     }
 
     /// Where most of them are made.
-    fn things() -> Place<'static> {
-        Place::new("x", "/things")
+    fn things() -> WholeOrigin<'static> {
+        WholeOrigin::new("x", "/things")
     }
 
-    struct Mesh {
+    struct TwoSites {
         paris: WholeIds,
         lyon: WholeIds,
         dir: tempfile::TempDir,
     }
 
-    fn mesh() -> Mesh {
+    fn mesh() -> TwoSites {
         let dir = tempfile::tempdir().unwrap();
         let [paris, lyon] = ["paris", "lyon"].map(|site| seals(dir.path(), site));
         introduce(dir.path(), &paris, &lyon);
         let [paris, lyon] = [paris, lyon].map(|seals| WholeIds::new(seals, false));
-        Mesh { paris, lyon, dir }
+        TwoSites { paris, lyon, dir }
     }
 
     #[test]
     fn a_path_says_which_parts_there_are_at_every_site() {
-        let Mesh { paris, lyon, .. } = mesh();
+        let TwoSites { paris, lyon, .. } = mesh();
         let listed = parts(&[("paris", "0e6f7d2c-53f0-4c1b-9a39-0c4f3a5b8a11"), ("lyon", "a/b é")]);
-        let whole = paris.make(&Place::new("x", "/v1/things/"), listed.clone()).unwrap();
+        let whole = paris.make(&WholeOrigin::new("x", "/v1/things/"), listed.clone()).unwrap();
         assert!(whole.as_str().len() < 190, "{}", whole.as_str());
         for path in ["/v1/things/ID", "/v1/things/ID/", "/v1/things/ID/file", "/v1/%74hings/ID"] {
             let path = path.replace("ID", whole.as_str());
@@ -358,7 +362,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_id_is_good_in_the_service_and_collection_that_it_was_made_in_and_nowhere_else() {
-        let Mesh { paris, lyon, .. } = mesh();
+        let TwoSites { paris, lyon, .. } = mesh();
         let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
         let at = |site: &WholeIds, service: &str, path: &str| {
             site.in_path(service, &path.replace("ID", whole.as_str()))
@@ -382,13 +386,13 @@ pub(super) mod tests {
             }
         }
         // No service's name goes on in a path.
-        let xt = Place::new("x/t", "hings");
+        let xt = WholeOrigin::new("x/t", "hings");
         assert_ne!(in_context(&xt, b""), in_context(&things(), b""));
     }
 
     #[test]
     fn an_id_that_no_site_signed_is_not_taken() {
-        let Mesh { paris, lyon, dir } = mesh();
+        let TwoSites { paris, lyon, dir } = mesh();
         let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
         let path = |text: &str| format!("/things/{text}");
         let by_paris = SiteId::new("paris").unwrap();
@@ -399,7 +403,7 @@ pub(super) mod tests {
         let mut changed = signed.clone();
         changed[place + 1] = b'3';
         let made_up = written(SIGNED, &changed);
-        assert!(Said::read(&made_up).is_some());
+        assert!(ClaimedId::read(&made_up).is_some());
         let found = lyon.in_path("x", &path(&made_up));
         assert_eq!(found, Err(NotTaken::MadeUp(by_paris.clone())));
 
@@ -418,7 +422,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_id_of_before_there_were_signatures_is_taken_only_if_that_is_said() {
-        let Mesh { paris, dir, .. } = mesh();
+        let TwoSites { paris, dir, .. } = mesh();
         // In the format of commit 99ce964: the parts, and the start of their hash.
         let listed = parts(&[("paris", "p"), ("lyon", "l")]);
         let before = unsigned(&listed).unwrap();
@@ -431,7 +435,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_only_looks_like_an_id_of_ours_is_somebody_elses() {
-        let Mesh { paris, .. } = mesh();
+        let TwoSites { paris, .. } = mesh();
         let whole = paris.make(&things(), parts(&[("paris", "1"), ("lyon", "2")])).unwrap();
         let before = unsigned(whole.parts()).unwrap();
         let cut_before = &before[..before.len() - 1];
@@ -455,11 +459,11 @@ pub(super) mod tests {
             let listed = parts(&listed);
             if can_be(&listed) {
                 let before = whole(listed.clone());
-                proptest::prop_assert_eq!(Said::read(before.as_str()).unwrap().whole, before);
+                proptest::prop_assert_eq!(ClaimedId::read(before.as_str()).unwrap().whole, before);
                 let mut bytes = postcard::to_stdvec(&("a", super::listed(&listed))).unwrap();
                 bytes.extend([7; 70]);
                 bytes.push(70);
-                let said = Said::read(&written(SIGNED, &bytes)).unwrap();
+                let said = ClaimedId::read(&written(SIGNED, &bytes)).unwrap();
                 proptest::prop_assert_eq!(said.parts(), listed);
                 proptest::prop_assert_eq!(said.signed.unwrap().signature, [7; 70]);
             }
@@ -470,7 +474,7 @@ pub(super) mod tests {
             let mut before = bytes.clone();
             before.extend(check(&bytes));
             for text in [written(UNSIGNED, &before), written(SIGNED, &bytes)] {
-                let _any = Said::in_path(&format!("/{text}"));
+                let _any = ClaimedId::in_path(&format!("/{text}"));
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::replicas::Naming;
 
 /// What a site answered.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct AnswerPiece {
     pub(super) site: SiteId,
     pub(super) body: Value,
 }
@@ -38,14 +38,14 @@ impl Joiner<'_> {
     /// Joins what there is, in the order of the scope; `None` if there is nothing to say.
     pub(super) fn join(
         &self,
-        pieces: &[Piece],
+        pieces: &[AnswerPiece],
         missing: &[Missing],
     ) -> Result<Option<Value>, NotAlike> {
         let Some(first) = pieces.first() else {
             let breakdown = (!missing.is_empty()).then(|| Value::Object(Map::new()));
             return Ok(breakdown.map(|body| with_sites(body, pieces, missing)));
         };
-        let is_alike = |piece: &&Piece| kind(&piece.body) == kind(&first.body);
+        let is_alike = |piece: &&AnswerPiece| kind(&piece.body) == kind(&first.body);
         if let Some(other) = pieces.iter().find(|piece| !is_alike(piece)) {
             let (one, two) = (first.site.clone(), other.site.clone());
             return Err(NotAlike(one, kind(&first.body), two, kind(&other.body)));
@@ -74,7 +74,7 @@ impl Joiner<'_> {
         lists && id.is_none()
     }
 
-    fn renamed(&self, piece: &Piece) -> Value {
+    fn renamed(&self, piece: &AnswerPiece) -> Value {
         let mut body = piece.body.clone();
         if let Some(renaming) = self.over.renaming_back(&piece.site) {
             self.naming.rename(&mut body, renaming);
@@ -82,7 +82,7 @@ impl Joiner<'_> {
         body
     }
 
-    fn sum(&self, joined: &mut Value, pieces: &[Piece]) {
+    fn sum(&self, joined: &mut Value, pieces: &[AnswerPiece]) {
         for field in self.cross.divide.iter().chain(&self.cross.sum) {
             let numbers = pieces.iter().filter_map(|piece| field.find(&piece.body)?.as_number());
             if let (Some(field), Some(sum)) = (field.find_mut(joined), sum(numbers)) {
@@ -135,7 +135,7 @@ fn sum<'n>(numbers: impl Iterator<Item = &'n Number> + Clone) -> Option<Number> 
     }
 }
 
-fn with_sites(joined: Value, pieces: &[Piece], missing: &[Missing]) -> Value {
+fn with_sites(joined: Value, pieces: &[AnswerPiece], missing: &[Missing]) -> Value {
     let mut joined = marked(joined, missing);
     let there = pieces.iter().map(|piece| (piece.site.to_string(), piece.body.clone()));
     let not_there = missing.iter().map(|missing| {
@@ -158,7 +158,7 @@ fn marked(mut joined: Value, missing: &[Missing]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::id::Part;
+    use super::super::id::SitePart;
     use super::super::id::tests::whole;
     use super::*;
     use crate::replicas::Renaming;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn joined(paris: Value, lyon: Value, missing: &[Missing]) -> Result<Value, NotAlike> {
-        let (naming, part) = (Naming::default(), |name: &str, id: &str| Part {
+        let (naming, part) = (Naming::default(), |name: &str, id: &str| SitePart {
             site: site(name),
             id: id.to_owned(),
         });
@@ -182,7 +182,7 @@ mod tests {
         let over = Over::Whole(Box::new(whole));
         let joiner = Joiner { naming: &naming, cross: &cross, over: &over };
         let pieces = [("paris", paris), ("lyon", lyon)]
-            .map(|(name, body)| Piece { site: site(name), body })
+            .map(|(name, body)| AnswerPiece { site: site(name), body })
             .into_iter()
             .filter(|piece| !piece.body.is_null())
             .collect::<Vec<_>>();

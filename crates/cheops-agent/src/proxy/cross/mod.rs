@@ -26,20 +26,20 @@ use http::uri::PathAndQuery;
 use http::{Method, Response, Uri};
 use serde_json::Value;
 
-use self::ask::{Heard, Question};
+use self::ask::{SiteQuestion, SiteResult};
 use self::create::Made;
 pub(super) use self::id::WholeIds;
-use self::id::{Said, Whole};
-use super::here::Service;
-use super::refusal::Refused;
-use super::{Asked, Proxies};
+use self::id::{ClaimedId, WholeResource};
+use super::here::LocalService;
+use super::refusal::ProxyRefusal;
+use super::{ProxiedRequest, Proxies};
 use crate::replicas::Renaming;
 use crate::services::body::{Arriving, Returned};
 
 /// The parts of a resource over several sites, as its id says; `None` if it is no such id. Whether
 /// it is true is looked at when it is used.
 pub(crate) fn parts_of(id: &str) -> Option<Vec<(SiteId, String)>> {
-    let said = Said::read(id)?;
+    let said = ClaimedId::read(id)?;
     Some(said.parts().iter().map(|part| (part.site.clone(), part.id.clone())).collect())
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Over {
     /// The sites of a scope.
     Sites(Vec<SiteId>),
     /// The parts of a resource.
-    Whole(Box<Whole>),
+    Whole(Box<WholeResource>),
 }
 
 impl Over {
@@ -77,7 +77,11 @@ impl Over {
 
 impl Proxies {
     /// The resource that a path speaks of, if it is one over several sites.
-    pub(super) fn whole(&self, service: &Service, asked: &Uri) -> Result<Option<Over>, Refused> {
+    pub(super) fn whole(
+        &self,
+        service: &LocalService,
+        asked: &Uri,
+    ) -> Result<Option<Over>, ProxyRefusal> {
         let whole = self.0.whole_ids.in_path(service.name(), asked.path());
         let whole = whole.map_err(|why| refused::not_taken(&why))?;
         Ok(whole.map(|whole| Over::Whole(Box::new(whole))))
@@ -86,14 +90,14 @@ impl Proxies {
     /// Answers a request that runs at several sites.
     pub(super) async fn cross(
         &self,
-        service: &Service,
-        asked: Asked,
+        service: &LocalService,
+        asked: ProxiedRequest,
         body: Arriving,
         over: Over,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         if let Some((protocol, _)) = &asked.upgrade {
             let protocol = String::from_utf8_lossy(protocol.as_bytes());
-            return Err(Refused::no_upgrade(&protocol));
+            return Err(ProxyRefusal::no_upgrade(&protocol));
         }
         let body = self.short_body(body).await?;
         let questions = questions(service, &asked, &body, &over)?;
@@ -110,11 +114,11 @@ impl Proxies {
 
     async fn run(
         &self,
-        service: &Service,
-        asked: &Asked,
-        questions: Vec<Question>,
+        service: &LocalService,
+        asked: &ProxiedRequest,
+        questions: Vec<SiteQuestion>,
         over: Over,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         let heard = self.ask_all(service, asked, questions).await;
         let mut over = over;
         if asked.head.method == Method::POST
@@ -129,17 +133,17 @@ impl Proxies {
 }
 
 /// Whether every service said no: there is nothing to undo then.
-fn all_refused(heard: &[Heard]) -> bool {
+fn all_refused(heard: &[SiteResult]) -> bool {
     heard.iter().all(|heard| heard.answer().is_some() && heard.done().is_none())
 }
 
 /// What each site is asked: the body divided, the id of the whole replaced by that of the part.
 fn questions(
-    service: &Service,
-    asked: &Asked,
+    service: &LocalService,
+    asked: &ProxiedRequest,
     body: &Bytes,
     over: &Over,
-) -> Result<Vec<Question>, Refused> {
+) -> Result<Vec<SiteQuestion>, ProxyRefusal> {
     let sites = over.each();
     let parsed: Option<Value> = serde_json::from_slice(body).ok();
     if parsed.is_none() && !body.is_empty() && !service.cross.divide.is_empty() {
@@ -163,7 +167,7 @@ fn questions(
     let path = path.unwrap_or(PathAndQuery::from_static("/"));
     let question = |(i, (site, body)): (usize, (&SiteId, Bytes))| {
         let renamed = over.renaming(i).and_then(|renaming| renaming.in_path(&path));
-        Question { site: site.clone(), path: renamed.unwrap_or_else(|| path.clone()), body }
+        SiteQuestion { site: site.clone(), path: renamed.unwrap_or_else(|| path.clone()), body }
     };
     Ok(sites.into_iter().zip(bodies).enumerate().map(question).collect())
 }

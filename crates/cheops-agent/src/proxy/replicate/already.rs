@@ -9,12 +9,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Either;
 
-use super::super::here::Service;
-use super::super::{Asked, Proxies};
-use super::change::Change;
+use super::super::here::LocalService;
+use super::super::{ProxiedRequest, Proxies};
+use super::change::ReplicaChange;
 use super::reply::RESOURCE;
 use crate::replicas::encoded;
-use crate::services::body::{Returned, Sent};
+use crate::services::body::{OutgoingBody, Returned};
 
 /// Whether what was asked for is so, whatever the service said.
 pub(super) fn is_so(reply: &Reply) -> bool {
@@ -26,9 +26,9 @@ impl Proxies {
     /// That it was done. What a service would have said of what it made, it says of what is there.
     pub(super) async fn already(
         &self,
-        service: &Service,
+        service: &LocalService,
         mut head: Parts,
-        change: &Change,
+        change: &ReplicaChange,
     ) -> Response<Returned> {
         let replica = &change.replica;
         let is_made = replica.act == Act::CreatesAs && head.method == Method::POST;
@@ -37,8 +37,8 @@ impl Proxies {
         if let Some(uri) = is_made.then(|| Uri::try_from(&path).ok()).flatten() {
             (head.method, head.uri) = (Method::GET, uri);
             only_what_reads(&mut head.headers);
-            let asked = Asked { head, upgrade: None, among: None };
-            let shown = self.here(service, asked, Sent::whole(bytes::Bytes::new())).await;
+            let asked = ProxiedRequest { head, upgrade: None, among: None };
+            let shown = self.here(service, asked, OutgoingBody::whole(bytes::Bytes::new())).await;
             response = shown.ok().filter(|shown| shown.status() == StatusCode::OK);
         }
         let mut response = response.unwrap_or_else(|| {

@@ -3,12 +3,12 @@
 use cheops_core::model::{Act, IdError, MetaId, Replica, RequestKind, ResourceId};
 use http::Method;
 
-use super::super::refusal::Refused;
+use super::super::refusal::ProxyRefusal;
 use crate::replicas::Below;
 
 /// A change to a resource of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct ReplicaChange {
     pub(super) resource: ResourceId,
     /// By which the type of the operation is known.
     pub(super) kind: RequestKind,
@@ -17,7 +17,7 @@ pub(super) struct Change {
 
 /// Who chooses what a new resource is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NewName {
+pub(super) enum NameChooser {
     /// The service of each site; users call it by this one.
     Services(String),
     /// This agent, and the request says it to all sites.
@@ -27,13 +27,17 @@ pub(super) enum NewName {
 }
 
 /// A request to make something in the collection of that path.
-pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Change, Refused> {
+pub(super) fn creation(
+    service: &str,
+    path: &str,
+    name: &NameChooser,
+) -> Result<ReplicaChange, ProxyRefusal> {
     let collection = bare(path);
     match name {
         // An id that nobody else draws needs no more to be told from others.
-        NewName::Services(id) => change(id, collection, id, RequestKind::Post, Act::Creates),
-        NewName::Agent(id) => change(id, collection, id, RequestKind::Create, Act::CreatesAs),
-        NewName::Client(id) => {
+        NameChooser::Services(id) => change(id, collection, id, RequestKind::Post, Act::Creates),
+        NameChooser::Agent(id) => change(id, collection, id, RequestKind::Create, Act::CreatesAs),
+        NameChooser::Client(id) => {
             let resource = placed(service, collection, id);
             change(&resource, collection, id, RequestKind::Create, Act::CreatesAs)
         }
@@ -41,7 +45,7 @@ pub(super) fn creation(service: &str, path: &str, name: &NewName) -> Result<Chan
 }
 
 /// A `PUT` of something that is not known yet, and is called what the path says.
-pub(super) fn of_unknown(service: &str, path: &str) -> Result<Change, Refused> {
+pub(super) fn of_unknown(service: &str, path: &str) -> Result<ReplicaChange, ProxyRefusal> {
     let path = bare(path);
     let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
@@ -86,9 +90,9 @@ fn change(
     meta_id: &str,
     kind: RequestKind,
     act: Act,
-) -> Result<Change, Refused> {
-    let wrong = |error: IdError| Refused::bad_target(&error.to_string());
-    Ok(Change {
+) -> Result<ReplicaChange, ProxyRefusal> {
+    let wrong = |error: IdError| ProxyRefusal::bad_target(&error.to_string());
+    Ok(ReplicaChange {
         resource: ResourceId::new(resource).map_err(wrong)?,
         kind,
         replica: Replica {
@@ -111,12 +115,12 @@ mod tests {
 
     #[test]
     fn what_is_made_is_known_by_the_id_that_nobody_else_has() {
-        let by_services = NewName::Services(UUID.to_owned());
+        let by_services = NameChooser::Services(UUID.to_owned());
         let change = creation("image", "/v1/images/?x=1", &by_services).unwrap();
         assert_eq!((change.kind, change.replica.act), (RequestKind::Post, Act::Creates));
         assert_eq!(change.resource.as_str(), UUID);
         assert_eq!(change.replica.collection, "/v1/images");
-        let by_agent = NewName::Agent(UUID.to_owned());
+        let by_agent = NameChooser::Agent(UUID.to_owned());
         let change = creation("image", "/v1/images", &by_agent).unwrap();
         assert_eq!((change.kind, change.replica.act), (RequestKind::Create, Act::CreatesAs));
         assert_eq!(change.resource.as_str(), UUID);
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn what_a_client_names_is_known_by_where_it_is_too() {
         let by_client = |name: &str| {
-            let name = NewName::Client(name.to_owned());
+            let name = NameChooser::Client(name.to_owned());
             creation("image", "/v1/images", &name).unwrap()
         };
         let web = by_client("web");

@@ -11,7 +11,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::super::reserve::{NoRoom, Reserve};
-use crate::services::body::{BodyError, Sent};
+use crate::services::body::{BodyError, OutgoingBody};
 
 /// How fast a body has to come: one that trickles holds room on the disk for nothing.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ pub(super) async fn keep(
     blobs: &Blobs,
     reserve: &Reserve,
     pace: Pace,
-    mut body: Sent,
+    mut body: OutgoingBody,
 ) -> Result<Option<KeptBody>, NotKept> {
     if body.is_end_stream() {
         return Ok(None);
@@ -130,7 +130,7 @@ async fn blocking<T: Send + 'static>(
 mod tests {
     use bytes::Bytes;
     use cheops_core::model::SiteId;
-    use cheops_store::{Claim, Options};
+    use cheops_store::{Claim, StoreOptions};
     use futures_util::{StreamExt, stream};
 
     use super::*;
@@ -147,7 +147,7 @@ mod tests {
     fn kit() -> Kit {
         let dir = tempfile::tempdir().unwrap();
         let (claim, site) = (Claim::on(dir.path()).unwrap(), SiteId::new("paris").unwrap());
-        let opened = claim.open(&site, || 1, Options::default()).unwrap();
+        let opened = claim.open(&site, || 1, StoreOptions::default()).unwrap();
         Kit { blobs: opened.blobs, dir }
     }
 
@@ -159,10 +159,10 @@ mod tests {
     }
 
     /// A body of that many mebibytes that does not say how long it is.
-    fn streamed(mebibytes: usize) -> Sent {
+    fn streamed(mebibytes: usize) -> OutgoingBody {
         let piece = || Ok::<_, io::Error>(Bytes::from(vec![7; MIB as usize]));
         let pieces = stream::iter((0..mebibytes).map(move |_| piece()));
-        Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(pieces)))
+        OutgoingBody::once(Arriving::FromPeer(axum::body::Body::from_stream(pieces)))
     }
 
     #[tokio::test]
@@ -172,7 +172,9 @@ mod tests {
         let pieces = |lengths: &[usize]| {
             let pieces: Vec<_> =
                 lengths.iter().map(|n| Ok::<_, io::Error>(Bytes::from(vec![7; *n]))).collect();
-            Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(stream::iter(pieces))))
+            OutgoingBody::once(Arriving::FromPeer(axum::body::Body::from_stream(stream::iter(
+                pieces,
+            ))))
         };
         let longest = MAX_INLINE_BODY_BYTES;
         assert!(keep(&kit.blobs, &reserve, SLOWEST, pieces(&[0, 0])).await.unwrap().is_none());
@@ -205,7 +207,7 @@ mod tests {
         drop(kept);
 
         let little = Reserve::new(dir.clone(), room_left(&dir) - 3 * MIB);
-        let says_how_long = Sent::whole(vec![7; 8 * MIB as usize].into());
+        let says_how_long = OutgoingBody::whole(vec![7; 8 * MIB as usize].into());
         for body in [says_how_long, streamed(8)] {
             let refused = keep(&kit.blobs, &little, SLOWEST, body).await.unwrap_err();
             assert!(matches!(refused, NotKept::NoRoom(_)), "{refused}");
@@ -223,7 +225,8 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
             Ok::<_, io::Error>(Bytes::from_static(b"x"))
         });
-        let trickle = Sent::once(Arriving::FromPeer(axum::body::Body::from_stream(trickle)));
+        let trickle =
+            OutgoingBody::once(Arriving::FromPeer(axum::body::Body::from_stream(trickle)));
         let refused = keep(&kit.blobs, &reserve, pace, trickle).await.unwrap_err();
         assert!(matches!(refused, NotKept::TooSlow(_)), "{refused}");
         assert_eq!(kit.drafts(), 0, "nothing of it stays");

@@ -25,7 +25,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use cheops_core::config;
-use cheops_core::engine::{Answer, Submission, Ticket, Wait};
+use cheops_core::engine::{Answer, Submission, Ticket, WaitFor};
 use cheops_core::model::{
     Asker, Header, OperationType, Payload, Reply, RequestKind, ResourceId, SiteId,
 };
@@ -36,17 +36,17 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body_util::Either;
 use serde_json::Value;
 
-use self::change::{Change, NewName};
+use self::change::{NameChooser, ReplicaChange};
 use self::keep::{BodyPlace, KeptBody, NotKept};
 pub(super) use self::unheard::Strangers;
-use super::here::Service;
-use super::refusal::Refused;
-use super::{Asked, Proxies};
+use super::here::LocalService;
+use super::refusal::ProxyRefusal;
+use super::{ProxiedRequest, Proxies};
 use crate::config::Pointer;
-use crate::driver::{NotDurable, Said};
+use crate::driver::{NotDurable, SubmitUpdate};
 use crate::exec::limit_with;
 use crate::replicas::{Below, Mentioned, Named, Names, Towards, id_text, is_json};
-use crate::services::body::{Arriving, Moves, Returned, Sent, whole_if_short};
+use crate::services::body::{Arriving, Moves, OutgoingBody, Returned, whole_if_short};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -56,7 +56,12 @@ const A_WORD_MORE: Duration = Duration::from_secs(1);
 impl Proxies {
     /// The replica that a request speaks of. Where the config says that there are resources of
     /// their own below it, it does not speak of those.
-    pub(super) fn replica(&self, service: &Service, path: &str, by: Names) -> Option<Mentioned> {
+    pub(super) fn replica(
+        &self,
+        service: &LocalService,
+        path: &str,
+        by: Names,
+    ) -> Option<Mentioned> {
         let found = self.0.replicas.find(service.name(), path, by)?;
         let mut own = service.collections.iter().filter_map(|own| own.length_in(path));
         own.all(|length| found.depth >= length).then_some(found)
@@ -66,14 +71,14 @@ impl Proxies {
     /// one of this site, and what changes it changes all of them.
     pub(super) async fn on_replica(
         &self,
-        service: &Service,
-        asked: Asked,
+        service: &LocalService,
+        asked: ProxiedRequest,
         body: Arriving,
         Mentioned { known, below, .. }: Mentioned,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         if !asked.head.method.is_safe() {
             let (kind, act) = change::kind_of(&asked.head.method, below);
-            let body = Sent::once(body);
+            let body = OutgoingBody::once(body);
             let (moves, reading) = (body.moves(), steps(kind, &asked.head.headers, body));
             let (kind, body) = self.while_it_moves(service, &moves, reading).await?;
             let replica = cheops_core::model::Replica {
@@ -81,7 +86,7 @@ impl Proxies {
                 collection: known.replicant.collection.clone(),
                 act,
             };
-            let change = Change { resource: known.resource.clone(), kind, replica };
+            let change = ReplicaChange { resource: known.resource.clone(), kind, replica };
             let may_make = below == Below::Part && asked.head.method == Method::POST;
             let path = may_make.then(|| asked.head.uri.path().to_owned());
             let answer = self.hand_in(service, asked.head, body, change, None).await?;
@@ -91,13 +96,15 @@ impl Proxies {
             return Ok(answer);
         }
         if known.here.is_some() {
-            let here = self.here(service, asked, Sent::once(body)).await;
+            let here = self.here(service, asked, OutgoingBody::once(body)).await;
             return here.map_err(|failed| failed.refused);
         }
         let elsewhere = known.replicant.named_by().map(|author| &author.site);
         let near = self.0.peers.nearest(elsewhere.filter(|site| **site != self.0.me));
         match near.is_empty() {
-            true => Err(Refused::not_made_yet(service.name(), known.meta_id(), &known.resource)),
+            true => {
+                Err(ProxyRefusal::not_made_yet(service.name(), known.meta_id(), &known.resource))
+            }
             false => self.in_turn(service, asked, body, &near).await,
         }
     }
@@ -105,11 +112,11 @@ impl Proxies {
     /// Hands in what changes something that is not known yet, for all of these sites.
     pub(super) async fn replicate(
         &self,
-        service: &Service,
-        mut asked: Asked,
+        service: &LocalService,
+        mut asked: ProxiedRequest,
         body: Arriving,
         sites: BTreeSet<SiteId>,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         let path = asked.head.uri.path();
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let path = renamed.unwrap_or_else(|| path.to_owned());
@@ -120,7 +127,7 @@ impl Proxies {
                 return Box::pin(self.on_replica(service, asked, body, known)).await;
             }
         }
-        let body = Sent::once(body);
+        let body = OutgoingBody::once(body);
         let (change, body) = if asked.head.method == Method::POST {
             let pointer = service.client_chosen_id.as_ref();
             let (moves, reading) = (body.moves(), new_name(pointer, &mut asked.head, body));
@@ -129,7 +136,7 @@ impl Proxies {
         } else if asked.head.method == Method::PUT {
             (change::of_unknown(service.name(), &path)?, body)
         } else {
-            return Err(Refused::unknown_replica(service.name(), &path));
+            return Err(ProxyRefusal::unknown_replica(service.name(), &path));
         };
         self.hand_in(service, asked.head, body, change, Some(sites)).await
     }
@@ -138,24 +145,24 @@ impl Proxies {
     /// than an answer is.
     async fn while_it_moves<T>(
         &self,
-        service: &Service,
+        service: &LocalService,
         moves: &Moves,
-        reading: impl Future<Output = Result<T, Refused>>,
-    ) -> Result<T, Refused> {
+        reading: impl Future<Output = Result<T, ProxyRefusal>>,
+    ) -> Result<T, ProxyRefusal> {
         let reading = pin!(reading);
         let read = moves.answered_within(self.0.answer_limit, &service.patience, reading).await;
-        read.unwrap_or_else(|| Err(Refused::broken_request("it did not come in time")))
+        read.unwrap_or_else(|| Err(ProxyRefusal::broken_request("it did not come in time")))
     }
 
     /// Makes it durable here, waits for the service of this site, and answers what that answered.
     async fn hand_in(
         &self,
-        service: &Service,
+        service: &LocalService,
         mut head: Parts,
-        body: Sent,
-        change: Change,
+        body: OutgoingBody,
+        change: ReplicaChange,
         sites: Option<BTreeSet<SiteId>>,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         // What was taken in is carried out some day; a user who could have no answer now had better
         // hear so before.
         let reached = service.reached().await.map_err(|failed| failed.refused)?;
@@ -167,10 +174,10 @@ impl Proxies {
         let moves = body.moves();
         let keeping = keep::keep(&self.0.blobs, &self.0.reserve, keep::SLOWEST, body);
         let keeping = keeping.map_err(|error| match error {
-            NotKept::BrokenOff(error) => Refused::broken_request(&error.to_string()),
-            NotKept::TooSlow(_) => Refused::too_slow(&error.to_string()),
-            NotKept::NoRoom(_) => Refused::no_room(&error.to_string()),
-            error => Refused::not_durable(&error.to_string()),
+            NotKept::BrokenOff(error) => ProxyRefusal::broken_request(&error.to_string()),
+            NotKept::TooSlow(_) => ProxyRefusal::too_slow(&error.to_string()),
+            NotKept::NoRoom(_) => ProxyRefusal::no_room(&error.to_string()),
+            error => ProxyRefusal::not_durable(&error.to_string()),
         });
         let kept = self.while_it_moves(service, &moves, keeping).await?;
         let (mut body, mut inline_body, mut pins) = (None, None, Vec::new());
@@ -201,7 +208,7 @@ impl Proxies {
             replica: Some(Box::new(change.replica.clone())),
         };
         let kind = OperationType::new(change.kind.word());
-        let kind = kind.map_err(|error| Refused::bad_target(&error.to_string()))?;
+        let kind = kind.map_err(|error| ProxyRefusal::bad_target(&error.to_string()))?;
         let is_new = sites.is_some();
         let profile = config::profile("http").filter(|_| is_new);
         let submission = Submission {
@@ -213,7 +220,7 @@ impl Proxies {
             payload,
             inline_body,
             force: false,
-            wait: Wait::Local,
+            wait: WaitFor::Local,
             timeout_ms: limit,
             needs,
             // Whoever asks a service is known to that service only.
@@ -222,21 +229,23 @@ impl Proxies {
                 site: self.0.me.clone(),
             }),
         };
-        let stopping = |_| Refused::not_durable("the agent is stopping");
+        let stopping = |_| ProxyRefusal::not_durable("the agent is stopping");
         // From here on it is there for the operation.
         drop(reached);
         let mut said = self.0.driver.submit(submission, pins).await.map_err(stopping)?;
         let mut taken_in = TakenIn::NotYet;
         loop {
             match said.recv().await {
-                Some(Said::Answer(Answer::Replied(reply))) if *reply.site() == self.0.me => {
+                Some(SubmitUpdate::Answer(Answer::Replied(reply)))
+                    if *reply.site() == self.0.me =>
+                {
                     return match already::is_so(&reply) {
                         true => Ok(self.already(service, head, &change).await),
                         false => self.as_said(service, path, &change.resource, &reply).await,
                     };
                 }
-                Some(Said::Answer(Answer::Accepted(..))) => taken_in = TakenIn::Durably,
-                Some(Said::Answer(Answer::Replied(_))) => {}
+                Some(SubmitUpdate::Answer(Answer::Accepted(..))) => taken_in = TakenIn::Durably,
+                Some(SubmitUpdate::Answer(Answer::Replied(_))) => {}
                 end => return Err(unanswered(end, taken_in, service.name(), &change.resource)),
             }
         }
@@ -246,12 +255,12 @@ impl Proxies {
     /// site has not heard yet are waited for, if there are such.
     async fn needs(
         &self,
-        service: &Service,
+        service: &LocalService,
         head: &Parts,
         path: &str,
-        body: Sent,
-        change: &Change,
-    ) -> Result<(BTreeSet<ResourceId>, Sent), Refused> {
+        body: OutgoingBody,
+        change: &ReplicaChange,
+    ) -> Result<(BTreeSet<ResourceId>, OutgoingBody), ProxyRefusal> {
         let (moves, looking) = (body.moves(), self.named(service, head, path, body));
         let (mut named, mut body) = self.while_it_moves(service, &moves, looking).await?;
         // What it makes is called so nowhere yet.
@@ -267,11 +276,11 @@ impl Proxies {
     /// The replicas that a request names; none if it deletes.
     async fn named(
         &self,
-        service: &Service,
+        service: &LocalService,
         head: &Parts,
         path: &str,
-        body: Sent,
-    ) -> Result<(Named, Sent), Refused> {
+        body: OutgoingBody,
+    ) -> Result<(Named, OutgoingBody), ProxyRefusal> {
         if head.method == Method::DELETE {
             return Ok((Named::default(), body));
         }
@@ -281,23 +290,23 @@ impl Proxies {
             return Ok((named, body));
         }
         let read = whole_if_short(body, LONGEST_READ).await;
-        match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+        match read.map_err(|error| ProxyRefusal::broken_request(&error.to_string()))? {
             Ok(whole) => {
                 named.extend(passing::named_in_body(replicas, service, path, &whole.bytes).await);
-                Ok((named, Sent::of(whole)))
+                Ok((named, OutgoingBody::of(whole)))
             }
-            Err(long) => Ok((named, Sent::once(Arriving::FromPeer(long)))),
+            Err(long) => Ok((named, OutgoingBody::once(Arriving::FromPeer(long)))),
         }
     }
 
     /// What the service of this site said, as users may hear it.
     async fn as_said(
         &self,
-        service: &Service,
+        service: &LocalService,
         path: &str,
         resource: &ResourceId,
         reply: &Reply,
-    ) -> Result<Response<Returned>, Refused> {
+    ) -> Result<Response<Returned>, ProxyRefusal> {
         let (mut head, text) = reply::answer(service.name(), resource, &self.0.me, reply)?;
         service.endpoint.via().sign(&mut head.headers);
         head.headers.insert(super::headers::SITE, service.site_header());
@@ -322,20 +331,22 @@ enum TakenIn {
 /// What a user hears if nothing more is said of an operation, or nothing good. Whoever is told
 /// that nothing was run may try again, so only what never will be is said to be that.
 fn unanswered(
-    end: Option<Said>,
+    end: Option<SubmitUpdate>,
     taken_in: TakenIn,
     service: &str,
     resource: &ResourceId,
-) -> Refused {
+) -> ProxyRefusal {
     match end {
-        Some(Said::Answer(Answer::Refused(refusal))) => Refused::not_accepted(&refusal.to_string()),
-        Some(Said::Answer(_)) => Refused::still_under_way(service, resource),
-        Some(Said::NotDurable(why @ NotDurable::Undecided(_))) => {
-            Refused::undecided(resource, &why.to_string())
+        Some(SubmitUpdate::Answer(Answer::Refused(refusal))) => {
+            ProxyRefusal::not_accepted(&refusal.to_string())
         }
-        Some(Said::NotDurable(why)) => Refused::not_durable(&why.to_string()),
-        None if taken_in == TakenIn::Durably => Refused::still_under_way(service, resource),
-        None => Refused::not_durable("the agent is stopping"),
+        Some(SubmitUpdate::Answer(_)) => ProxyRefusal::still_under_way(service, resource),
+        Some(SubmitUpdate::NotDurable(why @ NotDurable::Undecided(_))) => {
+            ProxyRefusal::undecided(resource, &why.to_string())
+        }
+        Some(SubmitUpdate::NotDurable(why)) => ProxyRefusal::not_durable(&why.to_string()),
+        None if taken_in == TakenIn::Durably => ProxyRefusal::still_under_way(service, resource),
+        None => ProxyRefusal::not_durable("the agent is stopping"),
     }
 }
 
@@ -343,19 +354,19 @@ fn unanswered(
 async fn steps(
     kind: RequestKind,
     headers: &HeaderMap,
-    body: Sent,
-) -> Result<(RequestKind, Sent), Refused> {
+    body: OutgoingBody,
+) -> Result<(RequestKind, OutgoingBody), ProxyRefusal> {
     let content_type = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind != RequestKind::Patch || !content_type.is_some_and(|kind| kind.contains("json-patch")) {
         return Ok((kind, body));
     }
     let read = whole_if_short(body, LONGEST_READ).await;
-    Ok(match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+    Ok(match read.map_err(|error| ProxyRefusal::broken_request(&error.to_string()))? {
         Ok(whole) => {
             let kind = if change::only_sets(&whole.bytes) { kind } else { RequestKind::Post };
-            (kind, Sent::of(whole))
+            (kind, OutgoingBody::of(whole))
         }
-        Err(long) => (RequestKind::Post, Sent::once(Arriving::FromPeer(long))),
+        Err(long) => (RequestKind::Post, OutgoingBody::once(Arriving::FromPeer(long))),
     })
 }
 
@@ -363,39 +374,42 @@ async fn steps(
 async fn new_name(
     pointer: Option<&Pointer>,
     head: &mut Parts,
-    body: Sent,
-) -> Result<(NewName, Sent), Refused> {
+    body: OutgoingBody,
+) -> Result<(NameChooser, OutgoingBody), ProxyRefusal> {
     let drawn = uuid::Uuid::new_v4().to_string();
     let Some(pointer) = pointer.filter(|_| is_json(&head.headers)) else {
-        return Ok((NewName::Services(drawn), body));
+        return Ok((NameChooser::Services(drawn), body));
     };
     let read = whole_if_short(body, LONGEST_READ).await;
-    let bytes = match read.map_err(|error| Refused::broken_request(&error.to_string()))? {
+    let bytes = match read.map_err(|error| ProxyRefusal::broken_request(&error.to_string()))? {
         // As an operation it goes without what came after it.
         Ok(whole) => whole.bytes,
         Err(long) => {
-            return Ok((NewName::Services(drawn), Sent::once(Arriving::FromPeer(long))));
+            return Ok((
+                NameChooser::Services(drawn),
+                OutgoingBody::once(Arriving::FromPeer(long)),
+            ));
         }
     };
     let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else {
         // The service will say what is wrong with it.
-        return Ok((NewName::Services(drawn), Sent::whole(bytes)));
+        return Ok((NameChooser::Services(drawn), OutgoingBody::whole(bytes)));
     };
     let given = pointer.find(&value).and_then(id_text).filter(|id| !id.is_empty());
     if let Some(id) = given {
-        return Ok((NewName::Client(id.into_owned()), Sent::whole(bytes)));
+        return Ok((NameChooser::Client(id.into_owned()), OutgoingBody::whole(bytes)));
     }
     if !pointer.insert(&mut value, drawn.clone().into()) {
-        return Ok((NewName::Services(drawn), Sent::whole(bytes)));
+        return Ok((NameChooser::Services(drawn), OutgoingBody::whole(bytes)));
     }
     let bytes = serde_json::to_vec(&value).unwrap_or_default();
-    Ok((NewName::Agent(drawn), Sent::whole(bytes.into())))
+    Ok((NameChooser::Agent(drawn), OutgoingBody::whole(bytes.into())))
 }
 
-fn written(headers: &HeaderMap) -> Result<Vec<Header>, Refused> {
+fn written(headers: &HeaderMap) -> Result<Vec<Header>, ProxyRefusal> {
     let line = |(name, value): (&http::HeaderName, &HeaderValue)| match value.to_str() {
         Ok(value) => Ok(Header { name: name.to_string(), value: value.to_owned() }),
-        Err(_) => Err(Refused::bad_target(&format!("header `{name}` is no text"))),
+        Err(_) => Err(ProxyRefusal::bad_target(&format!("header `{name}` is no text"))),
     };
     headers.iter().map(line).collect()
 }
@@ -406,14 +420,14 @@ mod tests {
 
     #[test]
     fn nothing_was_run_is_said_only_where_nothing_will_be() {
-        let not_durable = |why| Some(Said::NotDurable(why));
+        let not_durable = |why| Some(SubmitUpdate::NotDurable(why));
         let cases = [
             (not_durable(NotDurable::NoRoom { left: 1, needed: 2 }), TakenIn::NotYet, 507),
             (not_durable(NotDurable::Stuck("it broke".into())), TakenIn::NotYet, 507),
             (not_durable(NotDurable::Undecided("it broke".into())), TakenIn::NotYet, 504),
             (None, TakenIn::NotYet, 507),
             (None, TakenIn::Durably, 504),
-            (Some(Said::Answer(Answer::Done)), TakenIn::Durably, 504),
+            (Some(SubmitUpdate::Answer(Answer::Done)), TakenIn::Durably, 504),
         ];
         let resource = ResourceId::new("kv/keys/a").unwrap();
         for (end, taken_in, status) in cases {

@@ -12,10 +12,10 @@ use http_body::Body as _;
 use http_body_util::Either;
 use tokio::sync::Semaphore;
 
-use super::super::here::Service;
+use super::super::here::LocalService;
 use crate::replicas::{LONG, Named, Replicas, Towards, is_json};
 use crate::services::body::{
-    Arriving, BodyError, Returned, Sent, whole_if_in_time, whole_if_short,
+    Arriving, BodyError, OutgoingBody, Returned, whole_if_in_time, whole_if_short,
 };
 
 /// The longest request that is looked into.
@@ -33,10 +33,10 @@ static LONG_AT_ONCE: Semaphore = Semaphore::const_new(4);
 /// Gives a request the ids of the service.
 pub(in super::super) async fn towards_service(
     replicas: &Replicas,
-    service: &Service,
+    service: &LocalService,
     head: &mut Parts,
-    body: Sent,
-) -> Result<Sent, BodyError> {
+    body: OutgoingBody,
+) -> Result<OutgoingBody, BodyError> {
     // What the service packs cannot be looked into.
     head.headers.remove(ACCEPT_ENCODING);
     let asked = rename_path(replicas, service, head);
@@ -45,11 +45,11 @@ pub(in super::super) async fn towards_service(
     }
     let whole = match whole_if_short(body, LONGEST_REQUEST).await? {
         Ok(whole) => whole,
-        Err(long) => return Ok(Sent::once(Arriving::FromPeer(long))),
+        Err(long) => return Ok(OutgoingBody::once(Arriving::FromPeer(long))),
     };
     let renamed = rename_body(replicas, service, &asked, &whole.bytes, Towards::Service).await;
     head.headers.remove(CONTENT_LENGTH);
-    Ok(Sent::of(match renamed {
+    Ok(OutgoingBody::of(match renamed {
         Some(renamed) => whole.with(renamed.into()),
         None => whole,
     }))
@@ -58,7 +58,7 @@ pub(in super::super) async fn towards_service(
 /// Gives a request the path by which the service knows what it speaks of. Returns what it was.
 pub(in super::super) fn rename_path(
     replicas: &Replicas,
-    service: &Service,
+    service: &LocalService,
     head: &mut Parts,
 ) -> String {
     let asked = head.uri.path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
@@ -76,7 +76,7 @@ pub(in super::super) fn rename_path(
 /// Gives an answer the ids that users know.
 pub(in super::super) async fn towards_user(
     replicas: &Replicas,
-    service: &Service,
+    service: &LocalService,
     (method, path): (&Method, &str),
     response: Response<Returned>,
 ) -> Result<Response<Returned>, BodyError> {
@@ -111,7 +111,7 @@ pub(in super::super) async fn towards_user(
 /// through elsewhere than on this thread, which serves others too.
 pub(super) async fn rename_body(
     replicas: &Replicas,
-    service: &Service,
+    service: &LocalService,
     path: &str,
     body: &Bytes,
     way: Towards,
@@ -134,7 +134,7 @@ pub(super) async fn rename_body(
 /// The replicas that a body names. A long one is looked through elsewhere, as above.
 pub(super) async fn named_in_body(
     replicas: &Replicas,
-    service: &Service,
+    service: &LocalService,
     path: &str,
     body: &Bytes,
 ) -> Named {

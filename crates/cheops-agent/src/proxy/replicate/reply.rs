@@ -4,7 +4,7 @@ use cheops_core::model::{Outcome, Reply, ResourceId, SiteId, Status};
 use http::response::Parts;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
-use super::super::refusal::{BROKEN_OFF, Refused};
+use super::super::refusal::{BROKEN_OFF, ProxyRefusal};
 
 /// Which resource a request became an operation on.
 pub(super) const RESOURCE: HeaderName = HeaderName::from_static("x-cheops-resource");
@@ -17,22 +17,22 @@ pub(super) fn answer(
     resource: &ResourceId,
     me: &SiteId,
     reply: &Reply,
-) -> Result<(Parts, String), Refused> {
+) -> Result<(Parts, String), ProxyRefusal> {
     if let Status::Superseded { by } = &reply.status {
-        return Err(Refused::superseded(resource, &by.to_string()));
+        return Err(ProxyRefusal::superseded(resource, &by.to_string()));
     }
     let (status, headers, output) = match &reply.outcome {
         Some(Outcome::Answered { status, output, done: false, .. }) if *status < 400 => {
-            return Err(Refused::failed_here(resource, &output.text));
+            return Err(ProxyRefusal::failed_here(resource, &output.text));
         }
         Some(Outcome::BrokenOff { reason }) => return Err(broken_off(resource, reason)),
         Some(Outcome::Answered { status, headers, output, .. }) => (status, headers, output),
         Some(Outcome::TimedOut { limit_ms }) => {
-            return Err(Refused::too_late(service, me, limit_ms / 1000));
+            return Err(ProxyRefusal::too_late(service, me, limit_ms / 1000));
         }
         other => {
             let why = other.as_ref().map_or("nothing is known of it", Outcome::text);
-            return Err(Refused::failed_here(resource, why));
+            return Err(ProxyRefusal::failed_here(resource, why));
         }
     };
     let mut head = Response::new(()).into_parts().0;
@@ -54,7 +54,7 @@ pub(super) fn answer(
     Ok((head, output.text.clone()))
 }
 
-fn broken_off(resource: &ResourceId, told: &str) -> Refused {
-    Refused::new(StatusCode::BAD_GATEWAY, BROKEN_OFF, "no answer", told)
+fn broken_off(resource: &ResourceId, told: &str) -> ProxyRefusal {
+    ProxyRefusal::new(StatusCode::BAD_GATEWAY, BROKEN_OFF, "no answer", told)
         .hint(format!("the other sites go on; `cheops resource {resource}` shows what they did"))
 }

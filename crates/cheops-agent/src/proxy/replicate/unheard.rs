@@ -18,8 +18,8 @@ use http::{Request, StatusCode};
 use serde::Deserialize;
 
 use super::super::Proxies;
-use super::super::here::Service;
-use super::super::refusal::Refused;
+use super::super::here::LocalService;
+use super::super::refusal::ProxyRefusal;
 
 /// How long a site may take to say whether it holds something.
 const ASKING: Duration = Duration::from_secs(3);
@@ -70,7 +70,7 @@ enum Says {
 
 /// What is read of its answer.
 #[derive(Debug, Deserialize)]
-struct Held {
+struct ResourceAnswer {
     sites: Vec<String>,
     state: ResourceState,
     replicant: Option<serde::de::IgnoredAny>,
@@ -80,9 +80,9 @@ impl Proxies {
     /// Waits for those of these that some site holds for this one too.
     pub(super) async fn hear_of(
         &self,
-        service: &Service,
+        service: &LocalService,
         unheard: BTreeSet<ResourceId>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ProxyRefusal> {
         let (strangers, now) = (&self.0.strangers, Instant::now());
         let mut unheard = unheard;
         unheard.retain(|id| !strangers.is_one(id, now));
@@ -94,7 +94,8 @@ impl Proxies {
             unheard.retain(|id| engine.config(id).is_none());
             unheard
         });
-        let unheard = asked.await.map_err(|_| Refused::not_durable("the agent is stopping"))?;
+        let unheard =
+            asked.await.map_err(|_| ProxyRefusal::not_durable("the agent is stopping"))?;
         let asking = stream::iter(unheard)
             .map(|id| async move { self.holder_of(&id).await.map(|site| (id, site)) });
         let mut asking = std::pin::pin!(asking.buffer_unordered(ASKED_AT_ONCE));
@@ -103,7 +104,7 @@ impl Proxies {
             let Some((id, site)) = found else { continue };
             let coming = self.0.replicas.heard_of(id.as_str());
             if tokio::time::timeout_at(until.into(), coming).await.is_err() {
-                return Err(Refused::not_heard_of_yet(service.name(), &id, &site));
+                return Err(ProxyRefusal::not_heard_of_yet(service.name(), &id, &site));
             }
         }
         Ok(())
@@ -138,7 +139,7 @@ impl Proxies {
                 _ => return None,
             }
             let body = axum::body::to_bytes(answer.into_body(), LONGEST_ANSWER).await.ok()?;
-            let held: Held = serde_json::from_slice(&body).ok()?;
+            let held: ResourceAnswer = serde_json::from_slice(&body).ok()?;
             Some(says(&held, &self.0.me))
         };
         let answered = tokio::time::timeout(ASKING, answered).await;
@@ -146,7 +147,7 @@ impl Proxies {
     }
 }
 
-fn says(held: &Held, me: &SiteId) -> Says {
+fn says(held: &ResourceAnswer, me: &SiteId) -> Says {
     let is_for_me = held.sites.iter().any(|site| site == me.as_str());
     match held.replicant.is_some() && held.state != ResourceState::Deleted && is_for_me {
         true => Says::ComesHere,
@@ -170,7 +171,7 @@ mod tests {
             (r#"["lyon","paris"]"#, "converged", "", Says::No),
         ] {
             let text = format!(r#"{{"id":"5a","sites":{sites},"state":"{state}"{replicant}}}"#);
-            let held: Held = serde_json::from_str(&text).unwrap();
+            let held: ResourceAnswer = serde_json::from_str(&text).unwrap();
             assert_eq!(says(&held, &me), expected, "{text}");
         }
     }

@@ -4,7 +4,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{B3, B3_TRACE, Given, Others, TRACEPARENT, is_trace, name_of, text_of};
+use super::{B3, B3_TRACE, GivenId, Others, TRACEPARENT, is_trace, name_of, text_of};
 use crate::proxy::ids::Name;
 
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -14,11 +14,11 @@ const B3_PARENT: HeaderName = HeaderName::from_static("x-b3-parentspanid");
 const BEFORE: &str = "cheops";
 
 /// Makes the trace of a request the one that was given to it.
-pub(super) fn set(headers: &mut HeaderMap, given: &Given, name: Name, others: Others) {
+pub(super) fn set(headers: &mut HeaderMap, given: &GivenId, name: Name, others: Others) {
     let is_b3 = headers.contains_key(B3) || headers.contains_key(B3_TRACE);
     if !headers.contains_key(TRACEPARENT) {
         if !is_b3 {
-            given.set(headers, TRACEPARENT, Given::TRACEPARENT);
+            given.set(headers, TRACEPARENT, GivenId::TRACEPARENT);
             return;
         }
     } else if !stays(headers, &TRACEPARENT, 1, name, others) {
@@ -42,13 +42,13 @@ fn stays(
     others.stay(id.unwrap_or_default(), name)
 }
 
-fn begin_anew(headers: &mut HeaderMap, given: &Given) {
+fn begin_anew(headers: &mut HeaderMap, given: &GivenId) {
     let before = headers.get(TRACEPARENT).map(text_of).unwrap_or_default();
     let mut parts = before.split('-').skip(1);
     let (trace, span, flags) = (parts.next(), parts.next(), parts.next());
     let is_hex = |text: &&str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let flags = flags.filter(|flags| flags.len() == 2).filter(is_hex).unwrap_or("01");
-    let parent = format!("00-{}-{}-{flags}", given.part(Given::TRACE), given.part(Given::SPAN));
+    let parent = format!("00-{}-{}-{flags}", given.part(GivenId::TRACE), given.part(GivenId::SPAN));
     let state = trace
         .filter(|trace| is_trace(trace))
         .zip(span.filter(is_hex).filter(|span| span.len() == 16))
@@ -61,8 +61,8 @@ fn begin_anew(headers: &mut HeaderMap, given: &Given) {
     }
 }
 
-fn set_b3(headers: &mut HeaderMap, given: &Given, name: Name, others: Others) {
-    let (trace, span) = (given.part(Given::TRACE), given.part(Given::SPAN));
+fn set_b3(headers: &mut HeaderMap, given: &GivenId, name: Name, others: Others) {
+    let (trace, span) = (given.part(GivenId::TRACE), given.part(GivenId::SPAN));
     // A single `0`, `1` or `d` names no trace.
     let names_one = |value: &HeaderValue| text_of(value).contains('-');
     if headers.get(B3).is_some_and(names_one) && !stays(headers, &B3, 0, name, others) {
@@ -78,7 +78,7 @@ fn set_b3(headers: &mut HeaderMap, given: &Given, name: Name, others: Others) {
     }
     let is_marked = [B3, B3_TRACE].iter().any(|header| stays(headers, header, 0, name, Others::Go));
     if others == Others::Go && !is_marked && !headers.contains_key(TRACEPARENT) {
-        given.set(headers, TRACEPARENT, Given::TRACEPARENT);
+        given.set(headers, TRACEPARENT, GivenId::TRACEPARENT);
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
 
     fn set_in(lines: &[(&str, &str)], others: Others) -> HeaderMap {
         let mut sent = headers(lines);
-        set(&mut sent, &Given::new(NAME), NAME, others);
+        set(&mut sent, &GivenId::new(NAME), NAME, others);
         sent
     }
 

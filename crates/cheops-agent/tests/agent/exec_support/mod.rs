@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cheops_agent::exec::{Content, ExecSettings, Executor, RunToken, Saving};
+use cheops_agent::exec::{ContentStore, ExecSettings, Executor, RunToken, Saving};
 use cheops_core::engine::{Job, JobId, Task};
 use cheops_core::model::{
     Author, BlobId, EntryId, FileRef, Header, Incarnation, Operation, OperationId, OperationType,
@@ -32,7 +32,7 @@ impl Folder {
     }
 }
 
-impl Content for Folder {
+impl ContentStore for Folder {
     fn copy_to(&self, blob: &BlobId, path: &Path) -> io::Result<()> {
         fs::copy(self.0.join(blob.to_string()), path).map(|_| ())
     }
@@ -90,7 +90,7 @@ impl Site {
     }
 
     /// The same, with a store made of that folder.
-    pub(crate) fn over<C: Content>(
+    pub(crate) fn over<C: ContentStore>(
         change: impl FnOnce(&mut ExecSettings),
         store: impl FnOnce(Folder) -> C,
     ) -> Self {

@@ -2,38 +2,39 @@
 
 use super::super::check::command_fault;
 use super::super::hooks::bad_url;
-use super::super::place::Place;
-use super::super::problem::Fault;
-use super::super::tree::{Node, Value};
+use super::super::place::ConfigPlace;
+use super::super::problem::ConfigFault;
+use super::super::tree::{TreeNode, TreeValue};
 use super::super::{Hook, HookAction, HookEvent, HookRun, MAX_HOOKS};
-use super::{Field, Reader, TYPES};
+use super::{DocumentReader, Field, TYPES};
 use crate::ids::OperationType;
 
 const ANSWERS: &[&str] = &["decompose"];
 
 /// One hook.
 pub(in crate::config) struct HookEntry {
-    pub(in crate::config) place: Place,
+    pub(in crate::config) place: ConfigPlace,
     pub(in crate::config) hook: Hook,
     /// Whether its answer is the smaller steps to run instead.
     pub(in crate::config) decomposes: bool,
 }
 
-impl Reader {
+impl DocumentReader {
     pub(super) fn hooks(&mut self, field: &Field<'_>) -> Vec<HookEntry> {
-        let Value::List(nodes) = &field.node.value else {
+        let TreeValue::List(nodes) = &field.node.value else {
             self.wrong_kind(field, "a list of hooks");
             return Vec::new();
         };
         if nodes.len() > MAX_HOOKS {
-            let fault = Fault::TooMany { what: "hooks", found: nodes.len(), limit: MAX_HOOKS };
+            let fault =
+                ConfigFault::TooMany { what: "hooks", found: nodes.len(), limit: MAX_HOOKS };
             self.report(&field.place, fault);
         }
         let nodes = nodes.iter().take(MAX_HOOKS).enumerate();
         nodes.filter_map(|(i, node)| self.hook(node, field.place.index(i, node.at))).collect()
     }
 
-    fn hook(&mut self, node: &Node, place: Place) -> Option<HookEntry> {
+    fn hook(&mut self, node: &TreeNode, place: ConfigPlace) -> Option<HookEntry> {
         let keys = ["On", "Command", "Url", "Run", "Types", "Answer"];
         let field = Field { node, place };
         let [on, command, url, run, types, answer] = self.fields(&field, keys)?;
@@ -68,16 +69,16 @@ impl Reader {
         &mut self,
         command: Option<Field<'_>>,
         url: Option<Field<'_>>,
-        place: &Place,
+        place: &ConfigPlace,
     ) -> Option<HookAction> {
         let (one, other) = ("Command", "Url");
         match (command, url) {
             (None, None) => {
-                self.report(place, Fault::Neither { one, other });
+                self.report(place, ConfigFault::Neither { one, other });
                 None
             }
             (Some(_), Some(_)) => {
-                self.report(place, Fault::Both { one, other });
+                self.report(place, ConfigFault::Both { one, other });
                 None
             }
             (Some(field), None) => {
@@ -98,7 +99,7 @@ impl Reader {
     }
 
     fn kinds(&mut self, field: &Field<'_>) -> Option<Vec<OperationType>> {
-        let Value::List(nodes) = &field.node.value else {
+        let TreeValue::List(nodes) = &field.node.value else {
             self.wrong_kind(field, "a list of types");
             return None;
         };
@@ -109,14 +110,17 @@ impl Reader {
             .collect();
         if kinds.is_empty() {
             let expected = "at least one type; leave the key out to mean all";
-            self.report(&field.place, Fault::WrongKind { found: "an empty list".into(), expected });
+            self.report(
+                &field.place,
+                ConfigFault::WrongKind { found: "an empty list".into(), expected },
+            );
         }
         kinds.into_iter().collect()
     }
 }
 
 /// Why a hook's answer could not be used, if it could not.
-fn cannot_answer(hook: &Hook) -> Option<Fault> {
+fn cannot_answer(hook: &Hook) -> Option<ConfigFault> {
     let found = "Answer: decompose".to_owned();
     let (with, reason) = if hook.on != HookEvent::Failed {
         (format!("On: {}", hook.on), "only what failed is run in smaller steps")
@@ -125,9 +129,9 @@ fn cannot_answer(hook: &Hook) -> Option<Fault> {
     } else if hook.run == HookRun::Once {
         ("Run: once".to_owned(), "each site runs its own steps; use `each-site`")
     } else if hook.types.is_empty() {
-        return Some(Fault::Missing { key: TYPES });
+        return Some(ConfigFault::Missing { key: TYPES });
     } else {
         return None;
     };
-    Some(Fault::MeansNothing { found, with, reason })
+    Some(ConfigFault::MeansNothing { found, with, reason })
 }

@@ -1,6 +1,6 @@
 //! Operations handed in by users: accepted, refused, waited for.
 
-use cheops_core::engine::{Submission, Wait};
+use cheops_core::engine::{Submission, WaitFor};
 use cheops_core::model::{Asker, OperationType, Status};
 use expect_test::expect;
 
@@ -150,7 +150,7 @@ fn a_deletion_wins_over_what_is_concurrent_whatever_the_clocks_say() {
 #[test]
 fn a_user_hears_what_each_waits_for_and_is_done_then() {
     let mut story = String::new();
-    for wait in [Wait::Nothing, Wait::Local, Wait::All] {
+    for wait in [WaitFor::Nothing, WaitFor::Local, WaitFor::All] {
         let mut paris = paris();
         paris.submits(Submission { wait, ..asks_for("inc") });
         paris.ends(1, ok());

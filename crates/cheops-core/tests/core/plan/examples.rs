@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use cheops_core::config::{Concurrent, Config, Resolution, Rule};
 use cheops_core::model::Replaces;
-use cheops_core::plan::{Decision, Effect, Ended, Item, Next, RunLog, Step, plan, plan_appended};
+use cheops_core::plan::{
+    Decision, Ended, Item, Next, RunEffect, RunLog, Step, plan, plan_appended,
+};
 
 use super::app::Command;
 use super::setup::{Powers, config, id, item, kind};
@@ -275,7 +277,7 @@ fn in_doubt_without_help_the_operator_decides() {
         assert!(told.site.log.decide(&id(1), decision));
         assert!(!told.site.log.decide(&id(1), decision), "there is nothing left to decide");
         told.follows(&[1, 2]);
-        assert_eq!(told.site.log.outcome(&id(1)), Some(Effect::Took));
+        assert_eq!(told.site.log.outcome(&id(1)), Some(RunEffect::Took));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::model::{Operation, OperationId, Vector};
-use cheops_core::resolve::{Change, OperationSet, Resolution, Why, explain, resolve};
+use cheops_core::resolve::{ListChange, OperationSet, Resolution, Why, explain, resolve};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -86,10 +86,10 @@ impl Trial<'_> {
         self.check();
     }
 
-    fn check_change(&self, change: Change, before: &[OperationId], new: Option<&OperationId>) {
+    fn check_change(&self, change: ListChange, before: &[OperationId], new: Option<&OperationId>) {
         let after = list(&self.resolution);
         let appended: Vec<_> = before.iter().chain(new).cloned().collect();
-        if change == Change::Inserted {
+        if change == ListChange::Inserted {
             // Allowed, not demanded: only the usual way in takes the trouble to say so.
             let others = after.iter().filter(|id| Some(*id) != new);
             assert!(others.eq(before) && new.is_some_and(|new| after.contains(new)));
@@ -97,9 +97,9 @@ impl Trial<'_> {
             return;
         }
         let expected = match after {
-            after if after == before => Change::Nothing,
-            after if new.is_some() && after == appended => Change::Appended,
-            _ => Change::Rearranged,
+            after if after == before => ListChange::Nothing,
+            after if new.is_some() && after == appended => ListChange::Appended,
+            _ => ListChange::Rearranged,
         };
         assert_eq!(change, expected);
     }

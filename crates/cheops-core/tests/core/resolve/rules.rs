@@ -2,7 +2,7 @@
 
 use super::world::{REDIS, REDIS_KEEP_BOTH, World, kind, matrix};
 use cheops_core::model::Replaces;
-use cheops_core::resolve::{Change, Resolution, Why, explain};
+use cheops_core::resolve::{ListChange, Resolution, Why, explain};
 use expect_test::expect;
 
 /// `a` then `b`, the second on top of the first.
@@ -210,7 +210,7 @@ fn each_insertion_says_what_it_changed() {
     world.does("2", 7, "inc", "after");
     let mut resolution = Resolution::new(matrix(REDIS));
     let changes: Vec<_> = world.made.iter().map(|op| resolution.insert(op.clone())).collect();
-    use Change::{Appended, Inserted, Nothing, Rearranged};
+    use ListChange::{Appended, Inserted, Nothing, Rearranged};
     assert_eq!(changes, [Appended, Appended, Inserted, Rearranged, Appended]);
     assert_eq!(resolution.insert(world.made[0].clone()), Nothing);
     assert_eq!(resolution.mark_void(&world.made[0].id), Nothing, "it was left out");
@@ -258,7 +258,7 @@ fn pruning_what_lies_below_the_floor_changes_nothing_and_heads_stay() {
     resolution.prune(&below);
     assert_eq!(resolution.operations().len(), 1);
     assert_eq!(resolution.list().collect::<Vec<_>>(), [&set]);
-    assert_eq!(resolution.insert(world.made[0].clone()), Change::Nothing, "it was pruned");
+    assert_eq!(resolution.insert(world.made[0].clone()), ListChange::Nothing, "it was pruned");
     assert_eq!(resolution.operations().heads(), [set]);
 }
 

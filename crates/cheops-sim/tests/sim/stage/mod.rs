@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cheops_core::config::Config;
-use cheops_core::engine::{Engine, ResourceView, Submission, Ticket, Wait};
+use cheops_core::engine::{Engine, ResourceView, Submission, Ticket, WaitFor};
 use cheops_core::model::{OperationId, OperationType, Payload, ResourceId, SiteId, Status};
 use cheops_sim::{Setup, World, site_name, when_quiet};
 
@@ -55,7 +55,7 @@ impl Stage {
             payload: Payload::shell(command),
             inline_body: None,
             force: false,
-            wait: Wait::All,
+            wait: WaitFor::All,
             timeout_ms: 30_000,
             needs: Default::default(),
             asked_by: None,
@@ -75,7 +75,7 @@ impl Stage {
         site: usize,
         kind: &str,
         command: &str,
-        wait: Wait,
+        wait: WaitFor,
         ms: u64,
     ) -> Ticket {
         let submission = Submission { wait, timeout_ms: ms, ..self.submission(kind, command) };

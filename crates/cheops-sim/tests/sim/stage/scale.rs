@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cheops_core::config::Config;
-use cheops_core::engine::{Submission, Ticket, Wait};
+use cheops_core::engine::{Submission, Ticket, WaitFor};
 use cheops_core::model::{OperationType, Payload, ResourceId, SiteId};
 use cheops_sim::{Rng, Setup, Traffic, World, site_name};
 
@@ -126,7 +126,7 @@ fn submission(resource: &Held, round: usize, config: &Arc<Config>) -> Submission
         payload: Payload::shell(command),
         inline_body: None,
         force: false,
-        wait: Wait::All,
+        wait: WaitFor::All,
         timeout_ms: 30_000,
         needs: Default::default(),
         asked_by: None,

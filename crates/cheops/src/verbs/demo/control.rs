@@ -19,9 +19,9 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::page;
 use super::stage::{LOOK_EVERY, OnStage};
-use crate::demo_socket::{Cause, TOKENS, asked, path as socket};
+use crate::demo_socket::{BoxedError, TOKENS, asked, path as socket};
 use crate::failure::{Failure, Verdict};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::counted;
 
 /// How long the sites may take to notice what was done.
@@ -62,13 +62,13 @@ pub(super) enum Order {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Answer {
+struct ControlAnswer {
     ok: bool,
     told: String,
 }
 
 /// Sends an order to the demo that runs.
-pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) async fn send(order: &Order, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let away = |error: std::io::Error| {
         Failure::away("no demo can be reached")
             .because(error)
@@ -87,7 +87,7 @@ pub(super) async fn send(order: &Order, output: &mut Output) -> Result<Verdict, 
     Ok(Verdict::Fine)
 }
 
-async fn answered(stream: UnixStream, order: &Order) -> Result<Answer, Cause> {
+async fn answered(stream: UnixStream, order: &Order) -> Result<ControlAnswer, BoxedError> {
     let request = Request::post(ORDERS)
         .header(CONTENT_TYPE, "application/json")
         .body(Body::from(serde_json::to_vec(order)?))?;
@@ -143,10 +143,10 @@ impl Drop for Removes {
     }
 }
 
-async fn carry_out(State(stage): State<OnStage>, Json(order): Json<Order>) -> Json<Answer> {
+async fn carry_out(State(stage): State<OnStage>, Json(order): Json<Order>) -> Json<ControlAnswer> {
     Json(match done(&stage, order).await {
-        Ok(told) => Answer { ok: true, told },
-        Err(told) => Answer { ok: false, told },
+        Ok(told) => ControlAnswer { ok: true, told },
+        Err(told) => ControlAnswer { ok: false, told },
     })
 }
 

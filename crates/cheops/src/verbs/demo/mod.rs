@@ -16,10 +16,10 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::control::{Control, Order};
-use self::script::Part;
-use self::stage::{OnStage, Scheme, Stage};
+use self::script::DemoPart;
+use self::stage::{DemoCluster, OnStage, Scheme};
 use crate::failure::{Failure, Verdict};
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = "\
 While a demo runs, from another terminal:
@@ -53,17 +53,17 @@ pub(crate) struct Arguments {
     /// Play a part without anyone at the keyboard, tell what happens, and end; fails if something
     /// else happens than it should
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "all")]
-    script: Option<Part>,
+    script: Option<DemoPart>,
 }
 
 /// Who says what happens.
-enum Plan {
-    Script(Part),
+enum DemoPlan {
+    Script(DemoPart),
     /// Whoever reads what to try, from other terminals.
     Tour(Control),
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
     })
 }
 
-async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+async fn play(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let cannot = |error| Failure::ours("signals cannot be listened to").because(error);
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
@@ -87,8 +87,8 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
         Some(_) if arguments.sites < script::SITES => {
             return Err(Failure::caller(format!("the script needs {} sites", script::SITES)));
         }
-        Some(part) => (Plan::Script(part), Scheme::Any),
-        None => (Plan::Tour(Control::listen().await?), Scheme::Usual),
+        Some(part) => (DemoPlan::Script(part), Scheme::Any),
+        None => (DemoPlan::Tour(Control::listen().await?), Scheme::Usual),
     };
     let ended = async {
         tokio::select! {
@@ -99,21 +99,21 @@ async fn play(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Fai
     };
     tokio::pin!(ended);
     let control = match &plan {
-        Plan::Script(_) => None,
-        Plan::Tour(control) => Some(control.path().to_owned()),
+        DemoPlan::Script(_) => None,
+        DemoPlan::Tour(control) => Some(control.path().to_owned()),
     };
     let stage = tokio::select! {
-        stage = Stage::start(usize::from(arguments.sites), scheme, control, output) => stage?,
+        stage = DemoCluster::start(usize::from(arguments.sites), scheme, control, output) => stage?,
         () = &mut ended => return Ok(Verdict::Fine),
     };
     let stage = OnStage::new(stage.into());
     let told = tokio::select! {
         told = async {
             match plan {
-                Plan::Script(part) => {
+                DemoPlan::Script(part) => {
                     script::play(part, &mut *stage.lock().await, output).await
                 }
-                Plan::Tour(control) => {
+                DemoPlan::Tour(control) => {
                     tour::print(&*stage.lock().await, output).await?;
                     control.serve(stage.clone()).await;
                     Ok(Verdict::Fine)

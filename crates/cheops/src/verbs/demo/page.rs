@@ -20,15 +20,15 @@ pub(super) fn router() -> Router<OnStage> {
 }
 
 /// Why an order was not carried out.
-struct Refused(String);
+struct OrderRefused(String);
 
-impl From<String> for Refused {
+impl From<String> for OrderRefused {
     fn from(why: String) -> Self {
         Self(why)
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for OrderRefused {
     fn into_response(self) -> Response {
         let status = StatusCode::BAD_REQUEST;
         let problem = Problem::new(status.as_u16(), "the demo cannot do this", self.0);
@@ -36,8 +36,8 @@ impl IntoResponse for Refused {
     }
 }
 
-fn named(site: &str) -> Result<SiteId, Refused> {
-    SiteId::new(site).map_err(|error| Refused(error.to_string()))
+fn named(site: &str) -> Result<SiteId, OrderRefused> {
+    SiteId::new(site).map_err(|error| OrderRefused(error.to_string()))
 }
 
 async fn look(State(stage): State<OnStage>) -> Json<Demo> {
@@ -47,10 +47,10 @@ async fn look(State(stage): State<OnStage>) -> Json<Demo> {
 async fn set_link(
     State(stage): State<OnStage>,
     Json(link): Json<DemoLink>,
-) -> Result<Json<Demo>, Refused> {
+) -> Result<Json<Demo>, OrderRefused> {
     let between = [named(&link.a)?, named(&link.b)?];
     if link.a == link.b {
-        return Err(Refused(format!("a link has two ends, and both are `{}`", link.a)));
+        return Err(OrderRefused(format!("a link has two ends, and both are `{}`", link.a)));
     }
     let mut stage = stage.lock().await;
     stage.set_cut(&between, link.cut)?;
@@ -60,7 +60,7 @@ async fn set_link(
 async fn set_site(
     State(stage): State<OnStage>,
     Json(order): Json<RunSite>,
-) -> Result<Json<Demo>, Refused> {
+) -> Result<Json<Demo>, OrderRefused> {
     let site = named(&order.site)?;
     let mut stage = stage.lock().await;
     match (order.running, stage.is_up(&site)?) {

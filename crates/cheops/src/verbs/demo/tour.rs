@@ -1,15 +1,15 @@
 //! What to try in a demo that runs.
 
-use super::stage::{Site, Stage};
+use super::stage::{DemoCluster, SiteProcess};
 use crate::agent::is_found_by_itself;
 use crate::failure::Failure;
 use crate::look::{ACCENT, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 /// What it shows, and what to paste.
-type Step = (&'static str, Vec<String>);
+type TourStep = (&'static str, Vec<String>);
 
-pub(super) async fn print(stage: &Stage, output: &mut Output) -> Result<(), Failure> {
+pub(super) async fn print(stage: &DemoCluster, output: &mut VerbOutput) -> Result<(), Failure> {
     let [first, second, ..] = stage.sites.as_slice() else { return Ok(()) };
     let link = first.client()?.login_link().await?;
     output.line("")?;
@@ -40,7 +40,7 @@ pub(super) async fn print(stage: &Stage, output: &mut Output) -> Result<(), Fail
 }
 
 /// What runs at a site.
-fn overview(site: &Site, output: &mut Output) -> Result<(), Failure> {
+fn overview(site: &SiteProcess, output: &mut VerbOutput) -> Result<(), Failure> {
     let services = site.services.iter().map(|service| (service.name, service.proxy.to_string()));
     let kv = ("kv", site.kv.trim_start_matches("http://").to_owned());
     let places: Vec<String> =
@@ -50,7 +50,7 @@ fn overview(site: &Site, output: &mut Output) -> Result<(), Failure> {
     Ok(output.line(styled(DIM, format!("         files in {}", site.files.display())))?)
 }
 
-fn steps(steps: Vec<Step>, output: &mut Output) -> Result<(), Failure> {
+fn steps(steps: Vec<TourStep>, output: &mut VerbOutput) -> Result<(), Failure> {
     for (what, commands) in steps {
         output.line("")?;
         output.line(styled(BOLD, what))?;
@@ -62,14 +62,14 @@ fn steps(steps: Vec<Step>, output: &mut Output) -> Result<(), Failure> {
 }
 
 /// How a command says that it is for that site. The first one is asked if nothing is said.
-fn agent_of(site: &Site) -> String {
+fn agent_of(site: &SiteProcess) -> String {
     match is_found_by_itself(&site.api) {
         true => String::new(),
         false => format!(" --agent {}", site.api),
     }
 }
 
-fn operations(first: &Site, second: &Site, everywhere: &str) -> Vec<Step> {
+fn operations(first: &SiteProcess, second: &SiteProcess, everywhere: &str) -> Vec<TourStep> {
     let (first_at, second_at) = (agent_of(first), agent_of(second));
     vec![
         (
@@ -115,8 +115,8 @@ fn operations(first: &Site, second: &Site, everywhere: &str) -> Vec<Step> {
 }
 
 /// One step for each kind of scope. Variables of the shell keep ids from one command to the next.
-fn collaborations(sites: &[Site]) -> Vec<Step> {
-    let place = |site: &Site, service: &str| {
+fn collaborations(sites: &[SiteProcess]) -> Vec<TourStep> {
+    let place = |site: &SiteProcess, service: &str| {
         let found = site.service(service);
         found.map_or_else(String::new, |service| format!("http://{}/v1", service.proxy))
     };

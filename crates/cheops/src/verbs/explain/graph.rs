@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// One line of the drawing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct GraphRow {
     /// The lines, and the mark of the operation if there is one.
     pub(super) lines: String,
     /// The operation that stands in this row.
@@ -34,7 +34,7 @@ impl Mark {
 }
 
 /// An operation to draw.
-pub(super) struct Node<'a> {
+pub(super) struct GraphNode<'a> {
     pub(super) id: &'a str,
     pub(super) parents: Vec<&'a str>,
     pub(super) mark: Mark,
@@ -42,7 +42,7 @@ pub(super) struct Node<'a> {
 
 /// Draws operations that come in an order in which each follows its parents. A parent that is not
 /// among them is taken for forgotten.
-pub(super) fn drawn(nodes: &[Node<'_>]) -> Vec<Row> {
+pub(super) fn drawn(nodes: &[GraphNode<'_>]) -> Vec<GraphRow> {
     let places: BTreeMap<&str, usize> =
         nodes.iter().enumerate().map(|(n, node)| (node.id, n)).collect();
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -67,7 +67,7 @@ struct Canvas {
     /// Where the last operation stands, if nothing was made on it: whatever came right below it
     /// would look as if it were.
     ended: Option<usize>,
-    rows: Vec<Row>,
+    rows: Vec<GraphRow>,
 }
 
 impl Canvas {
@@ -148,7 +148,7 @@ impl Canvas {
 
     fn push(&mut self, letters: &[char], operation: Option<usize>) {
         let lines: String = letters.iter().collect();
-        self.rows.push(Row { lines: lines.trim_end().to_owned(), operation });
+        self.rows.push(GraphRow { lines: lines.trim_end().to_owned(), operation });
     }
 }
 
@@ -169,13 +169,13 @@ mod tests {
 
     /// Operations as `id:parent,parent`, a `-` before those left out.
     fn check(history: &str, want: &Expect) {
-        let nodes: Vec<Node<'_>> = history
+        let nodes: Vec<GraphNode<'_>> = history
             .split(' ')
             .map(|text| {
                 let mark = if text.starts_with('-') { Mark::LeftOut } else { Mark::Counts };
                 let (id, parents) = text.trim_start_matches('-').split_once(':').unwrap();
                 let parents = parents.split(',').filter(|parent| !parent.is_empty()).collect();
-                Node { id, parents, mark }
+                GraphNode { id, parents, mark }
             })
             .collect();
         let lines: Vec<String> = drawn(&nodes)
@@ -255,10 +255,10 @@ mod tests {
             parents in prop::collection::vec(prop::collection::vec(0_usize..30, 0..4), 0..30),
         ) {
             let ids: Vec<String> = (0..parents.len()).map(|n| n.to_string()).collect();
-            let nodes: Vec<Node<'_>> = parents
+            let nodes: Vec<GraphNode<'_>> = parents
                 .iter()
                 .enumerate()
-                .map(|(n, parents)| Node {
+                .map(|(n, parents)| GraphNode {
                     id: &ids[n],
                     parents: parents.iter().filter(|p| **p < n).map(|p| ids[*p].as_str()).collect(),
                     mark: Mark::Counts,
@@ -270,7 +270,7 @@ mod tests {
             for row in &rows {
                 prop_assert_eq!(row.lines.contains('●'), row.operation.is_some());
             }
-            let column = |row: &Row| row.lines.chars().position(|c| c == '●');
+            let column = |row: &GraphRow| row.lines.chars().position(|c| c == '●');
             for pair in rows.windows(2) {
                 if let (Some(above), Some(below)) = (pair[0].operation, pair[1].operation)
                     && column(&pair[0]) == column(&pair[1])

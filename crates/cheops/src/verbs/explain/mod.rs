@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use cheops_api::{DecidedPair, ExplainedOperation, Explanation, Replaces};
 use clap::Args;
 
-use self::graph::{Mark, Node, Row, drawn};
-use crate::agent::{self, Target};
+use self::graph::{GraphNode, GraphRow, Mark, drawn};
+use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::grid::{cut, one_line};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
 use crate::time::{moment, now_ms};
 
@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(
     arguments: &Arguments,
-    agent: &Target,
-    output: &mut Output,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;
     let explanation = agent::with(agent, async |client| Ok(client.explain(&arguments.id).await?))?;
@@ -72,9 +72,9 @@ fn told(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> {
 
 fn history(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> {
     let operations = &explanation.operations;
-    let nodes: Vec<Node<'_>> = operations
+    let nodes: Vec<GraphNode<'_>> = operations
         .iter()
-        .map(|operation| Node {
+        .map(|operation| GraphNode {
             id: &operation.id,
             parents: operation.parents.iter().map(String::as_str).collect(),
             mark: if operation.counts { Mark::Counts } else { Mark::LeftOut },
@@ -88,7 +88,7 @@ fn history(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> 
     let ids = operations.iter().map(|operation| operation.id.chars().count()).max();
     let ids = ids.unwrap_or_default();
     rows.iter()
-        .map(|Row { lines, operation }| {
+        .map(|GraphRow { lines, operation }| {
             let Some(operation) = operation.and_then(|n| operations.get(n)) else {
                 return format!("  {}", styled(DIM, lines));
             };

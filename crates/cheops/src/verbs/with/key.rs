@@ -11,13 +11,13 @@ const USER: &str = "cheops";
 const SECRET_BYTES: usize = 16;
 
 /// A password of its own for every run.
-pub(super) struct Key {
+pub(super) struct RunPassword {
     secret: String,
     /// What clients make of it.
     credentials: String,
 }
 
-impl Key {
+impl RunPassword {
     pub(super) fn random() -> Result<Self, Unspecified> {
         let mut bytes = [0; SECRET_BYTES];
         SystemRandom::new().fill(&mut bytes)?;
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_its_own_credentials_fit_a_key() {
-        let key = Key::of(&[7; SECRET_BYTES]);
+        let key = RunPassword::of(&[7; SECRET_BYTES]);
         let fits = |given: &str| {
             let given = given.parse().unwrap();
             key.fits(&HeaderMap::from_iter([(PROXY_AUTHORIZATION, given)]))
@@ -96,6 +96,6 @@ mod tests {
             assert!(!fits(wrong), "{wrong}");
         }
         assert!(!key.fits(&HeaderMap::new()));
-        assert_ne!(Key::random().unwrap().secret, Key::random().unwrap().secret);
+        assert_ne!(RunPassword::random().unwrap().secret, RunPassword::random().unwrap().secret);
     }
 }

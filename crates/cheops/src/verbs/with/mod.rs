@@ -20,7 +20,7 @@ use self::child::Child;
 use self::proxy::Proxy;
 use crate::failure::{Failure, Verdict};
 use crate::look::{WARN, styled};
-use crate::output::Output;
+use crate::output::VerbOutput;
 use crate::text::{hanging, printable};
 use crate::verbs::scope;
 
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let scope = match cheops_scope::parse(&arguments.scope) {
         Ok(scope) => scope,
         Err(problems) => {
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Verdict,
 async fn accompany(
     command: &[OsString],
     scope: HeaderValue,
-    output: &mut Output,
+    output: &mut VerbOutput,
 ) -> Result<u8, Failure> {
     let (proxy, mut unreadable) = Proxy::open(scope).await.map_err(|error| {
         Failure::ours("the proxy for the program cannot be opened").because(error)
@@ -103,7 +103,7 @@ async fn accompany(
     ended
 }
 
-fn warn(place: &str, output: &mut Output) {
+fn warn(place: &str, output: &mut VerbOutput) {
     let text = printable(&format!(
         "what goes to `{place}` cannot be read on the way, as with https, and carries no scope; use \
          an http:// address (this is said once)"

@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::forward::{Forward, problem_of_ours};
-use super::key::Key;
+use super::key::RunPassword;
 use super::tunnel;
 
 /// Connections at the same time; more wait.
@@ -30,11 +30,11 @@ const OUT_OF_ROOM: Duration = Duration::from_millis(50);
 pub(super) struct Proxy {
     listener: TcpListener,
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyContext>,
 }
 
-struct Shared {
-    key: Key,
+struct ProxyContext {
+    key: RunPassword,
     forward: Forward,
     unreadable: mpsc::Sender<String>,
 }
@@ -43,11 +43,12 @@ impl Proxy {
     /// Opens one that puts this scope into requests. Also gives what cannot be read on the way, and
     /// so has no scope: the first place it goes to, and then some of the others.
     pub(super) async fn open(scope: HeaderValue) -> io::Result<(Self, mpsc::Receiver<String>)> {
-        let key = Key::random().map_err(|_| io::Error::other("there are no random numbers"))?;
+        let key =
+            RunPassword::random().map_err(|_| io::Error::other("there are no random numbers"))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let (unreadable, tells) = mpsc::channel(1);
-        let shared = Arc::new(Shared { key, forward: Forward::with(scope), unreadable });
+        let shared = Arc::new(ProxyContext { key, forward: Forward::with(scope), unreadable });
         Ok((Self { listener, address, shared }, tells))
     }
 
@@ -73,7 +74,7 @@ impl Proxy {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, shared: Arc<ProxyContext>) {
     let _slower = stream.set_nodelay(true);
     let answer = service_fn(move |request| {
         let shared = shared.clone();
@@ -91,7 +92,7 @@ pub(super) fn connections() -> http1::Builder {
     builder
 }
 
-impl Shared {
+impl ProxyContext {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         if !self.key.fits(request.headers()) {
             return stranger();

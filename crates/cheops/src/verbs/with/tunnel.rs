@@ -62,8 +62,8 @@ async fn pass(
     let (first, content) = first_words(&mut ours, &theirs).await?;
     let (read, write) = split(ours);
     let mut ours = join(io::Cursor::new(first).chain(read), write);
-    if content != Content::Http {
-        if content == Content::Other {
+    if content != TunnelContent::Http {
+        if content == TunnelContent::Other {
             // If there is no room, one that is told of already waits there.
             let _told = unreadable.try_send(place.to_string());
         }
@@ -81,7 +81,7 @@ async fn pass(
 
 /// What goes through a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum TunnelContent {
     /// Requests that can be read.
     Http,
     /// Anything else.
@@ -94,38 +94,38 @@ enum Content {
 async fn first_words(
     ours: &mut (impl AsyncRead + Unpin),
     theirs: &TcpStream,
-) -> io::Result<(Vec<u8>, Content)> {
+) -> io::Result<(Vec<u8>, TunnelContent)> {
     let mut first = Vec::new();
     loop {
         let read = tokio::select! {
             read = ours.read_buf(&mut first) => read?,
             readable = theirs.readable() => {
                 readable?;
-                return Ok((first, Content::Other));
+                return Ok((first, TunnelContent::Other));
             }
         };
         match content(&first) {
-            Content::Unknown if read > 0 => {}
+            TunnelContent::Unknown if read > 0 => {}
             known => return Ok((first, known)),
         }
     }
 }
 
 /// HTTP/1 begins with a line such as `GET /v2/images HTTP/1.1`.
-fn content(first: &[u8]) -> Content {
+fn content(first: &[u8]) -> TunnelContent {
     let method = first.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     let rest = &first[method..];
     let begins_so = rest.is_empty() || (method > 0 && (rest == b" " || rest.starts_with(b" /")));
     if !begins_so || first.len() > LONGEST_FIRST_LINE {
-        return Content::Other;
+        return TunnelContent::Other;
     }
     match rest.split(|&byte| byte == b'\n').next() {
         Some(line) if line.len() < rest.len() => {
             let line = line.trim_ascii_end();
             let is_http = line.ends_with(b" HTTP/1.1") || line.ends_with(b" HTTP/1.0");
-            if is_http { Content::Http } else { Content::Other }
+            if is_http { TunnelContent::Http } else { TunnelContent::Other }
         }
-        _ => Content::Unknown,
+        _ => TunnelContent::Unknown,
     }
 }
 
@@ -136,19 +136,19 @@ mod tests {
     #[test]
     fn http_is_told_from_all_else_by_its_first_line() {
         for (first, want) in [
-            (&b""[..], Content::Unknown),
-            (b"GET", Content::Unknown),
-            (b"GET ", Content::Unknown),
-            (b"GET /v2/images HTT", Content::Unknown),
-            (b"GET /v2/images HTTP/1.1\r\nHost:", Content::Http),
-            (b"POST / HTTP/1.0\n", Content::Http),
-            (b"\x16\x03\x01\x02\x00", Content::Other),
-            (b"PRI * HTTP/2.0\r\n", Content::Other),
-            (b"GET key\r\n", Content::Other),
-            (b"GET /key\r\n", Content::Other),
-            (b" /", Content::Other),
-            (b"ssh-2.0", Content::Other),
-            (&[b'A'; LONGEST_FIRST_LINE + 1], Content::Other),
+            (&b""[..], TunnelContent::Unknown),
+            (b"GET", TunnelContent::Unknown),
+            (b"GET ", TunnelContent::Unknown),
+            (b"GET /v2/images HTT", TunnelContent::Unknown),
+            (b"GET /v2/images HTTP/1.1\r\nHost:", TunnelContent::Http),
+            (b"POST / HTTP/1.0\n", TunnelContent::Http),
+            (b"\x16\x03\x01\x02\x00", TunnelContent::Other),
+            (b"PRI * HTTP/2.0\r\n", TunnelContent::Other),
+            (b"GET key\r\n", TunnelContent::Other),
+            (b"GET /key\r\n", TunnelContent::Other),
+            (b" /", TunnelContent::Other),
+            (b"ssh-2.0", TunnelContent::Other),
+            (&[b'A'; LONGEST_FIRST_LINE + 1], TunnelContent::Other),
         ] {
             assert_eq!(content(first), want, "{}", String::from_utf8_lossy(first));
         }

@@ -18,12 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A body that nobody asks for, until the server says `100 Continue`. Asking for it is what makes
 /// our side say that to the program.
-struct Upload {
+struct DeferredBody {
     body: Incoming,
     welcome: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl hyper::body::Body for Upload {
+impl hyper::body::Body for DeferredBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -62,7 +62,7 @@ pub(super) fn held_back(mut request: Request<Incoming>) -> Request<Body> {
     let welcome = async move {
         let _said_or_not = tokio::time::timeout(PATIENCE, welcomed.notified()).await;
     };
-    request.map(|body| Body::new(Upload { body, welcome: Some(Box::pin(welcome)) }))
+    request.map(|body| Body::new(DeferredBody { body, welcome: Some(Box::pin(welcome)) }))
 }
 
 fn is_held_back(headers: &HeaderMap) -> bool {

@@ -9,10 +9,10 @@ use cheops_agent::mesh::Identity;
 use cheops_api::{SiteState, Wait};
 use cheops_core::engine::{Record, Sealer};
 use cheops_core::model::{
-    Author, Body, Entry, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId, SiteId,
-    Stamp,
+    Author, Entry, EntryBody, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId,
+    SiteId, Stamp,
 };
-use cheops_store::{Options, Store, open};
+use cheops_store::{Store, StoreOptions, open};
 
 use crate::e2e::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
 
@@ -34,7 +34,7 @@ struct Forger {
 impl Forger {
     fn at(site: &Site, resource: &str) -> Self {
         let name = SiteId::new(&site.name).unwrap();
-        let opened = open(&site.data, &name, || 1, Options::default()).unwrap();
+        let opened = open(&site.data, &name, || 1, StoreOptions::default()).unwrap();
         let identity = Identity::read(&site.config.with_file_name("identity.pem")).unwrap();
         Self {
             resource: ResourceId::new(resource).unwrap(),
@@ -67,8 +67,8 @@ impl Forger {
     fn writes(&mut self, author: &Author, n: u64, claimed: Stamp, command: &str) {
         let after = self.last_of(author);
         let like = self.entries().find_map(|entry| match &entry.body {
-            Body::Operation(operation) => Some(operation.clone()),
-            Body::Reply(_) => None,
+            EntryBody::Operation(operation) => Some(operation.clone()),
+            EntryBody::Reply(_) => None,
         });
         let operation = Operation {
             id: OperationId(EntryId { author: author.clone(), n }),
@@ -78,7 +78,7 @@ impl Forger {
             payload: Payload::shell(command),
             ..like.unwrap()
         };
-        let entry = Entry::new(&self.resource, after, Body::Operation(operation), Vec::new());
+        let entry = Entry::new(&self.resource, after, EntryBody::Operation(operation), Vec::new());
         self.identity.site_key().unwrap().seal(&[&entry]);
         let record = Record::Entry(self.resource.clone(), Arc::new(entry));
         self.store.keep(std::slice::from_ref(&record), []).unwrap();

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Script;
-use super::web::{Answer, Ask};
+use super::web::{WebAnswer, WebRequest};
 use crate::failure::Failure;
 use crate::look::{DIM, styled};
 
@@ -22,7 +22,7 @@ pub(super) async fn play(script: &mut Script<'_>) -> Result<(), Failure> {
 }
 
 /// The list in an answer, in an order and without what each site adds by itself.
-fn images(answer: &Answer) -> Vec<Value> {
+fn images(answer: &WebAnswer) -> Vec<Value> {
     let mut images = answer.body["images"].as_array().cloned().unwrap_or_default();
     for image in images.iter_mut().filter_map(Value::as_object_mut) {
         image.remove("created");
@@ -41,13 +41,13 @@ impl Script<'_> {
         let scope = "{compute: site1, image: site3}";
         self.heading("Sharing: a server at site1, from an image that only site3 has")?;
         let wanted = json!({ "name": "debian" });
-        let made = self.ask(Ask::of(2, "image", "POST", IMAGES).json(&wanted)).await?;
+        let made = self.ask(WebRequest::of(2, "image", "POST", IMAGES).json(&wanted)).await?;
         let file = format!("{IMAGES}/{}/file", made.text("id"));
-        self.ask(Ask::of(2, "image", "PUT", &file).file("the bits of debian")).await?;
+        self.ask(WebRequest::of(2, "image", "PUT", &file).file("the bits of debian")).await?;
         let server = json!({ "name": "web", "image": made.text("id") });
-        let alone = self.ask(Ask::of(0, "compute", "POST", SERVERS).json(&server)).await?;
+        let alone = self.ask(WebRequest::of(0, "compute", "POST", SERVERS).json(&server)).await?;
         self.claim("without a scope, nobody looks elsewhere", alone.status == 422, &alone.brief())?;
-        let request = Ask::of(0, "compute", "POST", SERVERS).under(scope).json(&server);
+        let request = WebRequest::of(0, "compute", "POST", SERVERS).under(scope).json(&server);
         let booted = self.ask(request).await?;
         let holds = (booted.status, booted.site.as_str()) == (201, "site1");
         let what = "with it, compute of site1 got the image of site3, and never knew";
@@ -59,13 +59,13 @@ impl Script<'_> {
         let scope = "{image: site1 & site2}";
         self.heading("Replication: the same image, made and kept at two sites")?;
         let wanted = json!({ "name": "alpine" });
-        let request = Ask::of(0, "image", "POST", IMAGES).under(scope).json(&wanted);
+        let request = WebRequest::of(0, "image", "POST", IMAGES).under(scope).json(&wanted);
         let made = self.ask(request).await?;
         self.claim("site1 answers at once", made.status == 201, &made.brief())?;
         let id = made.text("id").to_owned();
         let path = format!("{IMAGES}/{id}");
         let file = format!("{path}/file");
-        self.ask(Ask::of(0, "image", "PUT", &file).file("the bits of alpine")).await?;
+        self.ask(WebRequest::of(0, "image", "PUT", &file).file("the bits of alpine")).await?;
         self.have_the_same(&["alpine"], &id, &[("status", json!("active"))]).await?;
         self.have_ids_of_their_own(&id).await?;
 
@@ -73,12 +73,13 @@ impl Script<'_> {
         for (at, patch, name) in
             [(0, json!({ "os": "linux" }), "arch"), (1, json!({ "version": 3 }), "void")]
         {
-            self.ask(Ask::of(at, "image", "PATCH", &path).json(&patch)).await?;
+            self.ask(WebRequest::of(at, "image", "PATCH", &path).json(&patch)).await?;
             let wanted = json!({ "name": name });
-            self.ask(Ask::of(at, "image", "POST", IMAGES).under(scope).json(&wanted)).await?;
+            self.ask(WebRequest::of(at, "image", "POST", IMAGES).under(scope).json(&wanted))
+                .await?;
         }
-        let here = self.ask(Ask::of(0, "image", "GET", IMAGES)).await?;
-        let there = self.ask(Ask::of(1, "image", "GET", IMAGES)).await?;
+        let here = self.ask(WebRequest::of(0, "image", "GET", IMAGES)).await?;
+        let there = self.ask(WebRequest::of(1, "image", "GET", IMAGES)).await?;
         let (here, there) = (&here.body["images"], &there.body["images"]);
         let holds = names(here) == ["alpine", "arch"] && names(there) == ["alpine", "void"];
         self.claim("each site goes on alone", holds, &format!("{here} and {there}"))?;
@@ -87,7 +88,7 @@ impl Script<'_> {
         let both = [("os", json!("linux")), ("version", json!(3))];
         self.have_the_same(&["alpine", "arch", "void"], &id, &both).await?;
         for at in [0, 1] {
-            self.ask(Ask::of(at, "image", "GET", &path)).await?;
+            self.ask(WebRequest::of(at, "image", "GET", &path)).await?;
         }
         Ok(id)
     }
@@ -102,8 +103,8 @@ impl Script<'_> {
     ) -> Result<(), Failure> {
         let what = format!("both list the same, ids and all: {}", wanted.join(", "));
         self.claim_soon(&what, async |script: &Self| {
-            let here = script.look(Ask::of(0, "image", "GET", IMAGES)).await?;
-            let there = script.look(Ask::of(1, "image", "GET", IMAGES)).await?;
+            let here = script.look(WebRequest::of(0, "image", "GET", IMAGES)).await?;
+            let there = script.look(WebRequest::of(1, "image", "GET", IMAGES)).await?;
             let listed = images(&here);
             let is_it = |image: &&Value| image["id"] == id;
             let has = listed
@@ -120,7 +121,7 @@ impl Script<'_> {
     async fn have_ids_of_their_own(&mut self, id: &str) -> Result<(), Failure> {
         let mut own = Vec::new();
         for at in [0, 1] {
-            let listed = self.look_behind(Ask::of(at, "image", "GET", IMAGES)).await?;
+            let listed = self.look_behind(WebRequest::of(at, "image", "GET", IMAGES)).await?;
             own.push(listed.body["images"][0]["id"].as_str().unwrap_or_default().to_owned());
         }
         let short = |id: &str| id.chars().take(8).collect::<String>();
@@ -138,11 +139,11 @@ impl Script<'_> {
         let scope = "{compute: site1 % site2}";
         self.heading("Cross: one server over two sites")?;
         let wanted = json!({ "name": "big", "image": image, "cpus": 6 });
-        let request = Ask::of(0, "compute", "POST", SERVERS).under(scope).json(&wanted);
+        let request = WebRequest::of(0, "compute", "POST", SERVERS).under(scope).json(&wanted);
         let made = self.ask(request).await?;
         let path = made.text("self").to_owned();
         self.is_whole("its cpus are divided, and summed again", &made, 201)?;
-        let request = Ask::of(2, "compute", "GET", "/v1/capacity").under(scope);
+        let request = WebRequest::of(2, "compute", "GET", "/v1/capacity").under(scope);
         let both = self.ask(request).await?;
         let used = |at: &str| both.body["sites"][at]["used"].as_u64();
         let all = used("site1").zip(used("site2")).map(|(one, two)| one + two);
@@ -150,27 +151,27 @@ impl Script<'_> {
         self.claim("with the scope, two sites look like one", holds, &both.body.to_string())?;
 
         self.cut(&[0, 1]).await?;
-        let read = self.ask(Ask::of(0, "compute", "GET", &path)).await?;
+        let read = self.ask(WebRequest::of(0, "compute", "GET", &path)).await?;
         let holds = read.body["incomplete"] == json!(["site2"]) && read.body["cpus"] == 3;
         let what = "site1 answers with its part, and says what is missing";
         self.claim(what, holds, &read.body.to_string())?;
-        let read = self.ask(Ask::of(2, "compute", "GET", &path)).await?;
+        let read = self.ask(WebRequest::of(2, "compute", "GET", &path)).await?;
         self.is_whole("site3 still reaches both", &read, 200)?;
         self.heal().await?;
-        let read = self.ask(Ask::of(0, "compute", "GET", &path)).await?;
+        let read = self.ask(WebRequest::of(0, "compute", "GET", &path)).await?;
         self.is_whole("it is whole again", &read, 200)?;
 
-        let gone = self.ask(Ask::of(1, "compute", "DELETE", &path)).await?;
+        let gone = self.ask(WebRequest::of(1, "compute", "DELETE", &path)).await?;
         let mut left = Vec::new();
         for at in [0, 1] {
-            let listed = self.look(Ask::of(at, "compute", "GET", SERVERS)).await?;
+            let listed = self.look(WebRequest::of(at, "compute", "GET", SERVERS)).await?;
             left.push(names(&listed.body["servers"]).join(", "));
         }
         let holds = gone.status == 204 && !left.concat().contains("big");
         self.claim("both parts are deleted", holds, &format!("{left:?}, {}", gone.brief()))
     }
 
-    fn is_whole(&mut self, what: &str, answer: &Answer, status: u16) -> Result<(), Failure> {
+    fn is_whole(&mut self, what: &str, answer: &WebAnswer, status: u16) -> Result<(), Failure> {
         let body = &answer.body;
         let parts = [&body["sites"]["site1"]["cpus"], &body["sites"]["site2"]["cpus"]];
         let holds = answer.status == status
@@ -217,7 +218,7 @@ impl Script<'_> {
 
     /// Whether one of these sites answers who asks at site1.
     async fn answers(&mut self, scope: &str, expected: &[&str]) -> Result<(), Failure> {
-        let answer = self.ask(Ask::of(0, "image", "GET", IMAGES).under(scope)).await?;
+        let answer = self.ask(WebRequest::of(0, "image", "GET", IMAGES).under(scope)).await?;
         let holds = answer.status == 200 && expected.contains(&answer.site.as_str());
         self.claim(&format!("{} answers", expected.join(" or ")), holds, &answer.brief())
     }

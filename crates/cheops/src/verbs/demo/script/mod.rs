@@ -16,10 +16,10 @@ use cheops_api::Client;
 use clap::ValueEnum;
 
 use self::web::Web;
-use super::stage::Stage;
+use super::stage::DemoCluster;
 use crate::failure::{Failure, Verdict};
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
-use crate::output::{Format, Output};
+use crate::output::{Format, VerbOutput};
 use crate::text::{counted, hanging, printable};
 
 /// How long the sites may take to agree.
@@ -30,7 +30,7 @@ pub(super) const SITES: u8 = 3;
 
 /// What to play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Part {
+pub(super) enum DemoPart {
     /// All there is
     All,
     /// The technical report's file experiment
@@ -40,19 +40,19 @@ pub(super) enum Part {
 }
 
 pub(super) async fn play(
-    part: Part,
-    stage: &mut Stage,
-    output: &mut Output,
+    part: DemoPart,
+    stage: &mut DemoCluster,
+    output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let mut script = Script { stage, output, web: Web::new(), broken: 0 };
-    if part != Part::Collaborations {
+    if part != DemoPart::Collaborations {
         files::play(&mut script).await?;
     }
     match (part, script.stage.lacks.clone()) {
-        (Part::Files, _) => {}
+        (DemoPart::Files, _) => {}
         (_, None) => collaborations::play(&mut script).await?,
-        (Part::Collaborations, Some(lacks)) => return Err(Failure::caller(lacks)),
-        (Part::All, Some(lacks)) => {
+        (DemoPart::Collaborations, Some(lacks)) => return Err(Failure::caller(lacks)),
+        (DemoPart::All, Some(lacks)) => {
             let said = format!("\nThe collaborations are not played: {lacks}");
             script.output.line(styled(WARN, said))?;
         }
@@ -68,8 +68,8 @@ pub(super) async fn play(
 }
 
 struct Script<'a> {
-    stage: &'a mut Stage,
-    output: &'a mut Output,
+    stage: &'a mut DemoCluster,
+    output: &'a mut VerbOutput,
     web: Web,
     /// How many claims did not come true.
     broken: usize,

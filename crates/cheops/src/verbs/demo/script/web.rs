@@ -31,7 +31,7 @@ const SHOWN: [&str; 9] =
 pub(super) struct Web(Client<HttpConnector, Body>);
 
 /// One request.
-pub(super) struct Ask<'a> {
+pub(super) struct WebRequest<'a> {
     /// Which site's proxy gets it.
     at: usize,
     service: &'static str,
@@ -43,14 +43,14 @@ pub(super) struct Ask<'a> {
 }
 
 /// What came back.
-pub(super) struct Answer {
+pub(super) struct WebAnswer {
     pub(super) status: u16,
     /// Which site answered, or which sites.
     pub(super) site: String,
     pub(super) body: Value,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> WebRequest<'a> {
     pub(super) fn of(
         at: usize,
         service: &'static str,
@@ -81,7 +81,7 @@ impl Web {
         Self(client.pool_max_idle_per_host(0).build(HttpConnector::new()))
     }
 
-    async fn send(&self, request: Request<Body>) -> Result<Answer, Failure> {
+    async fn send(&self, request: Request<Body>) -> Result<WebAnswer, Failure> {
         let place = request.uri().to_string();
         let failed = |why: Box<dyn std::error::Error>| {
             Failure::ours(format!("`{place}` does not answer")).because(why)
@@ -95,7 +95,7 @@ impl Web {
         let late = tokio::time::timeout(PATIENCE, exchange).await;
         let (head, body) = late.map_err(|late| failed(late.into()))?.map_err(failed)?;
         let site = head.headers.get("x-cheops-site").and_then(|site| site.to_str().ok());
-        Ok(Answer {
+        Ok(WebAnswer {
             status: head.status.as_u16(),
             site: site.unwrap_or("nobody").to_owned(),
             // No body, or a file, is nothing that is looked into.
@@ -104,7 +104,7 @@ impl Web {
     }
 }
 
-impl Answer {
+impl WebAnswer {
     /// A field, if it is a text.
     pub(super) fn text(&self, field: &str) -> &str {
         self.body[field].as_str().unwrap_or_default()
@@ -120,7 +120,7 @@ impl Answer {
 
 impl Script<'_> {
     /// Sends a request, and shows it and what came back.
-    pub(super) async fn ask(&mut self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&mut self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
         let (site, width) = (&self.stage.sites[ask.at].name, self.output.width);
         let at = format!("  at {site}: ");
         let request = format!("{} {} {}", ask.method, ask.path, ask.body);
@@ -138,7 +138,7 @@ impl Script<'_> {
     }
 
     /// Sends a request that nobody needs to see.
-    pub(super) async fn look(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn look(&self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
         let service = self.stage.sites[ask.at].service(ask.service);
         let service =
             service.ok_or_else(|| Failure::ours("the sample application does not run"))?;
@@ -146,14 +146,14 @@ impl Script<'_> {
     }
 
     /// The same past the agent: what the service itself says.
-    pub(super) async fn look_behind(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn look_behind(&self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
         let service = self.stage.sites[ask.at].service(ask.service);
         let service =
             service.ok_or_else(|| Failure::ours("the sample application does not run"))?;
         self.send(format!("http://{}{}", service.upstream, ask.path), ask).await
     }
 
-    async fn send(&self, place: String, ask: Ask<'_>) -> Result<Answer, Failure> {
+    async fn send(&self, place: String, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
         let mut request = Request::builder().method(ask.method).uri(&place);
         if !ask.scope.is_empty() {
             request = request.header("x-scope", ask.scope);

@@ -37,18 +37,18 @@ pub(super) struct Imagery {
 }
 
 /// One service of it, at one site.
-pub(in super::super) struct Service {
+pub(in super::super) struct DemoService {
     pub(in super::super) name: &'static str,
     /// Where clients and the other service find it: the agent's proxy.
     pub(in super::super) proxy: SocketAddr,
     /// Where it listens itself.
     pub(in super::super) upstream: SocketAddr,
-    start: Start,
+    start: ServiceStart,
     process: Option<Child>,
 }
 
 /// How to start a service.
-struct Start {
+struct ServiceStart {
     programs: PathBuf,
     program: String,
     options: Vec<String>,
@@ -98,8 +98,8 @@ impl Imagery {
         options: &[&str],
         proxy: SocketAddr,
         folder: &Path,
-    ) -> std::io::Result<Service> {
-        let start = Start {
+    ) -> std::io::Result<DemoService> {
+        let start = ServiceStart {
             programs: self.folder.clone(),
             program: format!("{name}.mjs"),
             options: options.iter().map(|&option| option.to_owned()).collect(),
@@ -107,11 +107,11 @@ impl Imagery {
             log: folder.join(format!("{name}.log")),
         };
         let (process, upstream) = start.at("127.0.0.1:0").await?;
-        Ok(Service { name, proxy, upstream, start, process: Some(process) })
+        Ok(DemoService { name, proxy, upstream, start, process: Some(process) })
     }
 }
 
-impl Service {
+impl DemoService {
     /// Kills it, and says whether it ran.
     pub(super) async fn kill(&mut self) -> std::io::Result<bool> {
         match self.process.take() {
@@ -131,7 +131,7 @@ impl Service {
     }
 }
 
-impl Start {
+impl ServiceStart {
     async fn at(&self, listen: &str) -> std::io::Result<(Child, SocketAddr)> {
         let mut process = self.spawn(listen)?;
         let mut line = String::new();

@@ -7,21 +7,21 @@ use cheops_core::model::SiteId;
 use crate::relay::Relay;
 
 /// All of them.
-pub(super) struct Links(Vec<Link>);
+pub(super) struct RelayedLinks(Vec<RelayedLink>);
 
 /// The way between two sites: one relay for each direction of calls.
-struct Link {
+struct RelayedLink {
     between: [SiteId; 2],
     relays: [Relay; 2],
 }
 
-impl Link {
+impl RelayedLink {
     fn joins(&self, site: &SiteId) -> bool {
         self.between.contains(site)
     }
 }
 
-impl Links {
+impl RelayedLinks {
     /// Between all of these, each of which hears the others at the address beside its name.
     pub(super) async fn between(sites: &[(SiteId, SocketAddr)]) -> std::io::Result<Self> {
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -31,7 +31,7 @@ impl Links {
                 let forth = Relay::start(loopback, *other_address).await?;
                 let back = Relay::start(loopback, *address).await?;
                 let between = [name.clone(), other.clone()];
-                links.push(Link { between, relays: [forth, back] });
+                links.push(RelayedLink { between, relays: [forth, back] });
             }
         }
         Ok(Self(links))
@@ -49,7 +49,7 @@ impl Links {
 
     /// All of them: both ends, and whether it is cut.
     pub(super) fn all(&self) -> impl Iterator<Item = (&SiteId, &SiteId, bool)> {
-        self.0.iter().map(|Link { between: [one, other], relays }| {
+        self.0.iter().map(|RelayedLink { between: [one, other], relays }| {
             (one, other, relays.iter().any(Relay::is_cut))
         })
     }
@@ -64,7 +64,7 @@ impl Links {
     /// Cuts, or heals, the link between these two, all links of one, or all if nobody is named.
     /// How many that changed.
     pub(super) fn set_cut(&self, sites: &[SiteId], cut: bool) -> usize {
-        let concerns = |link: &&Link| sites.iter().all(|site| link.joins(site));
+        let concerns = |link: &&RelayedLink| sites.iter().all(|site| link.joins(site));
         let relays = self.0.iter().filter(concerns).flat_map(|link| &link.relays);
         let changed = relays.filter(|relay| relay.is_cut() != cut).map(|relay| relay.set_cut(cut));
         changed.count() / 2

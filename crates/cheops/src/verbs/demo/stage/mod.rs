@@ -22,15 +22,15 @@ use cheops_core::model::SiteId;
 use tokio::sync::Mutex;
 
 use self::imagery::Imagery;
-use self::links::Links;
+use self::links::RelayedLinks;
 use self::ports::Ports;
-use self::site::Setting;
+use self::site::SiteSetup;
 use crate::failure::Failure;
 use crate::look::{DIM, styled};
-use crate::output::Output;
+use crate::output::VerbOutput;
 
 pub(super) use self::ports::Scheme;
-pub(super) use self::site::Site;
+pub(super) use self::site::SiteProcess;
 
 /// How long the sites may take to come up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,22 +43,22 @@ const ASKING: Duration = Duration::from_secs(1);
 const TOKEN: &str = "api.token";
 
 /// A stage that several may give orders to.
-pub(super) type OnStage = Arc<Mutex<Stage>>;
+pub(super) type OnStage = Arc<Mutex<DemoCluster>>;
 
 /// All of it. Ends with the process that made it, whatever happens to that.
-pub(super) struct Stage {
-    pub(super) sites: Vec<Site>,
+pub(super) struct DemoCluster {
+    pub(super) sites: Vec<SiteProcess>,
     /// What this machine lacks to run the sample application, if that does not run.
     pub(super) lacks: Option<String>,
-    links: Links,
-    run: Run,
+    links: RelayedLinks,
+    run: AgentProgram,
     /// What lets in at all of its agents.
     token: Token,
     _dir: tempfile::TempDir,
 }
 
 /// How agents are run.
-struct Run {
+struct AgentProgram {
     program: PathBuf,
     /// Where the demo takes orders of their pages, if it takes any.
     control: Option<PathBuf>,
@@ -69,12 +69,12 @@ fn cannot(what: &str) -> impl FnOnce(std::io::Error) -> Failure {
     move |error| Failure::ours(what).because(error)
 }
 
-impl Stage {
+impl DemoCluster {
     pub(super) async fn start(
         count: usize,
         scheme: Scheme,
         control: Option<PathBuf>,
-        output: &mut Output,
+        output: &mut VerbOutput,
     ) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new()
             .prefix("cheops-demo-")
@@ -87,7 +87,7 @@ impl Stage {
         let names = (1..=count).filter_map(|n| SiteId::new(&format!("site{n}")).ok());
         let addresses = ports::for_datagrams(count).map_err(cannot("find free ports"))?;
         let named: Vec<_> = names.zip(addresses).collect();
-        let links = Links::between(&named).await.map_err(cannot("make links"))?;
+        let links = RelayedLinks::between(&named).await.map_err(cannot("make links"))?;
         output.aside(styled(DIM, format!("starting {count} sites ...")));
         let lacks = imagery::lacks().await;
         let imagery = match lacks {
@@ -98,11 +98,11 @@ impl Stage {
         let token = cheops_agent::api_token(&dir.path().join(TOKEN))
             .map_err(|error| Failure::ours("the demo cannot make a token").because(error))?;
         let mut ports = Ports::new(scheme);
-        let run = Run { program, control };
+        let run = AgentProgram { program, control };
         let mut stage = Self { sites: Vec::new(), lacks, links, run, token, _dir: dir };
         for (at, (name, address)) in named.iter().enumerate() {
             let folder = stage._dir.path().join(name.as_str());
-            let setting = Setting {
+            let setting = SiteSetup {
                 program: &stage.run.program,
                 imagery: imagery.as_ref(),
                 links: &stage.links,
@@ -110,7 +110,7 @@ impl Stage {
                 token: &stage.token,
                 at,
             };
-            let site = Site::set(name, *address, &setting, &mut ports).await?;
+            let site = SiteProcess::set(name, *address, &setting, &mut ports).await?;
             mesh::issue(&authority, name, &folder.join("identity.pem")).map_err(failed)?;
             stage.sites.push(site);
         }
@@ -159,7 +159,7 @@ impl Stage {
         let seen = tokio::time::timeout(ASKING, client.sites()).await;
         let Ok(Ok(seen)) = seen else { return Ok(false) };
         // A broken link has no round trip. That the site behind it is away may be said later.
-        let hears = |other: &Site| {
+        let hears = |other: &SiteProcess| {
             let mut seen = seen.sites.iter();
             let seen = seen.find(|seen| seen.site == other.name.as_str())?;
             (seen.state == SiteState::Up && seen.round_trip_ms.is_some()).then_some(seen)
@@ -189,7 +189,7 @@ impl Stage {
             cut,
         };
         Demo {
-            sites: self.sites.iter_mut().map(Site::told).collect(),
+            sites: self.sites.iter_mut().map(SiteProcess::told).collect(),
             links: self.links.all().map(link).collect(),
         }
     }
@@ -205,7 +205,7 @@ impl Stage {
         Ok(())
     }
 
-    fn known(&mut self, site: &SiteId) -> Result<&mut Site, String> {
+    fn known(&mut self, site: &SiteId) -> Result<&mut SiteProcess, String> {
         known(&mut self.sites, site)
     }
 
@@ -261,7 +261,7 @@ impl Stage {
     }
 }
 
-fn known<'a>(sites: &'a mut [Site], site: &SiteId) -> Result<&'a mut Site, String> {
+fn known<'a>(sites: &'a mut [SiteProcess], site: &SiteId) -> Result<&'a mut SiteProcess, String> {
     let found = sites.iter_mut().find(|known| known.name == *site);
     found.ok_or_else(|| format!("there is no site `{site}` in this demo"))
 }

@@ -14,10 +14,10 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-use super::imagery::{Imagery, Service};
-use super::links::Links;
+use super::imagery::{DemoService, Imagery};
+use super::links::RelayedLinks;
 use super::ports::Ports;
-use super::{Run, TOKEN, cannot};
+use super::{AgentProgram, TOKEN, cannot};
 use crate::failure::Failure;
 
 /// Where the first site's API is, if that is free: then no command needs `--agent`.
@@ -31,14 +31,14 @@ const STOPPING: Duration = Duration::from_secs(5);
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// One site.
-pub(in super::super) struct Site {
+pub(in super::super) struct SiteProcess {
     pub(in super::super) name: SiteId,
     pub(in super::super) api: String,
     pub(in super::super) files: PathBuf,
     /// Where its key-value service is.
     pub(in super::super) kv: String,
     /// The sample application's, if it runs.
-    pub(in super::super) services: Vec<Service>,
+    pub(in super::super) services: Vec<DemoService>,
     token: Token,
     config: PathBuf,
     log: PathBuf,
@@ -49,10 +49,10 @@ pub(in super::super) struct Site {
 }
 
 /// What a site is set up with.
-pub(super) struct Setting<'a> {
+pub(super) struct SiteSetup<'a> {
     pub(super) program: &'a Path,
     pub(super) imagery: Option<&'a Imagery>,
-    pub(super) links: &'a Links,
+    pub(super) links: &'a RelayedLinks,
     pub(super) folder: &'a Path,
     /// What lets in at its agent.
     pub(super) token: &'a Token,
@@ -60,12 +60,12 @@ pub(super) struct Setting<'a> {
     pub(super) at: usize,
 }
 
-impl Site {
+impl SiteProcess {
     /// Its folder, services and config; all but the agent.
     pub(super) async fn set(
         name: &SiteId,
         mesh: SocketAddr,
-        setting: &Setting<'_>,
+        setting: &SiteSetup<'_>,
         ports: &mut Ports,
     ) -> Result<Self, Failure> {
         let folder = setting.folder;
@@ -105,7 +105,7 @@ impl Site {
         Ok(site)
     }
 
-    fn config_text(&self, api: SocketAddr, mesh: SocketAddr, links: &Links) -> String {
+    fn config_text(&self, api: SocketAddr, mesh: SocketAddr, links: &RelayedLinks) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!(
             "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
@@ -119,7 +119,7 @@ impl Site {
         );
         // Writing into a text cannot fail.
         for service in &self.services {
-            let Service { name, proxy, upstream, .. } = service;
+            let DemoService { name, proxy, upstream, .. } = service;
             let _infallible = write!(
                 text,
                 "\n[[services]]\nname = \"{name}\"\nlisten = \"{proxy}\"\n\
@@ -142,16 +142,16 @@ impl Site {
     }
 
     /// A service of the sample application.
-    pub(in super::super) fn service(&self, name: &str) -> Option<&Service> {
+    pub(in super::super) fn service(&self, name: &str) -> Option<&DemoService> {
         self.services.iter().find(|service| service.name == name)
     }
 
-    pub(super) fn service_mut(&mut self, name: &str) -> Result<&mut Service, String> {
+    pub(super) fn service_mut(&mut self, name: &str) -> Result<&mut DemoService, String> {
         let found = self.services.iter_mut().find(|service| service.name == name);
         found.ok_or_else(|| format!("{} has no service `{name}` that can be stopped", self.name))
     }
 
-    pub(super) fn start_agent(&mut self, run: &Run) -> std::io::Result<()> {
+    pub(super) fn start_agent(&mut self, run: &AgentProgram) -> std::io::Result<()> {
         let log = fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
         let control =
             run.control.iter().flat_map(|path| [OsStr::new("--demo-control"), path.as_ref()]);
@@ -182,7 +182,7 @@ impl Site {
     /// What a page is told of it.
     pub(super) fn told(&mut self) -> DemoSite {
         let service =
-            |service: &Service| (service.name.to_owned(), format!("http://{}", service.proxy));
+            |service: &DemoService| (service.name.to_owned(), format!("http://{}", service.proxy));
         let kv = ("kv".to_owned(), self.kv.clone());
         DemoSite {
             site: self.name.to_string(),
