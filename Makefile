@@ -105,7 +105,7 @@ check-purity: ## the crates that decide depend on nothing that acts
 	@scripts/check-purity
 
 .PHONY: check-circles
-check-circles: ## no module of a crate knows itself by way of others
+check-circles: ## no module of a crate knows itself by way of others, no crate uses what is not for it
 	$(call heading,circles)
 	@scripts/check-circles
 

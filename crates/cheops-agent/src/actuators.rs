@@ -5,14 +5,14 @@ use std::sync::Arc;
 use cheops_core::engine::{Engine, Event, Job, Message, Notice, Task};
 use cheops_core::model::{KeyId, Outcome, Replicant, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
+use cheops_mesh::{IncomingFiles, Peers};
+use cheops_proxy::IdDirectory;
 use cheops_store::Snapshots;
 use tokio::runtime::Handle;
 use tracing::{Instrument, Span};
 
 use crate::driver::{Actuators, Driver};
 use crate::exec::Executor;
-use crate::peers::{IncomingFiles, Peers};
-use crate::replicas::Replicas;
 use crate::telemetry;
 
 /// What the driver of a site acts with.
@@ -22,7 +22,7 @@ pub(crate) struct SiteActuators {
     pub(crate) peers: Peers,
     pub(crate) incoming: IncomingFiles,
     pub(crate) snapshots: Snapshots,
-    pub(crate) replicas: Replicas,
+    pub(crate) replicas: IdDirectory,
 }
 
 impl Actuators for SiteActuators {

@@ -11,7 +11,12 @@ use axum::Router;
 use cheops_api::Token;
 use cheops_core::engine::Settings;
 use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
+use cheops_mesh::identity::{Identity, MeshError};
+use cheops_mesh::{Border, IncomingFiles, PeerRouter, Peers, PeersError, Seals};
+use cheops_proxy::{IdDirectory, Naming};
+use cheops_proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
 use cheops_record::CertificateError;
+use cheops_services::{ConnectorError, Services};
 use cheops_store::{
     Claim, Far, OpenError, Opened, ProgressReporter, Reader, StoreOptions, Voucher,
 };
@@ -24,18 +29,15 @@ use crate::actuators::SiteActuators;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::SiteContent;
-use crate::driver::{self, Actuators, Driver, Signer};
+use crate::driver::{self, Actuators, Driver, Signer, room_left};
 use crate::exec::{
     AnswerRules, ExecError, ExecSettings, Executor, RequestSettings, RunToken, end_leftovers,
 };
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
-use crate::mesh::{Identity, MeshError};
-use crate::peers::{Border, IncomingFiles, PeerRouter, Peers, PeersError};
-use crate::proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
-use crate::replicas::{Naming, Replicas};
-use crate::seals::Seals;
-use crate::services::{ConnectorError, Services};
+use crate::ports::{
+    KeptCertificates, ProxiesForPeers, ProxyPeers, ProxySignatures, SiteFiles, SiteOperations,
+};
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -246,7 +248,9 @@ impl Agent {
 
         let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
         let dir = config.data_dir.clone();
-        let incoming = IncomingFiles::new(blobs.clone(), reader.clone(), dir, ROOM_BESIDE_FILES);
+        let files = SiteFiles { blobs: blobs.clone(), log: reader.clone(), dir: dir.clone() };
+        let files = Arc::new(files);
+        let incoming = IncomingFiles::new(files.clone(), ROOM_BESIDE_FILES);
         let actuators = SiteActuators {
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),
@@ -279,14 +283,17 @@ impl Agent {
             demo: config.demo.clone(),
         });
         let means = Means {
-            peers: peers.clone(),
-            driver: driver.clone(),
-            blobs: blobs.clone(),
+            peers: Arc::new(ProxyPeers(peers.clone())),
+            operations: Arc::new(SiteOperations {
+                me: config.site.clone(),
+                driver: driver.clone(),
+            }),
+            bodies: files,
             replicas,
             memory,
-            seals,
+            signatures: Arc::new(ProxySignatures(seals)),
             services,
-            reserve: Reserve::new(config.data_dir.clone(), ROOM_BESIDE_FILES),
+            reserve: Reserve::new(move || room_left(&dir), ROOM_BESIDE_FILES),
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)?;
         let threads = ports.threads_for_proxies()?;
@@ -294,8 +301,9 @@ impl Agent {
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
 
         // From here on nothing can fail, and somebody may be listening.
-        let for_peers = PeerRouter::new(router_for_peers(api.clone()), Arc::new(proxies.clone()));
-        peers.start(&driver, &incoming, &for_peers);
+        let services_for_peers = Arc::new(ProxiesForPeers(proxies.clone()));
+        let for_peers = PeerRouter::new(router_for_peers(api.clone()), services_for_peers);
+        peers.start(Arc::new(driver.clone()), &incoming, &for_peers);
         let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
@@ -533,8 +541,9 @@ fn peers(
 fn border(identity: Option<&Identity>, kept: &Reader) -> Result<Option<Border>, StartError> {
     let Some(identity) = identity else { return Ok(None) };
     let unusable = |error: CertificateError| PeersError::Identity(error.to_string());
-    let border = Border::new(identity.keyring().map_err(unusable)?, kept.clone());
-    for own in &identity.chain {
+    let kept = Arc::new(KeptCertificates(kept.clone()));
+    let border = Border::new(identity.keyring().map_err(unusable)?, kept);
+    for own in identity.certificates() {
         border.learn(own).map_err(unusable)?;
     }
     Ok(Some(border))
@@ -565,12 +574,12 @@ fn driver(
     driver::start(start).map_err(system("a thread"))
 }
 
-fn replicas(config: &AgentConfig) -> Replicas {
+fn replicas(config: &AgentConfig) -> IdDirectory {
     let prefix = |service: &ServiceConfig| {
         let prefix = service.upstream.path().trim_end_matches('/');
         (service.name.to_string(), prefix.to_owned())
     };
-    Replicas::of(config.site.clone(), config.services.iter().map(prefix).collect())
+    IdDirectory::of(config.site.clone(), config.services.iter().map(prefix).collect())
 }
 
 /// What runs commands, once nothing runs any more that an earlier life started.
@@ -596,7 +605,7 @@ fn services(config: &AgentConfig) -> Result<Services, ConnectorError> {
 }
 
 /// What requests that are operations need to know of the services and of those that pass.
-fn requests(config: &AgentConfig, replicas: &Replicas, memory: &Remembered) -> RequestSettings {
+fn requests(config: &AgentConfig, replicas: &IdDirectory, memory: &Remembered) -> RequestSettings {
     let rules = |service: &ServiceConfig| {
         let rules = AnswerRules {
             naming: Naming::new(&service.id),

@@ -1,29 +1,23 @@
-//! Everything of an agent that waits: driver, links, executors, HTTP, hooks.
+//! One agent: all that waits and is not of the data plane (driver, executors, HTTP API, hooks, config,
+//! telemetry), and what puts everything together.
 //!
 //! What to do is decided elsewhere (`cheops-core`); this crate carries events to the engine and
-//! its effects to the world. [`Agent`] puts the parts together:
+//! its effects to the world. [`Agent`] puts the parts together, and `ports` ties them to the data plane:
 //!
 //! ```text
-//!  user ──HTTP──▶ http ──┐
-//!  peer ──QUIC──▶ peers ─┼─▶ driver: engine + log ─▶ exec · peers · answers · hooks
-//!  job ends ─────────────┘
-//!  app  ──HTTP──▶ proxy ──▶ services, here or at another site ◀── exec
+//!  user ──HTTP──▶ http ───────────┐
+//!  peer ──QUIC──▶ cheops-mesh ────┼─▶ driver: engine + log ─▶ exec · cheops-mesh · answers · hooks
+//!  app  ──HTTP──▶ cheops-proxy ───┘                             │
+//!                      └──────▶ cheops-services ◀───────────────┘
 //! ```
 
 mod actuators;
 mod agent;
 mod api_server;
-mod causes;
 mod content;
 mod driver;
 mod http;
-pub mod mesh;
-mod owner;
-mod peers;
-mod proxy;
-mod replicas;
-mod seals;
-mod services;
+mod ports;
 pub mod telemetry;
 
 pub mod config;
@@ -32,6 +26,6 @@ pub mod hooks;
 
 pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
-pub use peers::PeersError;
-pub use proxy::ProxyError;
-pub use services::{ConnectorError, Services};
+pub use cheops_mesh::{PeersError, identity as mesh};
+pub use cheops_proxy::ProxyError;
+pub use cheops_services::{ConnectorError, Services};

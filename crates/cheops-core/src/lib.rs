@@ -9,9 +9,12 @@
 //! values and go out as [`engine::Effect`]s, so that thousands of engines can run in one thread
 //! under a simulator, and so that the same input always gives the same output.
 
+mod causes;
 pub mod config;
 pub mod engine;
 mod ids;
 pub mod model;
 pub mod plan;
 pub mod resolve;
+
+pub use causes::causes;

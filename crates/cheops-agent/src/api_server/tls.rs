@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use crate::owner;
+use cheops_mesh::owner;
 
 /// Why the API cannot be served by TLS.
 #[derive(Debug, thiserror::Error)]

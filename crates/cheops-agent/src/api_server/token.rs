@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cheops_api::{BadToken, Token};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::owner::{self, OfAnother};
+use cheops_mesh::owner::{self, OfAnother};
 
 /// How much random there is in a token.
 const BYTES: usize = 32;
@@ -163,7 +163,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("api.token");
         api_token(&path).unwrap();
-        if owner::tests::given_away(&path) {
+        // Only root can.
+        let is_given_away = std::os::unix::fs::chown(&path, Some(65_534), None).is_ok();
+        if !is_given_away {
+            eprintln!("NOT TRIED: only root can give a file away");
+        } else {
             let error = api_token(&path).unwrap_err();
             assert!(matches!(error, TokenError::OfAnother { .. }), "{error}");
             assert!(error.hint().contains("remove"), "{}", error.hint());

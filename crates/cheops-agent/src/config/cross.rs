@@ -1,10 +1,10 @@
 //! What is said of a service's resources: where their ids are, and how they span sites.
 
 use cheops_core::model::SiteId;
+use cheops_proxy::config::{CrossConfig, Pointer};
 
 use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, parsed};
-use super::{CrossConfig, Pointer};
 
 const MOST_WEIGHT: usize = 1_000_000;
 

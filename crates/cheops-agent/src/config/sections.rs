@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cheops_core::engine::Application;
 use cheops_core::model::SiteId;
+use cheops_proxy::config::{ProxyConfig, ServiceConfig};
 use cheops_scope::ServiceName;
 use http::Uri;
 use toml::Spanned;
@@ -16,10 +17,7 @@ use super::api::AN_ADDRESS;
 use super::problem::SettingPlace;
 use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, A_SIZE, A_TIME, A_TIME_OR_NONE, AN_UPSTREAM, HostPort, parsed};
-use super::{
-    AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ProxyConfig,
-    ServiceConfig, ShellConfig,
-};
+use super::{AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ShellConfig};
 
 const A_SITE: &str = "a name such as `paris` or `site1`";
 const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";

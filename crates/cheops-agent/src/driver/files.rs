@@ -4,19 +4,13 @@ use std::collections::BTreeMap;
 
 use cheops_core::engine::Engine;
 use cheops_core::model::{OperationId, ResourceId};
-use cheops_store::Pin;
-
-/// The files that a message brought, by the operations that need them.
-pub(crate) struct Brought {
-    pub(crate) resource: ResourceId,
-    pub(crate) operations: Vec<(OperationId, Vec<Pin>)>,
-}
+use cheops_mesh::{Brought, FilePin};
 
 /// What is held on to. An operation whose past has not arrived waits in the engine's memory, where
 /// the log does not see that it needs its files: they stay for as long as it waits, so there is a
 /// bound to them where the engine has one to what waits.
 #[derive(Default)]
-pub(super) struct HeldFiles(BTreeMap<ResourceId, BTreeMap<OperationId, Vec<Pin>>>);
+pub(super) struct HeldFiles(BTreeMap<ResourceId, BTreeMap<OperationId, Vec<FilePin>>>);
 
 impl HeldFiles {
     pub(super) fn take(&mut self, brought: Brought) {
@@ -103,7 +97,10 @@ mod tests {
         let hear = |engine: &mut Engine, held: &mut HeldFiles, n: u64| {
             drop(engine.handle(Now::default(), heard(n)));
             let pin = opened.blobs.pin(BlobId([u8::try_from(n).unwrap(); 32]));
-            held.take(Brought { resource: resource(), operations: vec![(of_lyon(n), vec![pin])] });
+            held.take(Brought {
+                resource: resource(),
+                operations: vec![(of_lyon(n), vec![Arc::new(pin)])],
+            });
             held.release(engine);
         };
         let files = |held: &HeldFiles| held.0.get(&resource()).map_or(0, BTreeMap::len);

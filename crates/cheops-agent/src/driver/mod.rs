@@ -23,13 +23,13 @@ use cheops_core::engine::{
     Task, Ticket, Uncommitted,
 };
 use cheops_core::model::{Entry, ResourceId};
+use cheops_mesh::{Brought, FilePin};
 use cheops_record::SiteKey;
-use cheops_store::{AppendError, Pin, Store};
+use cheops_store::{AppendError, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
 
 pub(crate) use actuators::Actuators;
-pub(crate) use files::Brought;
 use files::HeldFiles;
 use space::Space;
 pub(crate) use space::room_left;
@@ -67,7 +67,7 @@ struct Happened {
 type EngineQuestion = Box<dyn FnOnce(&Engine, Now) + Send>;
 
 enum DriverRequest {
-    Submit(Box<Submission>, Span, mpsc::UnboundedSender<SubmitUpdate>, Vec<Pin>),
+    Submit(Box<Submission>, Span, mpsc::UnboundedSender<SubmitUpdate>, Vec<FilePin>),
     Ask(EngineQuestion),
     Decide(Box<Event>, EngineQuestion),
     Settle(oneshot::Sender<()>),
@@ -147,7 +147,7 @@ impl Driver {
     pub(crate) async fn submit(
         &self,
         submission: Submission,
-        pins: Vec<Pin>,
+        pins: Vec<FilePin>,
     ) -> Result<mpsc::UnboundedReceiver<SubmitUpdate>, Stopped> {
         let (said, hears) = mpsc::unbounded_channel();
         let span = telemetry::operation_span(&submission);
@@ -319,7 +319,7 @@ struct DriverLoop {
 #[derive(Default)]
 struct PendingTurn {
     reaction: Reaction,
-    pins: Vec<Pin>,
+    pins: Vec<FilePin>,
     questions: Vec<EngineQuestion>,
     /// Asked after decisions, and answered only when these are durable.
     decisions: Vec<EngineQuestion>,

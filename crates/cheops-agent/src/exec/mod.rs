@@ -52,7 +52,6 @@ use tokio::sync::Semaphore;
 
 pub use self::content::{ContentStore, Saving};
 pub use self::processes::end_leftovers;
-pub(crate) use self::request::limit_with;
 pub(crate) use self::settings::{AnswerRules, RequestSettings};
 pub use self::settings::{Crowded, ExecError, ExecSettings};
 pub use self::token::RunToken;

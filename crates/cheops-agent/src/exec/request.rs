@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cheops_core::causes;
 use cheops_core::model::{
     Act, FileRef, Header, LocalId, OperationId, Outcome, Output, Replica, RequestKind,
 };
+use cheops_proxy::{Naming, Towards, is_json};
+use cheops_services::body::{BodyError, OutgoingBody, limit_with};
+use cheops_services::headers::strip;
+use cheops_services::{Endpoint, Fate, Repeating, Services, Unanswered};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
 use http_body_util::BodyExt;
@@ -17,11 +22,6 @@ use super::content::{ContentStore, pieces};
 use super::millis;
 use super::settings::RequestSettings;
 use super::unbegun::{Unbegun, passes};
-use crate::causes::causes;
-use crate::replicas::{Naming, Towards, is_json};
-use crate::services::body::{BodyError, OutgoingBody};
-use crate::services::headers::strip;
-use crate::services::{Endpoint, Fate, Repeating, Services, Unanswered};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-cheops-operation");
 
@@ -50,9 +50,6 @@ const CONDITIONS: [HeaderName; 5] = [
     header::IF_UNMODIFIED_SINCE,
     header::IF_RANGE,
 ];
-
-/// A body may take a second more for so many bytes.
-const A_SECONDS: u64 = 1024 * 1024;
 
 /// So much of an answer to a creation is looked into for the new id.
 const LONGEST_CREATED: usize = 1024 * 1024;
@@ -113,7 +110,7 @@ impl Requester {
         };
         (self.requests.mark)(asked.service, request.headers_mut());
         let limit = asked.replica.map_or(limit, |_| self.requests.answer_limit);
-        let limit = limit_with(asked.body, limit);
+        let limit = limit_with(asked.body.map_or(0, |body| body.size), limit);
         let deadline = tokio::time::Instant::now() + limit;
         let answer = tokio::time::timeout_at(deadline, endpoint.ask(request)).await;
         let answer = match answer {
@@ -269,11 +266,6 @@ async fn opened(
             Err(gone.to_owned().into())
         }
     }
-}
-
-/// How long a request may take that has so long without a body.
-pub(crate) fn limit_with(body: Option<&FileRef>, limit: Duration) -> Duration {
-    limit + Duration::from_secs(body.map_or(0, |file| file.size / A_SECONDS))
 }
 
 /// A request that got no answer. Only where no connection came about is it certain that it was

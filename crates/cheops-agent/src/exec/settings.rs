@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cheops_core::model::{SaysAlready, SiteId};
+use cheops_proxy::{IdDirectory, Naming};
+use cheops_services::Services;
 use http::HeaderMap;
 
 use super::files;
 use super::token::RunToken;
-use crate::replicas::{Naming, Replicas};
-use crate::services::Services;
 
 /// How commands and requests are run at this site.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub struct ExecSettings {
 #[derive(Clone)]
 pub(crate) struct RequestSettings {
     pub(crate) rules: BTreeMap<String, AnswerRules>,
-    pub(crate) replicas: Replicas,
+    pub(crate) replicas: IdDirectory,
     pub(crate) mark: RequestMarker,
     /// How long one that came from a proxy may take, which is as long as one that passes through.
     pub(crate) answer_limit: Duration,
@@ -75,7 +75,7 @@ impl fmt::Debug for RequestSettings {
 impl ExecSettings {
     /// The defaults, without services.
     pub fn new(site: SiteId, run: RunToken, scratch: impl Into<PathBuf>) -> Self {
-        let replicas = Replicas::new(site.clone());
+        let replicas = IdDirectory::new(site.clone());
         let mark: RequestMarker = std::sync::Arc::new(|_, _| {});
         let time_limit = Duration::from_secs(60);
         let answer_limit = time_limit;

@@ -3,6 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
+use cheops_core::causes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::process::ChildStdin;
@@ -11,7 +12,6 @@ use tokio::sync::mpsc;
 use super::capture::{self, Capture};
 use super::content::Keeping;
 use super::shell::CommandEnding;
-use crate::causes::causes;
 
 /// A list of smaller steps may be longer than what is kept of an output.
 const LIST_BYTES: usize = 1024 * 1024;

@@ -10,7 +10,7 @@ use cheops_core::model::Outcome;
 use cheops_store::BlobError;
 use rustix::io::Errno;
 
-use crate::causes::causes;
+use cheops_core::causes;
 
 /// What the system has not enough of at times: room on a disk, files, processes, memory.
 const SHORTAGES: [Errno; 6] =

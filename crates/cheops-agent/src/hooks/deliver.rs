@@ -5,8 +5,11 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use cheops_core::causes;
 use cheops_core::config::HookAction;
 use cheops_core::model::ResourceId;
+use cheops_services::ConnectorError;
+use cheops_services::connector::{Connector, IDLE, IDLE_CONNECTIONS, Roots, connector};
 use http::{HeaderName, Method, Request, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
@@ -15,10 +18,7 @@ use tokio::sync::Semaphore;
 
 use super::message::{body, delivery, signature};
 use super::{DueAction, Fact, HookSettings};
-use crate::causes::causes;
 use crate::exec::Executor;
-use crate::services::ConnectorError;
-use crate::services::connector::{Connector, IDLE, IDLE_CONNECTIONS, Roots, connector};
 
 const EVENT: HeaderName = HeaderName::from_static("x-cheops-event");
 const DELIVERY: HeaderName = HeaderName::from_static("x-cheops-delivery");

@@ -27,13 +27,13 @@ use std::time::Duration;
 
 use cheops_core::config::{Config, Hook, HookAction, HookEvent, HookRun};
 use cheops_core::model::{Incarnation, OperationId, OperationType, ResourceId, SiteId};
+use cheops_services::ConnectorError;
 
 use self::deliver::Outlets;
 pub(crate) use self::follow::Follower;
 use self::not_allowed::NotAllowed;
 use crate::config::{Allowed, Secret, SiteHook};
 use crate::exec::Executor;
-use crate::services::ConnectorError;
 
 /// One thing that happened.
 #[derive(Debug, Clone)]

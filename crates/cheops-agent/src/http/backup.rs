@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
+use cheops_core::causes;
 use cheops_store::{BackupError, Far, ProgressReporter};
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
@@ -15,7 +16,6 @@ use tokio::sync::mpsc;
 use super::SharedApi;
 use super::refusal::HttpRefusal;
 use super::submit::line;
-use crate::causes::causes;
 
 /// How often it is told how far it is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);

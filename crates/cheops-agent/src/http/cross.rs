@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::Path;
 use cheops_api as wire;
+use cheops_proxy::parts_of;
 
 use super::refusal::HttpRefusal;
-use crate::proxy::parts_of;
 
 pub(super) async fn parts(Path(id): Path<String>) -> Result<Json<wire::Cross>, HttpRefusal> {
     let parts = parts_of(&id).ok_or_else(|| {

@@ -8,13 +8,13 @@ use axum::extract::Request;
 use axum::response::Response;
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
+use cheops_mesh::{PassedOn, TunnelError};
 use futures_util::future::join_all;
 use http::{Method, StatusCode};
 
 use super::Api;
 use super::principal::{self, record};
 use super::refusal::HttpRefusal;
-use crate::peers::{PassedOn, TunnelError};
 
 /// How long a site may take to say whether it holds a resource.
 const ASKING: Duration = Duration::from_secs(3);

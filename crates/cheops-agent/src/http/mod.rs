@@ -51,13 +51,13 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
+use cheops_mesh::{IncomingFiles, Peers};
 use cheops_store::{BackupMaker, Blobs, Reader};
 use metrics_exporter_prometheus::PrometheusHandle;
+use refusal::HttpRefusal;
 
 use crate::driver::Driver;
 use crate::exec::Executor;
-use crate::peers::{IncomingFiles, Peers};
-use refusal::HttpRefusal;
 
 pub(crate) use access::{Access, Came};
 pub(crate) use summary::Counted;

@@ -9,13 +9,13 @@ use axum::middleware::Next;
 use axum::response::Response;
 use cheops_core::engine::{Event, Notice};
 use cheops_core::model::{Asker, ResourceId};
+use cheops_mesh::PassedOn;
 use http::request::Parts;
 use http::{Extensions, HeaderName, HeaderValue};
 
 use super::refusal::HttpRefusal;
 use super::{Api, SharedApi};
 use crate::config::shortened;
-use crate::peers::PassedOn;
 
 /// Says who asked for what one agent passes on to another. What clients send of that name is taken
 /// off: only sites are believed, which are known by their certificates.

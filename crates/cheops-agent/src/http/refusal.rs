@@ -5,17 +5,17 @@ use std::error::Error;
 use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
+use cheops_core::causes;
 use cheops_core::config::{ConfigErrors, ConfigProblem as Fault};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
+use cheops_mesh::{FetchError, TunnelError};
 use cheops_store::{BlobError, ReadError, Seq};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
 
 use super::wire as on_wire;
-use crate::causes::causes;
 use crate::driver::{NotDurable, Stopped};
-use crate::peers::{FetchError, TunnelError};
 
 /// Titled so, nothing of a request was carried out.
 pub(super) const TOO_MUCH: &str = "too much is under way";
@@ -211,12 +211,18 @@ impl From<TunnelError> for HttpRefusal {
 
 impl From<BlobError> for HttpRefusal {
     fn from(error: BlobError) -> Self {
-        let status = if error.is_full() {
+        Self::not_stored(error.is_full(), &error)
+    }
+}
+
+impl HttpRefusal {
+    fn not_stored(is_full: bool, error: &dyn std::error::Error) -> Self {
+        let status = if is_full {
             StatusCode::INSUFFICIENT_STORAGE
         } else {
             StatusCode::INTERNAL_SERVER_ERROR
         };
-        let why = causes(&error);
+        let why = causes(error);
         tracing::error!(error = why, "a file could not be stored");
         Self::new(status, "a file could not be stored", why)
     }
@@ -227,7 +233,7 @@ impl From<FetchError> for HttpRefusal {
         let (detail, lost) = (error.to_string(), "a file of it could not be had");
         match error {
             FetchError::Link(_) => Self::unreachable(detail),
-            FetchError::Blob(error) => error.into(),
+            FetchError::File(error) => Self::not_stored(error.is_full, &error),
             FetchError::NoRoom { .. } => Self::new(StatusCode::INSUFFICIENT_STORAGE, lost, detail),
             FetchError::Disk(_) => Self::new(StatusCode::INTERNAL_SERVER_ERROR, lost, detail),
             FetchError::Missing | FetchError::Damaged | FetchError::Size { .. } => {

@@ -8,7 +8,9 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use cheops_api as wire;
 use cheops_api::paths;
+use cheops_core::causes;
 use cheops_core::model::{Asker, Outcome, ResourceId, SiteId};
+use cheops_mesh::PassedOn;
 use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 
@@ -18,8 +20,6 @@ use super::refusal::{HttpRefusal, TOO_MUCH};
 use super::submit::{can_name, json, sites};
 use super::wire::exit_code;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
-use crate::causes::causes;
-use crate::peers::PassedOn;
 
 /// How much another site may show: far more than any output limit allows.
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;

@@ -15,8 +15,8 @@ use cheops_core::model::{
     OverLimit, Payload, ResourceId, SiteId, id_can_stand_in,
 };
 use cheops_core::plan;
+use cheops_mesh::{FilePin, PassedOn};
 use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
-use cheops_store::Pin;
 use futures_util::stream;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
@@ -29,7 +29,6 @@ use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
 use crate::driver::{NotDurable, SubmitUpdate};
-use crate::peers::PassedOn;
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
 const FILES: &str = "x-cheops-files";
@@ -44,7 +43,7 @@ pub(super) struct Handed {
     /// The config that it brings.
     pub(super) config: Option<Arc<Config>>,
     pub(super) files: Vec<FileRef>,
-    pub(super) pins: Vec<Pin>,
+    pub(super) pins: Vec<FilePin>,
     /// Who asked for it.
     pub(super) by: Asker,
 }
@@ -54,7 +53,7 @@ impl Handed {
         api: &Api,
         submit: wire::Submit,
         files: Vec<FileRef>,
-        pins: Vec<Pin>,
+        pins: Vec<FilePin>,
         by: Asker,
     ) -> Result<Self, HttpRefusal> {
         let sites = submit.sites.as_deref().map(|text| sites(api, text)).transpose()?;
@@ -219,7 +218,7 @@ async fn fetch(
     api: &Api,
     from: &SiteId,
     files: &[u8],
-) -> Result<(Vec<FileRef>, Vec<Pin>), HttpRefusal> {
+) -> Result<(Vec<FileRef>, Vec<FilePin>), HttpRefusal> {
     let files: Vec<FileRef> = parse(files)?;
     let pins = api.peers.fetch(from, files.clone(), &api.incoming).await?;
     Ok((files, pins))
@@ -298,7 +297,7 @@ async fn submission(
     api: &Api,
     id: &ResourceId,
     handed: &Handed,
-) -> Result<(Submission, Vec<Pin>), HttpRefusal> {
+) -> Result<(Submission, Vec<FilePin>), HttpRefusal> {
     let Handed { submit, sites, config, files, pins, by } = handed;
     let (files, mut pins) = (files.clone(), pins.clone());
     let kind = OperationType::new(&submit.kind)
@@ -379,7 +378,7 @@ async fn http_body(
     api: &Api,
     body: Option<wire::Body>,
     files: Vec<FileRef>,
-    pins: &mut Vec<Pin>,
+    pins: &mut Vec<FilePin>,
 ) -> Result<NamedBody, HttpRefusal> {
     let Some(body) = body else { return Ok(NamedBody::default()) };
     let file = match body {
@@ -486,7 +485,7 @@ async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, Htt
 async fn submit(
     api: &SharedApi,
     submission: Submission,
-    pins: Vec<Pin>,
+    pins: Vec<FilePin>,
 ) -> Result<Result<Events, Refusal>, HttpRefusal> {
     let resource = submission.resource.clone();
     let config_replaced = replaces_config(api, &submission).await?;

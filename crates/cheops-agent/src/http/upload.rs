@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::Arc;
 
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use axum::extract::{FromRequest, Request};
 use cheops_core::model::{FileRef, MAX_FILES, MAX_NAME_BYTES};
-use cheops_store::{BlobWriter, Blobs, Pin};
+use cheops_mesh::FilePin;
+use cheops_store::{BlobWriter, Blobs};
 
 use super::metered::{LONGEST_HEAD, Meter, metered};
 use super::refusal::HttpRefusal;
@@ -27,7 +29,7 @@ pub(super) struct ReceivedForm {
     text_bytes: usize,
     pub(super) files: Vec<FileRef>,
     /// Keep the files here until the operation that needs them is durable.
-    pub(super) pins: Vec<Pin>,
+    pub(super) pins: Vec<FilePin>,
 }
 
 impl ReceivedForm {
@@ -132,7 +134,7 @@ impl ReceivedForm {
         }
         let stored = blocking(move || writer.finish().map_err(HttpRefusal::from)).await?;
         self.files.push(FileRef { name, blob: stored.id, size: stored.size });
-        self.pins.push(stored.pin);
+        self.pins.push(Arc::new(stored.pin));
         Ok(())
     }
 
@@ -167,12 +169,12 @@ pub(super) async fn store_text(
     blobs: &Blobs,
     name: &str,
     text: String,
-) -> Result<(FileRef, Pin), HttpRefusal> {
+) -> Result<(FileRef, FilePin), HttpRefusal> {
     let writer = blobs.create()?;
     let stored =
         blocking(move || append(writer, text.as_bytes())?.finish().map_err(HttpRefusal::from));
     let stored = stored.await?;
-    Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, stored.pin))
+    Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, Arc::new(stored.pin)))
 }
 
 fn append(mut writer: BlobWriter, bytes: &[u8]) -> Result<BlobWriter, HttpRefusal> {
