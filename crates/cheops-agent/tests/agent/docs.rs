@@ -31,10 +31,14 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// All source of the agent, on one line for each call: names may stand on a line of their own.
+/// All source of what counts in an agent, on one line for each call: names may stand on a line of their
+/// own.
 fn source() -> String {
     let mut source = String::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut source);
+    for part in ["agent", "mesh", "proxy", "services"] {
+        let part = format!("../cheops-{part}/src");
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(part), &mut source);
+    }
     source.split_whitespace().collect::<Vec<_>>().join(" ").replace("( \"", "(\"")
 }
 

@@ -46,7 +46,7 @@ use super::refusal::ProxyRefusal;
 use super::{ProxiedRequest, Proxies};
 use crate::config::Pointer;
 use crate::id_directory::{Below, Mentioned, Named, Names, Towards, id_text, is_json};
-use crate::ports::NoReply;
+use crate::ports::{BodyPin, NoReply};
 
 /// The longest body in which an id is looked for.
 const LONGEST_READ: usize = 1024 * 1024;
@@ -172,6 +172,25 @@ impl Proxies {
         let renamed = self.0.replicas.rename_path(service.name(), path, Towards::User);
         let known = renamed.unwrap_or_else(|| path.to_owned());
         let (needs, body) = self.needs(service, &head, &known, body, &change).await?;
+        let kept = self.kept(service, body).await?;
+        let (submission, pins) =
+            self.submission(service, &mut head, known, kept, &change, (sites, needs))?;
+        // From here on it is there for the operation.
+        drop(reached);
+        let replied = self.0.operations.carry_out(submission, pins).await;
+        let reply = replied.map_err(|none| unanswered(&none, service.name(), &change.resource))?;
+        match repeat_answer::is_so(&reply) {
+            true => Ok(self.already(service, head, &change).await),
+            false => self.as_said(service, path, &change.resource, &reply).await,
+        }
+    }
+
+    /// The body of a request, once all of it is here.
+    async fn kept(
+        &self,
+        service: &LocalService,
+        body: OutgoingBody,
+    ) -> Result<Option<KeptBody>, ProxyRefusal> {
         let moves = body.moves();
         let keeping = spool::keep(&self.0.bodies, &self.0.reserve, spool::SLOWEST, body);
         let keeping = keeping.map_err(|error| match error {
@@ -180,7 +199,19 @@ impl Proxies {
             NotKept::NoRoom(_) => ProxyRefusal::no_room(&error.to_string()),
             error => ProxyRefusal::not_durable(&error.to_string()),
         });
-        let kept = self.while_it_moves(service, &moves, keeping).await?;
+        self.while_it_moves(service, &moves, keeping).await
+    }
+
+    /// The operation that a request becomes, and what keeps its body on the disk.
+    fn submission(
+        &self,
+        service: &LocalService,
+        head: &mut Parts,
+        path: String,
+        kept: Option<KeptBody>,
+        change: &ReplicaChange,
+        (sites, needs): (Option<BTreeSet<SiteId>>, BTreeSet<ResourceId>),
+    ) -> Result<(Submission, Vec<BodyPin>), ProxyRefusal> {
         let (mut body, mut inline_body, mut pins) = (None, None, Vec::new());
         if let Some(KeptBody { file, place }) = kept {
             body = Some(file);
@@ -204,7 +235,7 @@ impl Proxies {
         let payload = Payload::Http {
             service: service.name().to_owned(),
             method: head.method.to_string(),
-            path: known,
+            path,
             headers,
             body,
             replica: Some(Box::new(change.replica.clone())),
@@ -231,14 +262,7 @@ impl Proxies {
                 site: self.0.me.clone(),
             }),
         };
-        // From here on it is there for the operation.
-        drop(reached);
-        let replied = self.0.operations.carry_out(submission, pins).await;
-        let reply = replied.map_err(|none| unanswered(&none, service.name(), &change.resource))?;
-        match repeat_answer::is_so(&reply) {
-            true => Ok(self.already(service, head, &change).await),
-            false => self.as_said(service, path, &change.resource, &reply).await,
-        }
+        Ok((submission, pins))
     }
 
     /// The replicas that have to be there before a request is sent to a service. Those of which this
