@@ -3,37 +3,25 @@
 use std::io::IsTerminal;
 
 use cheops_agent::config::{AgentConfig, LogFormat};
-use tokio::runtime::Handle;
 
-use crate::failure::Failure;
-
-#[cfg(not(feature = "otlp"))]
-pub(crate) use lines_alone::begin;
 #[cfg(feature = "otlp")]
 pub(crate) use with_spans::begin;
 
+/// Logs to standard error from now on. What comes back ends it.
 #[cfg(not(feature = "otlp"))]
-mod lines_alone {
-    use super::*;
-
-    /// Nothing is exported.
-    pub(crate) struct Exported;
-
-    impl Exported {
-        pub(crate) fn end(self) {}
-    }
-
-    /// Logs to standard error from now on.
-    #[allow(clippy::unnecessary_wraps, reason = "with spans it can fail")]
-    pub(crate) fn begin(config: &AgentConfig, _: &Handle) -> Result<Exported, Failure> {
-        begin_lines(config);
-        Ok(Exported)
-    }
+#[allow(clippy::unnecessary_wraps, reason = "where spans are exported it can fail")]
+pub(crate) fn begin(
+    config: &AgentConfig,
+    _: &tokio::runtime::Handle,
+) -> Result<impl FnOnce() + use<>, crate::failure::Failure> {
+    begin_lines(config);
+    Ok(|| ())
 }
 
 #[cfg(feature = "otlp")]
 mod with_spans {
     use cheops_agent::telemetry::SpanExport;
+    use tokio::runtime::Handle;
     use tracing_subscriber::filter::LevelFilter;
     use tracing_subscriber::fmt::layer;
     use tracing_subscriber::layer::SubscriberExt;
@@ -41,27 +29,33 @@ mod with_spans {
     use tracing_subscriber::{Layer, registry};
 
     use super::*;
+    use crate::failure::Failure;
 
-    /// What is exported, if anything.
-    pub(crate) struct Exported(Option<SpanExport>);
-
-    impl Exported {
-        /// Sends the last spans, in a while.
-        pub(crate) fn end(self) {
-            if let Some(spans) = self.0 {
+    /// Logs to standard error from now on, and exports spans if the config says where to. What comes
+    /// back ends it: it sends the last spans, for a while.
+    pub(crate) fn begin(
+        config: &AgentConfig,
+        runtime: &Handle,
+    ) -> Result<impl FnOnce() + use<>, Failure> {
+        let spans = match &config.telemetry.otlp {
+            Some(collector) => Some(
+                SpanExport::start(collector, &config.site, runtime)
+                    .map_err(|error| Failure::ours("spans cannot be exported").because(error))?,
+            ),
+            None => None,
+        };
+        match &spans {
+            Some(spans) => begin_both(config, spans),
+            None => begin_lines(config),
+        }
+        Ok(move || {
+            if let Some(spans) = spans {
                 spans.stop();
             }
-        }
+        })
     }
 
-    /// Logs to standard error from now on, and exports spans if the config says where to.
-    pub(crate) fn begin(config: &AgentConfig, runtime: &Handle) -> Result<Exported, Failure> {
-        let Some(collector) = &config.telemetry.otlp else {
-            begin_lines(config);
-            return Ok(Exported(None));
-        };
-        let spans = SpanExport::start(collector, &config.site, runtime)
-            .map_err(|error| Failure::ours("spans cannot be exported").because(error))?;
+    fn begin_both(config: &AgentConfig, spans: &SpanExport) {
         let lines = layer()
             .with_target(false)
             .with_ansi(std::io::stderr().is_terminal())
@@ -73,7 +67,6 @@ mod with_spans {
         // Each by itself: spans are exported whatever is logged.
         let lines = lines.with_filter(LevelFilter::from_level(config.log.level));
         registry().with(lines).with(spans.layer()).init();
-        Ok(Exported(Some(spans)))
     }
 }
 

@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verd
         .enable_all()
         .build()
         .map_err(|error| Failure::ours("the runtime could not be started").because(error))?;
-    let exported = logging::begin(&config, runtime.handle())?;
+    let end_log = logging::begin(&config, runtime.handle())?;
     take_room_for_connections();
     let orphaned = parent::gone(arguments.with_parent);
     let verdict = runtime.block_on(live(config, orphaned, output));
-    exported.end();
+    end_log();
     // Whoever still waits for something has had its time.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     verdict
