@@ -129,6 +129,15 @@ test-code: ## unit and integration tests
 	  $(CARGO) test --workspace --locked --lib --bins --tests --examples; \
 	fi
 
+# Apart from the others: it builds the agent and what it stands on once more, with the feature.
+.PHONY: check-otlp
+check-otlp: ## the export of spans, which is not built by default: lint, and its tests
+	$(call heading,export of spans)
+	$(CARGO) clippy -p cheops -p cheops-agent --all-targets --features cheops/otlp,cheops-agent/otlp --locked -- -D warnings
+	$(CARGO) test -p cheops-agent --features otlp --locked --test agent -- --exact \
+	  otlp::a_collector_hears_of_an_operation_from_hand_in_to_the_last_reply \
+	  config::a_collector_is_taken_by_a_program_that_can_export_and_refused_by_any_other
+
 .PHONY: test-doc
 test-doc: ## the examples in the documentation (nextest does not run them)
 	$(call heading,documentation examples)

@@ -8,6 +8,7 @@ mod failure;
 mod following;
 mod grid;
 mod handing;
+mod logging;
 mod look;
 mod matrix;
 mod output;

@@ -85,6 +85,8 @@ pub struct AgentConfig {
     pub audit: AuditConfig,
     /// What is said of the present.
     pub log: LogConfig,
+    /// Who else is told of it.
+    pub telemetry: TelemetryConfig,
     /// What is told to whom, whatever the resource.
     pub hooks: Vec<SiteHook>,
     /// How web hooks are delivered.
@@ -191,6 +193,13 @@ pub enum LogFormat {
     Text,
     /// For programs: one object a line.
     Json,
+}
+
+/// `[telemetry]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TelemetryConfig {
+    /// The collector that spans go to, if any. Only a program built with the feature `otlp` takes it.
+    pub otlp: Option<Uri>,
 }
 
 /// One of `[[hooks]]`.

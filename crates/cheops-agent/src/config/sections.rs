@@ -17,12 +17,16 @@ use super::api::AN_ADDRESS;
 use super::problem::SettingPlace;
 use super::reader::{ConfigReader, ConfigTable};
 use super::values::{self, A_SIZE, A_TIME, A_TIME_OR_NONE, AN_UPSTREAM, HostPort, parsed};
-use super::{AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ShellConfig};
+use super::{
+    AgentConfig, AuditConfig, LogConfig, LogFormat, MeshConfig, PeerConfig, ShellConfig,
+    TelemetryConfig,
+};
 
 const A_SITE: &str = "a name such as `paris` or `site1`";
 const A_HOST: &str = "a host and a port, such as `10.0.0.2:8078` or `paris.example:8078`";
 const A_HOST_NAME: &str = "a host such as `image.example` or `image.example:19292`";
 const AN_ORIGIN: &str = "an origin such as `https://ui.example`";
+const A_COLLECTOR: &str = "an address such as `http://127.0.0.1:4318`";
 const MOST_JOBS: usize = 4096;
 const MOST_OUTPUT: usize = 4 * 1024 * 1024;
 
@@ -51,6 +55,7 @@ pub(super) fn read<'a>(
     let shell = shell(reader, &mut root);
     let audit = audit(reader, &mut root);
     let log = log(reader, &mut root);
+    let telemetry = telemetry(reader, &mut root);
     let (hooks, webhooks) = super::hooks::read(reader, &mut root);
     reader.end(&root);
     Some(AgentConfig {
@@ -65,6 +70,7 @@ pub(super) fn read<'a>(
         shell,
         audit,
         log,
+        telemetry,
         hooks,
         webhooks,
         demo: None,
@@ -286,4 +292,17 @@ fn log<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> LogConf
     let format = reader.word(&mut table, "format", &formats).unwrap_or(LogFormat::Text);
     reader.end(&table);
     LogConfig { level, format }
+}
+
+fn telemetry<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> TelemetryConfig {
+    let mut table = reader.table(root, "telemetry");
+    let otlp = reader.value(&mut table, "otlp", A_COLLECTOR, values::upstream);
+    reader.end(&table);
+    if let Some((_, place)) = &otlp
+        && !cfg!(feature = "otlp")
+    {
+        let message = "needs a program that was built with `--features otlp`, and this one was not";
+        reader.report(place, &table.path_of("otlp"), message);
+    }
+    TelemetryConfig { otlp: otlp.map(|(collector, _)| collector) }
 }

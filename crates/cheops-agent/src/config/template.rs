@@ -96,6 +96,8 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # level = "info"                # error, warn, info, debug, trace
 # format = "text"               # or "json"
 
+# Spans for a collector, if the program was built for it: `[telemetry]`, see docs/operating.md.
+
 # What is told to whom, whatever the resource; see docs/hooks.md.
 # [[hooks]]
 # on = "partial-error"          # applied, failed, partial-error, superseded, diverged, in-doubt,

@@ -1,9 +1,12 @@
 //! How the agent is.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cheops_core::engine::SiteStatus;
+use cheops_core::model::SiteId;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 
@@ -31,12 +34,16 @@ pub(super) async fn readyz(State(api): State<SharedApi>) -> Response {
 pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, HttpRefusal> {
     keep_states_shown(&api).await;
     let waiting = api.driver.waiting();
-    let (resources, running, known, up) = api
+    let (resources, running, known, up, malformed) = api
         .driver
         .ask(|engine| {
             let sites = engine.sites();
             let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
-            (engine.resources().len(), engine.running(), sites.len(), up.count())
+            let mut malformed = BTreeMap::<SiteId, u64>::new();
+            for (site, _, times) in engine.malformed() {
+                *malformed.entry(site.clone()).or_default() += times;
+            }
+            (engine.resources().len(), engine.running(), sites.len(), up.count(), malformed)
         })
         .await?;
     metrics::gauge!("cheops_resources").set(resources as f64);
@@ -46,6 +53,10 @@ pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, Ht
     metrics::gauge!("cheops_log_bytes").set(api.reader.size().unwrap_or(0) as f64);
     metrics::gauge!("cheops_queue_length", "queue" => "events").set(waiting.events as f64);
     metrics::gauge!("cheops_queue_length", "queue" => "requests").set(waiting.requests as f64);
+    for (site, times) in malformed {
+        let counted = metrics::counter!("cheops_malformed_total", "site" => site.to_string());
+        counted.absolute(times);
+    }
     let text = api.metrics.render();
     Ok(([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

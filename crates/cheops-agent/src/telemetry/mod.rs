@@ -1,12 +1,16 @@
 //! What the agent says of itself: log lines, spans and numbers. Nothing depends on them.
 
 mod numbers;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod spans;
 
 use cheops_core::engine::Notice;
 use cheops_core::model::ResourceId;
 
 pub(crate) use self::numbers::{count, keep_sorted};
+#[cfg(feature = "otlp")]
+pub use self::otlp::{SpanExport, SpanExportError};
 pub(crate) use self::spans::{OperationSpans, operation_span};
 
 /// The engine has news.

@@ -108,6 +108,10 @@ fn describe() {
         "What a later version said and this one does not understand"
     );
     describe_counter!(
+        "cheops_malformed_total",
+        "What cannot be and was said all the same, by the site that said it"
+    );
+    describe_counter!(
         "cheops_entries_refused_total",
         "Messages of which something was left out because its author had not signed it"
     );

@@ -1,6 +1,6 @@
 //! Spans: an operation from the moment it is handed in until the last reply that somebody waits for,
-//! and each job, both with the operation's id. At another level than `debug` they cost a look at
-//! whether anybody wants them.
+//! and each job, both with the operation's id. They are of the level `debug`: where nobody wants that, they
+//! cost a look at whether anybody does.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,10 @@ use cheops_core::engine::{Answer, Job, Submission, Task, Ticket};
 use cheops_core::model::OperationId;
 use tracing::Span;
 use tracing::field::{Empty, display};
+
+/// Whose spans and events these are, to whoever picks out some.
+#[cfg(feature = "otlp")]
+pub(super) const TARGET: &str = module_path!();
 
 /// The span of an operation that is handed in; its id is known once it is accepted.
 pub(crate) fn operation_span(submission: &Submission) -> Span {

@@ -92,6 +92,20 @@ fn problems(text: &str, environment: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn a_collector_is_taken_by_a_program_that_can_export_and_refused_by_any_other() {
+    let text = "site = \"paris\"\n[telemetry]\notlp = \"http://127.0.0.1:4318\"";
+    if cfg!(feature = "otlp") {
+        let collector = parse(text, &[]).unwrap().telemetry.otlp.unwrap();
+        assert_eq!(collector.to_string(), "http://127.0.0.1:4318/");
+    } else {
+        expect![[r#"
+            the config `/etc/cheops/agent.toml` cannot be used:
+            /etc/cheops/agent.toml:3:8: `telemetry.otlp`: needs a program that was built with `--features otlp`, and this one was not"#]]
+        .assert_eq(&problems(text, &[]));
+    }
+}
+
+#[test]
 fn a_full_file_is_read() {
     let config = parse(FULL, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.site.as_str(), "site1");

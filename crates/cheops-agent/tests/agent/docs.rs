@@ -75,6 +75,42 @@ fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
     }
 }
 
+/// What a query asks for by its labels: the metric, and each value of each label.
+fn asked_values(query: &str) -> Vec<(String, String)> {
+    let mut asked = Vec::new();
+    for rest in query.split("cheops_").skip(1) {
+        let Some((name, rest)) = rest.split_once('{') else { continue };
+        if !name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase()) {
+            continue;
+        }
+        let name = OF_A_HISTOGRAM.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let labels = rest.split_once('}').map_or(rest, |(labels, _)| labels);
+        let quoted = labels.split('"').skip(1).step_by(2);
+        for value in quoted.flat_map(|values| values.split('|')) {
+            asked.push((format!("cheops_{name}"), value.to_owned()));
+        }
+    }
+    asked
+}
+
+#[test]
+fn dashboard_and_alerts_ask_for_labels_that_are_described() {
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
+    let mut queries: Vec<&str> = targets.filter_map(|target| target["expr"].as_str()).collect();
+    queries.push(ALERTS);
+    let asked = queries.into_iter().flat_map(asked_values);
+    // What whoever looks at the dashboard chooses is not for us to know.
+    let asked: BTreeSet<_> = asked.filter(|(_, value)| !value.starts_with('$')).collect();
+    assert!(asked.contains(&("cheops_notices_total".to_owned(), "malformed".to_owned())));
+    for (metric, value) in asked {
+        let mut rows = DOCS.lines().filter(|row| row.contains(&format!("`{metric}`")));
+        let is_described = rows.any(|row| row.contains(&format!("`{value}`")));
+        assert!(is_described, "`{value}` of `{metric}` is in no row of docs/operating.md");
+    }
+}
+
 #[test]
 fn the_dashboard_is_json_and_every_panel_asks_for_something() {
     let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();

@@ -15,6 +15,8 @@ mod files;
 mod hooks;
 mod inline_bodies;
 mod links;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod own_service;
 mod proxy;
 mod proxy_around;

@@ -25,8 +25,8 @@ pub(super) struct Context {
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
-    /// Who last said what that cannot be, and when: of each site each kind once.
-    malformed: Vec<(SiteId, Malformed, u64)>,
+    /// Of each site each kind once.
+    pub(super) malformed: Vec<MalformedHeard>,
     pub(super) needs: Needs,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
@@ -35,6 +35,16 @@ pub(super) struct Context {
     queued: BTreeSet<ResourceId>,
     pub(super) written: u64,
     jobs_started: u64,
+}
+
+/// What a site said that cannot be.
+#[derive(Debug)]
+pub(super) struct MalformedHeard {
+    pub(super) site: SiteId,
+    pub(super) what: Malformed,
+    pub(super) times: u64,
+    /// When it was last told of.
+    told_ms: u64,
 }
 
 impl Context {
@@ -127,21 +137,21 @@ impl Turn<'_> {
         self.out.effect(Effect::Notify(notice));
     }
 
-    /// Who sends what cannot be sends it again and again, and each time it is said it is kept.
+    /// Who sends what cannot be sends it again and again, and whatever is told of is kept: so all of
+    /// it is counted, and told of once in a while.
     fn is_news_of(&mut self, site: &SiteId, what: Malformed) -> bool {
         const STILL_MS: u64 = 60_000;
-        let (now_ms, said) = (self.now.mono_ms, &mut self.context.malformed);
-        let last = said.iter_mut().find(|(who, of, _)| who == site && *of == what);
-        match last {
-            Some((_, _, at_ms)) if now_ms.saturating_sub(*at_ms) < STILL_MS => false,
-            Some((_, _, at_ms)) => {
-                *at_ms = now_ms;
-                true
-            }
-            None => {
-                said.push((site.clone(), what, now_ms));
-                true
-            }
+        let (now_ms, all) = (self.now.mono_ms, &mut self.context.malformed);
+        let Some(heard) = all.iter_mut().find(|heard| heard.site == *site && heard.what == what)
+        else {
+            all.push(MalformedHeard { site: site.clone(), what, times: 1, told_ms: now_ms });
+            return true;
+        };
+        heard.times = heard.times.saturating_add(1);
+        let is_news = now_ms.saturating_sub(heard.told_ms) >= STILL_MS;
+        if is_news {
+            heard.told_ms = now_ms;
         }
+        is_news
     }
 }

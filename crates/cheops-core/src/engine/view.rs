@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use super::Engine;
+use super::ports::Malformed;
 use super::resource::Resource;
 use super::settings::Settings;
 use crate::config::Config;
@@ -315,6 +316,11 @@ impl Engine {
                 behind_on: link.behind.len(),
             })
             .collect()
+    }
+
+    /// How often each site said what that cannot be, since this engine began.
+    pub fn malformed(&self) -> impl Iterator<Item = (&SiteId, Malformed, u64)> {
+        self.context.malformed.iter().map(|heard| (&heard.site, heard.what, heard.times))
     }
 
     /// How many entries of a resource that site is not known to know.

@@ -4,7 +4,8 @@
 //! A site signs with the key of its identity. Its certificate is known from the link to it; those of
 //! sites that cannot be reached are sent along before the first entry that needs them, and kept.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
+use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,9 @@ struct BorderState {
     kept: Arc<dyn CertificateStore>,
     /// Keys of sites that were shown to lie.
     set_apart: Mutex<BTreeSet<KeyId>>,
-    /// What was last warned of, and when: who sends what cannot be sends it again and again.
-    warned: Mutex<BTreeMap<(SiteId, String), Instant>>,
+    /// Who was last warned of for what kind of thing, and when: who sends what cannot be sends it again
+    /// and again, each time under another number.
+    warned: Mutex<HashMap<(SiteId, Discriminant<ProofError>), Instant>>,
 }
 
 /// After so long the same is said again.
@@ -125,7 +127,7 @@ impl Border {
         };
         let is_news = refused.is_some_and(|refused| {
             metrics::counter!("cheops_entries_refused_total").increment(1);
-            self.warn(from, &refused.to_string())
+            self.warn(from, &refused)
         });
         Admitted { message, is_news }
     }
@@ -143,9 +145,9 @@ impl Border {
     }
 
     /// Warns, unless the same was said a while ago; and whether it was.
-    fn warn(&self, from: &SiteId, what: &str) -> bool {
+    fn warn(&self, from: &SiteId, refused: &ProofError) -> bool {
         let mut warned = lock(&self.0.warned);
-        let key = (from.clone(), what.to_owned());
+        let key = (from.clone(), discriminant(refused));
         if warned.get(&key).is_some_and(|at| at.elapsed() < STILL) {
             return false;
         }
@@ -153,7 +155,57 @@ impl Border {
             warned.clear();
         }
         warned.insert(key, Instant::now());
-        tracing::warn!(site = %from, what, "it sent an entry that is not its author's word");
+        tracing::warn!(site = %from, what = %refused, "it sent an entry that is not its author's word");
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use cheops_core::model::{
+        Author, Chain, Entry, EntryBody, EntryHash, EntryId, Incarnation, OperationId, Reply,
+        ResourceId, Stamp, Status, Vector,
+    };
+
+    use super::*;
+
+    /// Says that something was done, without a signature.
+    fn unsigned(n: u64) -> Message {
+        let site = SiteId::new("lyon").unwrap();
+        let (author, incarnation) = (Author { site, incarnation: Incarnation(1) }, Incarnation(1));
+        let resource = ResourceId::new("counter").unwrap();
+        let id = EntryId { author, n };
+        let operation = OperationId(id.clone());
+        let stamp = Stamp { wall_ms: n, counter: 0 };
+        let reply = Reply { id, stamp, operation, status: Status::Ok, outcome: None };
+        let after = (n - 1, EntryHash::UNSAID);
+        let entry = Entry::new(&resource, after, EntryBody::Reply(reply), Vec::new());
+        Message::Update(Box::new(Update {
+            incarnation,
+            resource,
+            base: None,
+            entries: vec![Arc::new(entry)],
+            knows: Vector::default(),
+            chain: Chain::default(),
+            you_may_have_run: Vector::default(),
+            asks: false,
+        }))
+    }
+
+    #[test]
+    fn a_thousand_entries_that_nobody_signed_are_news_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let me = SiteId::new("paris").unwrap();
+        let opened = cheops_store::open(dir.path(), &me, || 1, Default::default()).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let authority = rcgen::CertificateParams::default().self_signed(&key).unwrap();
+        let keyring = Keyring::new([authority.der().clone()]).unwrap();
+        let border = Border::new(keyring, opened.reader);
+        let from = SiteId::new("lyon").unwrap();
+        let admitted = (1..=1_000).map(|n| border.admit(&from, unsigned(n)));
+        let news = admitted.filter(|admitted| admitted.is_news);
+        assert_eq!(news.count(), 1);
     }
 }

@@ -1,16 +1,16 @@
 //! `cheops agent`: one site's agent, in the foreground, for a supervisor.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use cheops_agent::config::{AgentConfig, LogFormat};
+use cheops_agent::config::AgentConfig;
 use cheops_agent::{Agent, StartError};
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, Verdict};
+use crate::logging;
 use crate::output::VerbOutput;
 use crate::parent;
 
@@ -48,8 +48,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verd
     })?;
     config.demo = arguments.demo_control.clone();
     config.alone = true;
-    begin_to_log(&config);
-    take_room_for_connections();
     // The driver has a thread of its own, and the machine is there for the application.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -57,8 +55,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verd
         .enable_all()
         .build()
         .map_err(|error| Failure::ours("the runtime could not be started").because(error))?;
+    let end_log = logging::begin(&config, runtime.handle())?;
+    take_room_for_connections();
     let orphaned = parent::gone(arguments.with_parent);
     let verdict = runtime.block_on(live(config, orphaned, output));
+    end_log();
     // Whoever still waits for something has had its time.
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     verdict
@@ -122,17 +123,5 @@ fn explained(error: StartError) -> Failure {
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
-    }
-}
-
-fn begin_to_log(config: &AgentConfig) {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(config.log.level)
-        .with_target(false)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    match config.log.format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().init(),
     }
 }

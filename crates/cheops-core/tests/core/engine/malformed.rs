@@ -1,6 +1,6 @@
 //! What cannot be, or is nobody's business: left aside, and said with the reason.
 
-use cheops_core::engine::{Malformed, Record};
+use cheops_core::engine::{Batch, Event, Log, Malformed, Message, Record, Unsigned};
 use cheops_core::model::{Stamp, Status};
 use expect_test::expect;
 
@@ -176,6 +176,64 @@ fn what_a_site_keeps_sending_wrong_is_said_once_a_minute_and_of_each_kind() {
         > ys: alive at 0
           note Malformed(ys, NotShared)"#]]
     .assert_eq(&flush_left(&notes.collect::<Vec<_>>().join("\n")));
+}
+
+/// Counts what would be made durable.
+#[derive(Default)]
+struct Rows {
+    batches: usize,
+    records: usize,
+    notices: usize,
+}
+
+impl Log for Rows {
+    type Error = std::convert::Infallible;
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), Self::Error> {
+        self.batches += 1;
+        self.records += batch.records().len();
+        self.notices += batch.notices().count();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_thousand_messages_that_cannot_be_cost_one_row_and_are_counted() {
+    type Sends = fn(&mut Other, u64) -> News;
+    let not_shared: Sends = |it, _| it.asks();
+    let rows: [(&str, Malformed, Sends); 6] = [
+        ("atlantis", Malformed::NotShared, not_shared),
+        ("nantes", Malformed::NotShared, not_shared),
+        ("lyon", Malformed::NumberNotAfter, |it, n| {
+            it.tells_of(op("inc").on("lyon.1").numbered(n, n)).knowing("lyon.1")
+        }),
+        ("lyon", Malformed::NoSuchTime, |it, n| {
+            it.tells_of(op("inc").on("lyon.1").at_ms((1 << 48) + n)).knowing("lyon.1")
+        }),
+        ("lyon", Malformed::BeyondLimits, |it, _| {
+            it.tells_of(op("inc").declaring("", None)).knowing("lyon.1")
+        }),
+        ("lyon", Malformed::TooMany, |it, n| {
+            let authors = (0..4_097).map(|life| format!("lyon-{:x}.{n} ", life + 2));
+            it.tells([]).knowing(&authors.collect::<String>())
+        }),
+    ];
+    for (from, what, sends) in rows {
+        let mut paris = paris();
+        let mut lyon = other("lyon");
+        paris.hears("lyon", lyon.tells_of(declared("inc")));
+        paris.hears("nantes", beat());
+        let mut sender = if from == "lyon" { lyon } else { other(from) };
+        let mut log = Rows::default();
+        for n in 0..1_000 {
+            let message = Message::from(sends(&mut sender, n + 2));
+            let heard = Event::Heard { from: site(from), message };
+            let Ok(_effects) = paris.reacts(heard).commit(&mut log, &Unsigned);
+        }
+        let made = (log.batches, log.records, log.notices);
+        assert_eq!(made, (1, 0, 1), "batches, records and notices of {from}, {what:?}");
+        let heard: Vec<_> = paris.engine.malformed().collect();
+        assert_eq!(heard, [(&site(from), what, 1_000)]);
+    }
 }
 
 #[test]
