@@ -33,5 +33,4 @@ pub mod hooks;
 pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use peers::PeersError;
-pub use proxy::ProxyError;
 pub use services::{ConnectorError, Services};
