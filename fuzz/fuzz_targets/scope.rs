@@ -4,8 +4,8 @@
 #![no_main]
 
 use cheops_scope::{
-    Known, Look, MAX_PROBLEMS, MAX_SCOPE_BYTES, Micros, Problems, RoundTrips, ServiceName,
-    SiteName, parse, parse_location, resolve, resolve_location,
+    Known, Look, MAX_PROBLEMS, MAX_SCOPE_BYTES, Micros, Problems, RoundTrips, ServiceName, SiteId,
+    parse, parse_location, resolve, resolve_location,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -77,7 +77,7 @@ fn renders(problems: &Problems) {
 
 /// Short names, so that the fuzzer finds them.
 fn known() -> Known {
-    let sites = ["a", "b", "c", "d", "paris", "lyon"].map(|name| SiteName::new(name).unwrap());
+    let sites = ["a", "b", "c", "d", "paris", "lyon"].map(|name| SiteId::new(name).unwrap());
     let services = ["s", "t", "image"].map(|name| ServiceName::new(name).unwrap());
     let mut times = RoundTrips::default();
     for (index, pair) in sites.windows(2).enumerate() {

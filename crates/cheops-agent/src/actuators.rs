@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{Engine, Event, Job, Message, Notice, Task};
-use cheops_core::model::{KeyId, Outcome, Replicant, ResourceId, SiteId};
+use cheops_core::model::{IdMap, KeyId, Outcome, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use cheops_mesh::{IncomingFiles, Peers};
 use cheops_proxy::IdDirectory;
@@ -56,8 +56,8 @@ impl Actuators for SiteActuators {
         self.peers.set_apart(site, key);
     }
 
-    fn publish(&self, resource: &ResourceId, replicant: Option<Arc<Replicant>>) {
-        self.replicas.publish(resource, replicant);
+    fn publish(&self, resource: &ResourceId, id_map: Option<Arc<IdMap>>) {
+        self.replicas.publish(resource, id_map);
     }
 
     fn notify(&self, notice: &Notice) {

@@ -14,7 +14,7 @@ use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
 use cheops_mesh::identity::{Identity, MeshError};
 use cheops_mesh::{Border, IncomingFiles, PeerRouter, Peers, PeersError, Seals};
 use cheops_proxy::{IdDirectory, Naming};
-use cheops_proxy::{Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads};
+use cheops_proxy::{Listening, Means, Proxies, Remembered, Reserve, Threads};
 use cheops_record::CertificateError;
 use cheops_services::{ConnectorError, Services};
 use cheops_store::{
@@ -92,9 +92,6 @@ pub enum StartError {
     /// Services cannot be asked.
     #[error("services cannot be asked")]
     Services(#[from] ConnectorError),
-    /// There are no proxies.
-    #[error("requests to services cannot be passed on")]
-    Proxy(#[from] ProxyError),
     /// Nobody can be told what happens.
     #[error("hooks cannot be run")]
     Hooks(#[from] HooksError),
@@ -154,11 +151,7 @@ impl StartError {
                  Debian the package `ca-certificates` brings them"
                     .into(),
             ),
-            Self::Services(_)
-            | Self::Exec(_)
-            | Self::Hooks(_)
-            | Self::Proxy(_)
-            | Self::System { .. } => None,
+            Self::Services(_) | Self::Exec(_) | Self::Hooks(_) | Self::System { .. } => None,
         }
     }
 }
@@ -199,8 +192,8 @@ pub struct Agent {
 
 /// What is kept free on the disk for what is already under way.
 const KEEP_FREE: u64 = 32 * 1024 * 1024;
-/// What files of other sites, and uploads that several sites keep, leave free: as much again, so that operations of this site are not
-/// refused because of them.
+/// What files of other sites, and uploads that several sites keep, leave free: as much again, so
+/// that operations of this site are not refused because of them.
 const ROOM_BESIDE_FILES: u64 = 2 * KEEP_FREE;
 /// How long a data directory may be in use before another agent must be at work in it.
 const LETTING_GO: Duration = Duration::from_secs(2);
@@ -222,7 +215,7 @@ fn random() -> Result<u64, StartError> {
 
 impl Agent {
     /// Starts one: claims its data directory, takes its ports, opens its log, ends what an earlier
-    /// life left running, and goes on where that one stopped.
+    /// start left running, and goes on where that one stopped.
     ///
     /// # Errors
     ///
@@ -295,7 +288,7 @@ impl Agent {
             services,
             reserve: Reserve::new(move || room_left(&dir), ROOM_BESIDE_FILES),
         };
-        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means)?;
+        let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means);
         let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
@@ -476,7 +469,7 @@ fn identity(config: &AgentConfig) -> Result<Option<Identity>, StartError> {
     Err(StartError::WrongIdentity { path, found: identity.site, site })
 }
 
-/// The data directory, once nothing of an earlier life holds it. An agent that was killed while it
+/// The data directory, once nothing of an earlier start holds it. An agent that was killed while it
 /// started a command leaves a child with all that the agent had open, ports included, until that
 /// child is its own program: so the claim comes before the ports, and is worth a moment's wait.
 async fn claim(dir: &Path) -> Result<Claim, StartError> {
@@ -499,8 +492,8 @@ async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Ope
         progress: told_in_the_log(),
         ..StoreOptions::default()
     };
-    let life = Incarnation::drawn(random()?).0;
-    let opened = tokio::task::spawn_blocking(move || claim.open(&site, || life, options));
+    let incarnation = Incarnation::drawn(random()?).0;
+    let opened = tokio::task::spawn_blocking(move || claim.open(&site, || incarnation, options));
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
 }
 
@@ -582,7 +575,7 @@ fn replicas(config: &AgentConfig) -> IdDirectory {
     IdDirectory::of(config.site.clone(), config.services.iter().map(prefix).collect())
 }
 
-/// What runs commands, once nothing runs any more that an earlier life started.
+/// What runs commands, once nothing runs any more of an earlier start.
 fn executor(
     config: &AgentConfig,
     opened: &Opened,
@@ -680,8 +673,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_agent_waits_for_what_a_killed_one_leaves_for_a_moment() {
-        // Given a child of the earlier life that is not its own
-        // program yet: it holds what that life had open.
+        // Given a child of the earlier agent that is not its own
+        // program yet: it holds what that agent had open.
         let dir = tempfile::tempdir().unwrap();
         let data = dir.path().join("data");
         let claim = Claim::on(&data).unwrap();
@@ -691,7 +684,7 @@ mod tests {
             port.local_addr().unwrap()
         );
         let config = AgentConfig::parse(&text, &dir.path().join("agent.toml"), |_| None).unwrap();
-        // When it lets go after the new life has begun to look,
+        // When it lets go after the new agent has begun to look,
         let letting_go = async move { drop((claim, port)) };
         let (started, ()) = tokio::join!(Agent::start(config), letting_go);
         // then that one starts.

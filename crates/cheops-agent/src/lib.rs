@@ -27,5 +27,4 @@ pub mod hooks;
 pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use cheops_mesh::{PeersError, identity as mesh};
-pub use cheops_proxy::ProxyError;
 pub use cheops_services::{ConnectorError, Services};

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
     Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation,
-    LoginLink, MatrixTrial, NumberedChange, Operation, OriginalShow, Page, Problem, Profile,
+    LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, Page, Problem, Profile,
     Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm,
     SiteShow, Sites, Submit, SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
 };
@@ -319,7 +319,7 @@ fn exec() {}
     params(OfResource),
     request_body(content = ShowForm, content_type = "multipart/form-data"),
     responses(
-        (status = 200, description = "site by site", body = inline(OriginalShow)),
+        (status = 200, description = "site by site", body = inline(LegacyShow)),
         (status = 400, description = "the form is wrong", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "no site has room for one more reading command, or the agent stops; nothing was run", body = Problem, content_type = "application/problem+json"),
     )
@@ -377,7 +377,7 @@ mod tests {
         let described: BTreeSet<String> = openapi().paths.paths.keys().cloned().collect();
         let paths = [
             paths::EXEC,
-            paths::SHOW_AS_ORIGINAL,
+            paths::LEGACY_SHOW,
             paths::SITES,
             paths::SITE,
             paths::SUMMARY,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// `POST`: hand in an operation, as the first Cheops had it.
 pub const EXEC: &str = "/exec/{id}";
 /// `POST`: look at a resource, as the first Cheops had it.
-pub const SHOW_AS_ORIGINAL: &str = "/show/{id}";
+pub const LEGACY_SHOW: &str = "/show/{id}";
 /// `GET`: the sites.
 pub const SITES: &str = "/api/v1/sites";
 /// `GET`: the sites, as one of them sees them.
@@ -63,9 +63,9 @@ pub fn exec(id: &str) -> String {
     filled(EXEC, id)
 }
 
-/// [`SHOW_AS_ORIGINAL`] of this resource.
-pub fn show_as_original(id: &str) -> String {
-    filled(SHOW_AS_ORIGINAL, id)
+/// [`LEGACY_SHOW`] of this resource.
+pub fn legacy_show(id: &str) -> String {
+    filled(LEGACY_SHOW, id)
 }
 
 /// [`SITE`] of this name.

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
+use crate::cluster::SITES;
 use crate::connection::Connection;
 use crate::failure::{BenchFailure, cannot};
-use crate::stage::SITES;
 use crate::stats::rate;
 
 /// About what a record takes on disk.

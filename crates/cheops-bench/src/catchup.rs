@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use cheops_api::{ResourceFilter, ResourceState, Wait};
 use serde::Serialize;
 
+use crate::cluster::{BenchCluster, BenchSite, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
 use crate::load::{LoadClient, LoadLimit, load};
 use crate::report::{Section, Table, number};
-use crate::stage::{BenchCluster, BenchSite, SITES};
 use crate::stats::rate;
 use crate::{Bench, Report};
 
@@ -34,24 +34,24 @@ struct CatchUp {
 
 pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     report.remark(format_args!("catch-up: {OPERATIONS} operations while a site is away"));
-    let mut stage = bench.stage().await?;
+    let mut cluster = bench.cluster().await?;
     let resources: Vec<_> = (0..RESOURCES).map(|n| format!("catchup-{n}")).collect();
-    make_resources(&stage, &resources).await?;
-    stage.stop_agent(AWAY).await?;
+    make_resources(&cluster, &resources).await?;
+    cluster.stop_agent(AWAY).await?;
     let client = |n: usize| {
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let made = own.map(|resource| operation(resource, Work::Http, Kind::Kept, Wait::Local));
-        Ok(LoadClient { site: stage.sites[0].api, operations: made.collect::<Result<_, _>>()? })
+        Ok(LoadClient { site: cluster.sites[0].api, operations: made.collect::<Result<_, _>>()? })
     };
     let clients: Result<_, BenchFailure> = (0..CLIENTS).map(client).collect();
     let load = load(clients?, LoadLimit::Count(OPERATIONS)).await?;
     let start = Instant::now();
-    stage.start_agent(AWAY)?;
-    stage.all_heard().await?;
+    cluster.start_agent(AWAY)?;
+    cluster.all_heard().await?;
     let heard = start.elapsed();
-    all_converged(&stage).await?;
+    all_converged(&cluster).await?;
     let converged = start.elapsed();
-    stage.end().await?;
+    cluster.end().await?;
     section(&CatchUp {
         handed_in_per_second: rate(load.count(), load.took),
         heard_seconds: heard.as_secs_f64(),
@@ -59,9 +59,9 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
     })
 }
 
-async fn all_converged(stage: &BenchCluster) -> Result<(), BenchFailure> {
+async fn all_converged(cluster: &BenchCluster) -> Result<(), BenchFailure> {
     let waiting = async {
-        for site in &stage.sites {
+        for site in &cluster.sites {
             while !has_converged(site).await? {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

@@ -10,8 +10,8 @@ use clap::ValueEnum;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::cluster::{BenchCluster, SERVICE};
 use crate::failure::{BenchFailure, cannot};
-use crate::stage::{BenchCluster, SERVICE};
 
 /// Where the head of an answer ends.
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -112,16 +112,16 @@ fn request(resource: &str, submit: &Submit) -> Result<Bytes, BenchFailure> {
 
 /// Makes resources that live on all sites, by a first operation on each.
 pub(crate) async fn make_resources(
-    stage: &BenchCluster,
+    cluster: &BenchCluster,
     resources: &[String],
 ) -> Result<(), BenchFailure> {
-    let names: Vec<_> = stage.sites.iter().map(|site| site.name.as_str()).collect();
+    let names: Vec<_> = cluster.sites.iter().map(|site| site.name.as_str()).collect();
     let first = Submit {
         sites: Some(names.join(" & ")),
         profile: Some("redis".to_owned()),
         ..submit(Work::Http, Kind::Replacing, Wait::All)
     };
-    let mut connection = Connection::open(stage.sites[0].api).await?;
+    let mut connection = Connection::open(cluster.sites[0].api).await?;
     for resource in resources {
         connection.hand_in(&request(resource, &first)?).await?;
     }

@@ -6,11 +6,11 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::bare::{self, EchoConnection, Requests};
+use crate::cluster::BenchCluster;
 use crate::connection::{Connection, Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, number};
-use crate::stage::BenchCluster;
 use crate::stats::Spread;
 use crate::{Bench, Report};
 
@@ -40,7 +40,7 @@ struct OfWork {
 }
 
 pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
-    let stage = bench.stage().await?;
+    let cluster = bench.cluster().await?;
     let mut echo = EchoConnection::start().await.map_err(cannot("make an echo"))?;
     let mut trips = Vec::new();
     for _ in 0..2 * COUNT {
@@ -50,22 +50,22 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
     let mut works = Vec::new();
     for work in bench.works() {
         report.remark(format_args!("latency: {}", work.word()));
-        works.push(of_work(bench, &stage, work, round_trip.p50_ms).await?);
+        works.push(of_work(bench, &cluster, work, round_trip.p50_ms).await?);
     }
-    stage.end().await?;
+    cluster.end().await?;
     section(&Latency { round_trip, works })
 }
 
 async fn of_work(
     bench: &Bench,
-    stage: &BenchCluster,
+    cluster: &BenchCluster,
     work: Work,
     round_trip_ms: f64,
 ) -> Result<OfWork, BenchFailure> {
     let resource = format!("latency-{}", work.word().split(' ').next().unwrap_or_default());
-    make_resources(stage, std::slice::from_ref(&resource)).await?;
+    make_resources(cluster, std::slice::from_ref(&resource)).await?;
     let operation = operation(&resource, work, Kind::Kept, Wait::All)?;
-    let mut connection = Connection::open(stage.sites[0].api).await?;
+    let mut connection = Connection::open(cluster.sites[0].api).await?;
     let mut requests = Requests::to(bench.service.address).await?;
     for _ in 0..BLOCK {
         connection.hand_in(&operation).await?;

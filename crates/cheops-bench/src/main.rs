@@ -7,6 +7,7 @@
 mod bare;
 mod beside;
 mod catchup;
+mod cluster;
 mod comparison;
 mod connection;
 mod failure;
@@ -21,7 +22,6 @@ mod proxy;
 mod report;
 mod servers;
 mod service;
-mod stage;
 mod stats;
 mod store;
 mod throughput;
@@ -38,6 +38,7 @@ use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::beside::Both;
+use crate::cluster::BenchCluster;
 use crate::connection::Work;
 use crate::failure::{BenchFailure, cannot};
 use crate::process::MachineTime;
@@ -45,7 +46,6 @@ use crate::program::Program;
 use crate::report::{Report, ReportFormat, Section};
 use crate::servers::Tools;
 use crate::service::BenchService;
-use crate::stage::BenchCluster;
 
 const NOTES: [&str; 2] = [
     "The original (Go on CouchDB), three sites on a machine with 2 cores: one replicated no-op p50",
@@ -163,12 +163,12 @@ impl Bench {
     }
 
     /// Three new sites.
-    async fn stage(&self) -> Result<BenchCluster, BenchFailure> {
-        self.stage_before(self.service.address).await
+    async fn cluster(&self) -> Result<BenchCluster, BenchFailure> {
+        self.cluster_before(self.service.address).await
     }
 
     /// Three new sites in front of that service.
-    async fn stage_before(&self, service: SocketAddr) -> Result<BenchCluster, BenchFailure> {
+    async fn cluster_before(&self, service: SocketAddr) -> Result<BenchCluster, BenchFailure> {
         BenchCluster::start(&self.program, &self.place, service).await
     }
 }

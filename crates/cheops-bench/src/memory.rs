@@ -5,13 +5,13 @@ use std::time::Duration;
 use cheops_api::Wait;
 use serde::Serialize;
 
+use crate::cluster::{BenchCluster, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
 use crate::load::{LoadClient, LoadLimit, load};
 use crate::process::{disk, resident};
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, megabytes, number};
-use crate::stage::{BenchCluster, SITES};
 use crate::{Bench, Report};
 
 const TITLE: &str = "Memory and disk per site; 10,000 operations over 100 resources, 32 clients";
@@ -84,17 +84,17 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
 }
 
 async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<MemoryRun, BenchFailure> {
-    let stage = bench.stage().await?;
-    let idle = taken(&stage)?;
+    let cluster = bench.cluster().await?;
+    let idle = taken(&cluster)?;
     let asked_before = bench.service.answered();
     let resources: Vec<_> = (0..RESOURCES).map(|n| format!("memory-{n}")).collect();
-    make_resources(&stage, &resources).await?;
+    make_resources(&cluster, &resources).await?;
     // Each resource belongs to one client, so that no operation has a rival.
     let client = |n: usize| {
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let operations = own.map(|resource| operation(resource, Work::Http, kind, Wait::All));
         Ok(LoadClient {
-            site: stage.sites[n % SITES].api,
+            site: cluster.sites[n % SITES].api,
             operations: operations.collect::<Result<_, _>>()?,
         })
     };
@@ -102,18 +102,18 @@ async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<MemoryR
     load(clients?, LoadLimit::Count(OPERATIONS)).await?;
     let requests = bench.service.answered() - asked_before;
     tokio::time::sleep(SETTLING).await;
-    let after = taken(&stage)?;
-    stage.end().await?;
+    let after = taken(&cluster)?;
+    cluster.end().await?;
     let requests_wanted = (OPERATIONS + RESOURCES as u64) * SITES as u64;
     Ok(MemoryRun { history, idle, after, requests, requests_wanted })
 }
 
-fn taken(stage: &BenchCluster) -> Result<Vec<AgentUsage>, BenchFailure> {
-    let of = |site: &crate::stage::BenchSite| {
+fn taken(cluster: &BenchCluster) -> Result<Vec<AgentUsage>, BenchFailure> {
+    let of = |site: &crate::cluster::BenchSite| {
         let disk = disk(&site.data).map_err(cannot("measure a folder"))?;
         Ok(AgentUsage { site: site.name.to_string(), resident: resident(site.pid()?)?, disk })
     };
-    stage.sites.iter().map(of).collect()
+    cluster.sites.iter().map(of).collect()
 }
 
 fn section(memory: &MemoryResult) -> Result<Section, BenchFailure> {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::cluster::{BenchCluster, SERVICE};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure, Of};
 use crate::paced::{Paced, Question};
 use crate::process::{cpu_seconds, resident};
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, megabytes, number};
 use crate::servers::{BODY, Servers, Tools};
-use crate::stage::{BenchCluster, SERVICE};
 use crate::stats::{Spread, median};
 use crate::wrk::wrk;
 use crate::{Bench, Report};
@@ -90,14 +90,14 @@ impl RequestPath {
 /// Everybody on the way.
 struct Scene {
     servers: Servers,
-    stage: BenchCluster,
+    cluster: BenchCluster,
 }
 
 impl Scene {
     async fn set(bench: &Bench, tools: &Tools) -> Result<Self, BenchFailure> {
         let servers = Servers::start(tools, &bench.place).await?;
-        let stage = bench.stage_before(servers.service.address).await?;
-        Ok(Self { servers, stage })
+        let cluster = bench.cluster_before(servers.service.address).await?;
+        Ok(Self { servers, cluster })
     }
 
     fn address(&self, way: RequestPath) -> SocketAddr {
@@ -106,13 +106,13 @@ impl Scene {
             RequestPath::Nginx => self.servers.nginx.address,
             RequestPath::Haproxy => self.servers.haproxy.address,
             RequestPath::NoScope | RequestPath::LocalScope | RequestPath::RemoteScope => {
-                self.stage.sites[0].proxy
+                self.cluster.sites[0].proxy
             }
         }
     }
 
     fn header(&self, way: RequestPath) -> Option<String> {
-        let scope = |at: usize| format!("X-Scope: {{{SERVICE}: {}}}", self.stage.sites[at].name);
+        let scope = |at: usize| format!("X-Scope: {{{SERVICE}: {}}}", self.cluster.sites[at].name);
         match way {
             RequestPath::LocalScope => Some(scope(0)),
             RequestPath::RemoteScope => Some(scope(1)),
@@ -125,7 +125,7 @@ impl Scene {
 
     /// Processor time of all proxies on this way so far, if there are any.
     fn cpu(&self, way: RequestPath) -> Result<Option<f64>, BenchFailure> {
-        let agent = |at: usize| cpu_seconds(self.stage.sites[at].pid()?);
+        let agent = |at: usize| cpu_seconds(self.cluster.sites[at].pid()?);
         Ok(match way {
             RequestPath::Direct => None,
             RequestPath::Nginx => Some(cpu_seconds(self.servers.nginx.pid()?)?),
@@ -137,11 +137,11 @@ impl Scene {
 
     /// The agent that clients ask.
     fn resident(&self) -> Result<u64, BenchFailure> {
-        resident(self.stage.sites[0].pid()?)
+        resident(self.cluster.sites[0].pid()?)
     }
 
     async fn end(self) -> Result<(), BenchFailure> {
-        self.stage.end().await?;
+        self.cluster.end().await?;
         self.servers.end().await
     }
 }

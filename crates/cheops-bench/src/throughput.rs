@@ -4,13 +4,13 @@ use cheops_api::Wait;
 use serde::Serialize;
 
 use crate::bare;
+use crate::cluster::{BenchCluster, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
 use crate::load::{Load, LoadClient, LoadLimit, load};
 use crate::process::cpu_seconds;
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, number};
-use crate::stage::{BenchCluster, SITES};
 use crate::stats::{Spread, rate};
 use crate::{Bench, Report};
 
@@ -80,7 +80,7 @@ impl ThroughputRun {
 pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
     let mut runs = Vec::new();
     for work in bench.works().rev() {
-        let stage = bench.stage().await?;
+        let cluster = bench.cluster().await?;
         for on in [On::Different, On::One] {
             for &clients in &bench.clients {
                 report.remark(format_args!(
@@ -88,10 +88,10 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
                     work.word(),
                     on.words()
                 ));
-                runs.push(run(bench, &stage, work, on, clients).await?);
+                runs.push(run(bench, &cluster, work, on, clients).await?);
             }
         }
-        stage.end().await?;
+        cluster.end().await?;
     }
     let mut bare_shells_per_second = Vec::new();
     // They stand beside commands only.
@@ -106,7 +106,7 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
 
 async fn run(
     bench: &Bench,
-    stage: &BenchCluster,
+    cluster: &BenchCluster,
     work: Work,
     on: On,
     clients: usize,
@@ -118,21 +118,21 @@ async fn run(
     let mut resources: Vec<_> = (0..clients).map(name).collect();
     let resource_of = resources.clone();
     resources.dedup();
-    make_resources(stage, &resources).await?;
+    make_resources(cluster, &resources).await?;
     let plan = |_: ()| -> Result<Vec<LoadClient>, BenchFailure> {
         resource_of
             .iter()
             .enumerate()
             .map(|(n, resource)| {
                 let operations = vec![operation(resource, work, Kind::Kept, Wait::All)?];
-                Ok(LoadClient { site: stage.sites[n % SITES].api, operations })
+                Ok(LoadClient { site: cluster.sites[n % SITES].api, operations })
             })
             .collect()
     };
     load(plan(())?, LoadLimit::Time(bench.time / 8)).await?;
-    let before = cpu(stage)?;
+    let before = cpu(cluster)?;
     let load = load(plan(())?, LoadLimit::Time(bench.time)).await?;
-    let cpu_seconds_per_1000 = cpu(stage)?
+    let cpu_seconds_per_1000 = cpu(cluster)?
         .iter()
         .zip(before)
         .map(|(after, before)| (after - before) * 1000.0 / load.count() as f64)
@@ -158,8 +158,8 @@ fn summed_up(
     }
 }
 
-fn cpu(stage: &BenchCluster) -> Result<Vec<f64>, BenchFailure> {
-    stage.sites.iter().map(|site| cpu_seconds(site.pid()?)).collect()
+fn cpu(cluster: &BenchCluster) -> Result<Vec<f64>, BenchFailure> {
+    cluster.sites.iter().map(|site| cpu_seconds(site.pid()?)).collect()
 }
 
 fn section(throughput: &Throughput) -> Result<Section, BenchFailure> {

@@ -4,22 +4,32 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use cheops_scope::{BadName, SiteId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Why a text is not a name of the kind asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is not a valid {what}: {rule}")]
-pub struct IdError {
-    what: &'static str,
-    found: String,
-    rule: &'static str,
+pub enum IdError {
+    /// It does not follow the rule.
+    #[error("`{found}` is not a valid {what}: {rule}")]
+    Invalid {
+        /// What it should be.
+        what: &'static str,
+        /// How it begins.
+        found: String,
+        /// What would be right.
+        rule: &'static str,
+    },
+    /// It cannot be the name of a site.
+    #[error("a site cannot be called so: {0}")]
+    Site(#[from] BadName),
 }
 
 impl IdError {
     fn new(what: &'static str, found: &str, rule: &'static str) -> Self {
         // A hostile name may be a megabyte long; the message must not be.
         let found = found.chars().take(80).collect();
-        Self { what, found, rule }
+        Self::Invalid { what, found, rule }
     }
 }
 
@@ -95,10 +105,6 @@ macro_rules! name {
 }
 
 name!(
-    /// The name of a site: one place with one application instance and one agent.
-    SiteId, "site name", is_label, LABEL_RULE
-);
-name!(
     /// The name of a resource: what operations change.
     ResourceId, "resource id", is_resource, RESOURCE_RULE
 );
@@ -135,19 +141,20 @@ impl OperationType {
     }
 }
 
-/// One life of a site's disk. Drawn anew when a site starts with an empty disk, so that a site
-/// which lost everything and returns under its old name never uses an old id again.
+/// One incarnation of a site's disk. Drawn anew when a site starts with an empty disk, so that a
+/// site which lost everything and returns under its old name never uses an old id again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub u64);
 
-/// Lives that began when there were signatures have this bit, and those from before have not: so
-/// any site can tell, by the number alone, whether there can be entries that nobody signed.
+/// Incarnations that began when there were signatures have this bit, and those from before have
+/// not: so any site can tell, by the number alone, whether there can be entries that nobody signed.
 const SIGNS: u64 = 1 << 32;
 
 impl Incarnation {
-    /// A new life, by a number that was drawn.
+    /// A new incarnation, by a number that was drawn.
     pub fn drawn(number: u64) -> Self {
-        // Half of it is enough to tell the lives of one site apart, and people read these numbers.
+        // Half of it is enough to tell the incarnations of one site apart, and people read these
+        // numbers.
         Self(number & (SIGNS - 1) | SIGNS)
     }
 
@@ -175,7 +182,7 @@ impl fmt::Debug for Incarnation {
 pub struct Author {
     /// The site.
     pub site: SiteId,
-    /// Which life of its disk.
+    /// Which incarnation of its disk.
     pub incarnation: Incarnation,
 }
 
@@ -284,10 +291,10 @@ mod tests {
 
     #[test]
     fn names_follow_their_rule_and_say_so_when_they_do_not() {
-        assert!(SiteId::new("paris-1.eu").is_ok());
+        assert!(OperationType::new("set-1.eu").is_ok());
         for bad in ["", "-x", ".x", "a b", "é", &"x".repeat(129)] {
-            let error = SiteId::new(bad).unwrap_err().to_string();
-            assert!(error.contains("site name"), "{error}");
+            let error = OperationType::new(bad).unwrap_err().to_string();
+            assert!(error.contains("operation type"), "{error}");
         }
         assert!(ResourceId::new("/v2/images/é").is_ok());
         assert!(ResourceId::new("a\nb").is_err());

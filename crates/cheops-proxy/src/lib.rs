@@ -17,6 +17,4 @@ pub use self::ports::{
     AskedService, BodyPin, BodyStore, BodyWriter, NoReply, NotPassedOn, NotPassedOnReason,
     Operations, OtherSites, SignatureCheck, Signatures, StoredBody,
 };
-pub use self::requests::{
-    Listening, Means, Proxies, ProxyError, Remembered, Reserve, Threads, parts_of,
-};
+pub use self::requests::{Listening, Means, Proxies, Remembered, Reserve, Threads, parts_of};

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cheops_core::model::{EntryId, IdError};
+use cheops_core::model::{BadName, EntryId, IdError};
 
 /// Why bytes are not what they should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +66,12 @@ pub enum FormError {
         /// What is wrong with it.
         why: Box<FormError>,
     },
+}
+
+impl From<BadName> for FormError {
+    fn from(bad: BadName) -> Self {
+        Self::Name(bad.into())
+    }
 }
 
 impl FormError {

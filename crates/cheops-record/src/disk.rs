@@ -70,8 +70,8 @@ const BEGUN: u64 = 2;
 const FINISHED: u64 = 3;
 const RAN: u64 = 4;
 const KNOWS: u64 = 5;
-const EARLIER_LIFE: u64 = 6;
-const LIFE: u64 = 7;
+const EARLIER_INCARNATION: u64 = 6;
+const INCARNATION: u64 = 7;
 const PRUNED: u64 = 8;
 const SHED: u64 = 9;
 const SET_APART: u64 = 10;
@@ -86,8 +86,8 @@ impl Form for Record {
             Self::Finished(..) => FINISHED,
             Self::Ran(..) => RAN,
             Self::Knows(..) => KNOWS,
-            Self::EarlierLife(..) => EARLIER_LIFE,
-            Self::Life(..) => LIFE,
+            Self::EarlierIncarnation(..) => EARLIER_INCARNATION,
+            Self::Incarnation(..) => INCARNATION,
             Self::Pruned(..) => PRUNED,
             Self::Shed(..) => SHED,
             Self::SetApart(_) => SET_APART,
@@ -117,12 +117,12 @@ impl Form for Record {
                 incarnation.put(out);
                 knows.put(out);
             }
-            Self::EarlierLife(resource, site, knew) => {
+            Self::EarlierIncarnation(resource, site, knew) => {
                 resource.put(out);
                 site.put(out);
                 knew.put(out);
             }
-            Self::Life(site, incarnation) => {
+            Self::Incarnation(site, incarnation) => {
                 site.put(out);
                 incarnation.put(out);
             }
@@ -153,10 +153,10 @@ impl Form for Record {
                 Form::take(from)?,
                 Form::take(from)?,
             ),
-            EARLIER_LIFE => {
-                Self::EarlierLife(Form::take(from)?, Form::take(from)?, Form::take(from)?)
+            EARLIER_INCARNATION => {
+                Self::EarlierIncarnation(Form::take(from)?, Form::take(from)?, Form::take(from)?)
             }
-            LIFE => Self::Life(Form::take(from)?, Form::take(from)?),
+            INCARNATION => Self::Incarnation(Form::take(from)?, Form::take(from)?),
             PRUNED => Self::Pruned(Form::take(from)?, Form::take(from)?),
             SHED => Self::Shed(Form::take(from)?, Form::take(from)?),
             SET_APART => Self::SetApart(Form::take(from)?),

@@ -9,10 +9,10 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
     Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash,
-    EntryHeader, EntryId, Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId,
+    EntryHeader, EntryId, Evidence, Extension, FileRef, Header, IdMap, Incarnation, KeyId, LocalId,
     LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
-    Proof, Replaces, Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status,
-    Vector, broken_off_header,
+    Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, Status, Vector,
+    broken_off_header,
 };
 
 use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, names, parts};
@@ -32,7 +32,7 @@ parts!(Header, 2, { name: name, value: value });
 parts!(FileRef, 34, { name: name, blob: blob, size: size });
 parts!(Asker, 3, { principal: principal, site: site });
 parts!(Output, 2, { text: text, truncated: truncated });
-parts!(Replica, 4, { meta_id: meta_id, collection: collection, act: act });
+parts!(ServiceRef, 4, { meta_id: meta_id, collection: collection, act: act });
 
 choices!(Act, "an act", { 1 => Creates, 2 => CreatesAs, 3 => Changes, 4 => Deletes });
 choices!(Replaces, "a replacement", { 1 => Nothing, 2 => Past, 3 => PastByForce });
@@ -45,7 +45,7 @@ kinds!(Payload, "a payload", {
         path: path,
         headers: headers,
         body: body,
-        replica: replica,
+        service_ref: service_ref,
     },
 });
 
@@ -239,13 +239,13 @@ impl Form for Chain {
 }
 
 parts!(LocalName, 2, { id: id, n: n });
-parts!(Replicant, 5, {
+parts!(IdMap, 5, {
     service: service,
     meta_id: meta_id,
     collection: collection,
     local_ids: local_ids,
 });
-parts!(Declared, 3, { sites: sites, config: config, replicant: replicant });
+parts!(Declared, 3, { sites: sites, config: config, id_map: id_map });
 
 /// Later versions may say more of what was forgotten; who does not know that goes by the rest.
 impl Form for Base {

@@ -13,9 +13,9 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared, Ending, Malformed, Notice, Record};
 use cheops_core::model::{
     Act, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryId, FileRef, Header,
-    Incarnation, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome,
-    Output, Payload, Position, Replaces, Replica, Replicant, Reply, ResourceId, SiteId, Stamp,
-    Status, Vector,
+    IdMap, Incarnation, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome,
+    Output, Payload, Position, Replaces, Reply, ResourceId, ServiceRef, SiteId, Stamp, Status,
+    Vector,
 };
 use cheops_core::plan::{
     Divergence, Ended, Item, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
@@ -159,7 +159,7 @@ old_parts! {
     Header { name, value }
     FileRef { name, blob, size }
     Output { text, truncated }
-    Replica { meta_id, collection, act }
+    ServiceRef { meta_id, collection, act }
     Declaration { sites, config }
     Reply { id, stamp, operation, status, outcome }
     Config { matrix, types, snapshots, hooks }
@@ -167,7 +167,7 @@ old_parts! {
     Handling { undo, idempotent, assigns, check, decompose }
     Snapshots { snapshot, restore }
     Hook { on, action, run, types }
-    Declared { sites, config, replicant }
+    Declared { sites, config, id_map }
     SnapshotId { 0 }
     Item { id, kind, replaces }
     Run { item, trace, fixed, recalled }
@@ -198,7 +198,7 @@ old_kinds! {
     Replaces, "a replacement" { 0 => Nothing {}, 1 => Past {}, 2 => PastByForce {} }
     Payload, "a payload" {
         0 => Shell { command, files },
-        1 => Http { service, method, path, headers, body, replica },
+        1 => Http { service, method, path, headers, body, service_ref },
     }
     Status, "a status" {
         0 => Ok {},
@@ -298,40 +298,41 @@ impl Old for Vector {
     }
 }
 
-/// Then an id was a site's, whichever of its lives said so: see [`Base`].
-impl Old for Replicant {
+/// Then an id was a site's, whichever of its incarnations said so: see [`Base`].
+impl Old for IdMap {
     fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let (service, meta_id) = (Old::take(from)?, Old::take(from)?);
         let collection = Old::take(from)?;
         let said: Option<BTreeMap<SiteId, LocalId>> = Old::take(from)?;
-        let of_no_life = |(site, id): (SiteId, LocalId)| {
+        let of_no_incarnation = |(site, id): (SiteId, LocalId)| {
             (Author { site, incarnation: Incarnation(0) }, LocalName { id, n: 0 })
         };
-        let local_ids = said.map(|said| said.into_iter().map(of_no_life).collect());
+        let local_ids = said.map(|said| said.into_iter().map(of_no_incarnation).collect());
         Ok(Self { service, meta_id, collection, local_ids })
     }
 }
 
-/// Gives ids to the life that said so, where a site had one only. Of several nobody can tell which
-/// one it was, and an id of no life leads nowhere.
-fn of_their_lives(replicant: &mut Replicant, upto: &Vector) {
-    let Some(said) = replicant.local_ids.take() else { return };
-    let of_its_life = |(author, name): (Author, LocalName)| {
-        let mut lives = upto.iter().map(|(life, _)| life).filter(|life| life.site == author.site);
-        match (lives.next(), lives.next()) {
+/// Gives ids to the incarnation that said so, where a site had one only. Of several nobody can tell
+/// which one it was, and an id of no incarnation leads nowhere.
+fn of_their_incarnations(id_map: &mut IdMap, upto: &Vector) {
+    let Some(said) = id_map.local_ids.take() else { return };
+    let of_its_incarnation = |(author, name): (Author, LocalName)| {
+        let mut incarnations =
+            upto.iter().map(|(known, _)| known).filter(|known| known.site == author.site);
+        match (incarnations.next(), incarnations.next()) {
             (Some(only), None) => (only.clone(), name),
             _ => (author, name),
         }
     };
-    replicant.local_ids = Some(said.into_iter().map(of_its_life).collect());
+    id_map.local_ids = Some(said.into_iter().map(of_its_incarnation).collect());
 }
 
 impl Old for Base {
     fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
         let upto: Vector = Old::take(from)?;
         let mut declared: Option<Declared> = Old::take(from)?;
-        if let Some(replicant) = declared.as_mut().and_then(|it| it.replicant.as_mut()) {
-            of_their_lives(replicant, &upto);
+        if let Some(id_map) = declared.as_mut().and_then(|it| it.id_map.as_mut()) {
+            of_their_incarnations(id_map, &upto);
         }
         Ok(Self { upto, declared, chain: Chain::default(), order: None })
     }
@@ -391,8 +392,8 @@ impl Old for Record {
             4 => {
                 Self::Knows(Old::take(from)?, Old::take(from)?, Old::take(from)?, Old::take(from)?)
             }
-            5 => Self::EarlierLife(Old::take(from)?, Old::take(from)?, Old::take(from)?),
-            6 => Self::Life(Old::take(from)?, Old::take(from)?),
+            5 => Self::EarlierIncarnation(Old::take(from)?, Old::take(from)?, Old::take(from)?),
+            6 => Self::Incarnation(Old::take(from)?, Old::take(from)?),
             7 => Self::Pruned(Old::take(from)?, Old::take(from)?),
             8 => Self::Shed(Old::take(from)?, Old::take(from)?),
             kind => return Err(FormError::UnknownKind { what: "a record", kind }),

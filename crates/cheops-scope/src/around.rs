@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::known::Known;
 use crate::micros::Micros;
-use crate::name::SiteName;
+use crate::name::SiteId;
 use crate::placement::NearSite;
 
 /// How many pairs of sites are compared for one scope. A hostile one could ask for millions.
@@ -35,13 +35,13 @@ impl Budget {
 /// The centres are their own nearest sites, also when they are unreachable right now: that is for
 /// the one who tries them to find out.
 pub(crate) fn sites_within(
-    centres: &BTreeSet<&SiteName>,
+    centres: &BTreeSet<&SiteId>,
     within: Micros,
     known: &Known,
     budget: &mut Budget,
 ) -> Option<Vec<NearSite>> {
     budget.spend(centres.len().saturating_mul(known.sites().len()))?;
-    let mut near: Vec<(Micros, &SiteName)> = known
+    let mut near: Vec<(Micros, &SiteId)> = known
         .sites()
         .iter()
         .filter_map(|site| Some((distance(centres, site, known)?, site)))
@@ -53,6 +53,6 @@ pub(crate) fn sites_within(
     Some(near.collect())
 }
 
-fn distance(centres: &BTreeSet<&SiteName>, site: &SiteName, known: &Known) -> Option<Micros> {
+fn distance(centres: &BTreeSet<&SiteId>, site: &SiteId, known: &Known) -> Option<Micros> {
     centres.iter().filter_map(|centre| known.round_trips().between(centre, site)).min()
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::micros::Micros;
-use crate::name::{ServiceName, SiteName};
+use crate::name::{ServiceName, SiteId};
 use crate::span::{Span, Spanned};
 
 /// A whole scope: where each service named in it runs.
@@ -43,7 +43,7 @@ pub struct Location {
 #[serde(rename_all = "snake_case")]
 pub enum LocationKind {
     /// One site.
-    Site(SiteName),
+    Site(SiteId),
     /// `a & b`: at each, kept the same.
     Both(Vec<Location>),
     /// `a % b`: one resource spanning them.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ast::{Location, LocationKind, Scope};
-use crate::name::SiteName;
+use crate::name::SiteId;
 use crate::problem::{Code, Findings, ScopeProblem};
 use crate::span::Span;
 
@@ -73,7 +73,7 @@ impl ListKind {
 fn list<'a>(
     which: &ListKind,
     parts: &'a [Location],
-    first: &mut BTreeMap<&'a SiteName, Span>,
+    first: &mut BTreeMap<&'a SiteId, Span>,
     findings: &mut Findings,
 ) {
     for part in parts {
@@ -92,7 +92,7 @@ fn list<'a>(
     }
 }
 
-fn repeated(which: &ListKind, site: &SiteName, span: Span, before: Span) -> ScopeProblem {
+fn repeated(which: &ListKind, site: &SiteId, span: Span, before: Span) -> ScopeProblem {
     let message = format!("site `{site}` stands twice in one `{}` list", which.symbol);
     ScopeProblem::new(Code::RepeatedSite, span, message)
         .found(site.as_str())

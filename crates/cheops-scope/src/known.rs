@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::micros::Micros;
-use crate::name::{ServiceName, SiteName};
+use crate::name::{ServiceName, SiteId};
 
 /// The services and sites a scope can name, and how far the sites are from each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     services: BTreeSet<ServiceName>,
-    sites: BTreeSet<SiteName>,
+    sites: BTreeSet<SiteId>,
     round_trips: RoundTrips,
 }
 
@@ -17,7 +17,7 @@ impl Known {
     /// These services and sites, no distances yet.
     pub fn new(
         services: impl IntoIterator<Item = ServiceName>,
-        sites: impl IntoIterator<Item = SiteName>,
+        sites: impl IntoIterator<Item = SiteId>,
     ) -> Self {
         Self {
             services: services.into_iter().collect(),
@@ -41,7 +41,7 @@ impl Known {
 
     /// The sites, by name.
     #[must_use]
-    pub const fn sites(&self) -> &BTreeSet<SiteName> {
+    pub const fn sites(&self) -> &BTreeSet<SiteId> {
         &self.sites
     }
 
@@ -55,26 +55,26 @@ impl Known {
 /// Measured round-trip times between sites. A pair that is not in it is unreachable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    from: BTreeMap<SiteName, BTreeMap<SiteName, Micros>>,
+    from: BTreeMap<SiteId, BTreeMap<SiteId, Micros>>,
 }
 
 impl RoundTrips {
     /// Notes what `from` measured towards `to`, in place of what it measured before.
-    pub fn set(&mut self, from: SiteName, to: SiteName, time: Micros) {
+    pub fn set(&mut self, from: SiteId, to: SiteId, time: Micros) {
         self.from.entry(from).or_default().insert(to, time);
     }
 
     /// The time from `from` to `to` and back: as `from` measured it, else as `to` did. Zero from a
     /// site to itself, `None` if neither reached the other.
     #[must_use]
-    pub fn between(&self, from: &SiteName, to: &SiteName) -> Option<Micros> {
+    pub fn between(&self, from: &SiteId, to: &SiteId) -> Option<Micros> {
         if from == to {
             return Some(Micros::ZERO);
         }
         self.measured(from, to).or_else(|| self.measured(to, from))
     }
 
-    fn measured(&self, from: &SiteName, to: &SiteName) -> Option<Micros> {
+    fn measured(&self, from: &SiteId, to: &SiteId) -> Option<Micros> {
         self.from.get(from)?.get(to).copied()
     }
 }

@@ -11,17 +11,18 @@
 //! was expected and a hint; they render with carets for terminals and serialise for programs.
 //!
 //! Nothing here reads a clock, a file or the network, and everything is bounded: see
-//! [`MAX_SCOPE_BYTES`], [`MAX_NAME_BYTES`], [`MAX_DEPTH`], [`MAX_PROBLEMS`] and [`MAX_STEPS`].
+//! [`MAX_SCOPE_BYTES`], [`MAX_SERVICE_BYTES`], [`MAX_SITE_BYTES`], [`MAX_DEPTH`], [`MAX_PROBLEMS`]
+//! and [`MAX_STEPS`].
 //!
 //! ```
-//! use cheops_scope::{Known, ServiceName, SiteName, parse, resolve};
+//! use cheops_scope::{Known, ServiceName, SiteId, parse, resolve};
 //!
 //! let scope = parse("image: paris&lyon")?;
 //! assert_eq!(scope.to_string(), "{image: paris & lyon}");
 //!
 //! let known = Known::new(
 //!     [ServiceName::new("image")?],
-//!     [SiteName::new("paris")?, SiteName::new("lyon")?],
+//!     [SiteId::new("paris")?, SiteId::new("lyon")?],
 //! );
 //! let placement = resolve("image: paris & lyon", &known)?;
 //! assert_eq!(
@@ -54,7 +55,7 @@ pub use ast::{Binding, Consistency, Location, LocationKind, LocationOptions, Sco
 pub use entry::{MAX_SCOPE_BYTES, parse, parse_location, resolve, resolve_location};
 pub use known::{Known, RoundTrips};
 pub use micros::{BadDuration, Micros};
-pub use name::{BadName, MAX_NAME_BYTES, ServiceName, SiteName};
+pub use name::{BadName, MAX_SERVICE_BYTES, MAX_SITE_BYTES, ServiceName, SiteId};
 pub use parser::MAX_DEPTH;
 pub use placement::{NearSite, Nearby, Placement, ServicePlacement, Target};
 pub use problem::{Code, MAX_PROBLEMS, Problems, Related, ScopeProblem};

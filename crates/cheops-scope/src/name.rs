@@ -3,20 +3,24 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest name taken, in bytes: what DNS takes.
-pub const MAX_NAME_BYTES: usize = 253;
+/// The longest name of a service, in bytes: what DNS takes.
+pub const MAX_SERVICE_BYTES: usize = 253;
+/// The longest name of a site, in bytes. It stands in every id, on disks and in messages.
+pub const MAX_SITE_BYTES: usize = 128;
 
 /// Why a text is not a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
     /// There is nothing.
     Empty,
-    /// It is longer than [`MAX_NAME_BYTES`].
+    /// It is longer than such a name can be.
     TooLong {
         /// How long it is.
         bytes: usize,
+        /// How long it can be.
+        most: usize,
     },
     /// It begins with something else than a letter or a digit.
     BadStart {
@@ -34,8 +38,8 @@ impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "a name cannot be empty"),
-            Self::TooLong { bytes } => {
-                write!(f, "a name has at most {MAX_NAME_BYTES} bytes, and this one {bytes}")
+            Self::TooLong { bytes, most } => {
+                write!(f, "a name has at most {most} bytes, and this one {bytes}")
             }
             Self::BadStart { found } => write!(
                 f,
@@ -60,6 +64,12 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 fn first_bad(text: &str) -> Option<BadName> {
+    // By bytes, which is fast: messages are full of names, and nearly all of them are right.
+    let within = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let bytes = text.as_bytes();
+    if bytes.first().is_some_and(u8::is_ascii_alphanumeric) && bytes.iter().all(within) {
+        return None;
+    }
     let Some(first) = text.chars().next() else {
         return Some(BadName::Empty);
     };
@@ -71,21 +81,21 @@ fn first_bad(text: &str) -> Option<BadName> {
     Some(BadName::BadCharacter { found })
 }
 
-fn check(text: &str) -> Result<(), BadName> {
+fn check(text: &str, most: usize) -> Result<(), BadName> {
     // Length first: it is the cheap test, and a megabyte needs no closer look.
-    if text.len() > MAX_NAME_BYTES {
-        return Err(BadName::TooLong { bytes: text.len() });
+    if text.len() > most {
+        return Err(BadName::TooLong { bytes: text.len(), most });
     }
     first_bad(text).map_or(Ok(()), Err)
 }
 
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $most:ident) => {
         $(#[$doc])*
         ///
-        /// `[A-Za-z0-9][A-Za-z0-9._-]*`, at most [`MAX_NAME_BYTES`] long. Cheap to clone.
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[doc = concat!("`[A-Za-z0-9][A-Za-z0-9._-]*`, at most [`", stringify!($most), "`] long.")]
+        /// Cheap to clone.
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Arc<str>);
 
         impl $name {
@@ -95,7 +105,7 @@ macro_rules! name {
             ///
             /// Says why `text` is not a name.
             pub fn new(text: &str) -> Result<Self, BadName> {
-                check(text)?;
+                check(text, $most)?;
                 Ok(Self(text.into()))
             }
 
@@ -108,7 +118,7 @@ macro_rules! name {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.pad(&self.0)
             }
         }
 
@@ -126,17 +136,16 @@ macro_rules! name {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = BadName;
-
-            fn try_from(text: String) -> Result<Self, BadName> {
-                Self::new(&text)
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.as_str().to_owned()
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::new(&text).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -144,11 +153,11 @@ macro_rules! name {
 
 name! {
     /// The name of a service, such as `image`.
-    ServiceName
+    ServiceName, MAX_SERVICE_BYTES
 }
 name! {
-    /// The name of a site, such as `paris`.
-    SiteName
+    /// The name of a site, such as `paris`: one place with one application instance and one agent.
+    SiteId, MAX_SITE_BYTES
 }
 
 #[cfg(test)]
@@ -158,7 +167,7 @@ mod tests {
     #[test]
     fn names_follow_the_grammar() {
         for good in ["a", "0", "site1", "10ms", "a.", "a-", "A_b.c-d", "around"] {
-            assert!(SiteName::new(good).is_ok(), "{good}");
+            assert!(SiteId::new(good).is_ok(), "{good}");
         }
         for (bad, why) in [
             ("", BadName::Empty),
@@ -168,15 +177,23 @@ mod tests {
             ("a b", BadName::BadCharacter { found: ' ' }),
             ("a\0", BadName::BadCharacter { found: '\0' }),
         ] {
-            assert_eq!(SiteName::new(bad), Err(why), "{bad:?}");
+            assert_eq!(SiteId::new(bad), Err(why), "{bad:?}");
         }
-        assert!(SiteName::new(&"a".repeat(MAX_NAME_BYTES)).is_ok());
-        assert!(SiteName::new(&"a".repeat(MAX_NAME_BYTES + 1)).is_err());
+    }
+
+    #[test]
+    fn a_name_can_be_as_long_as_its_limit_and_no_longer() {
+        for (most, is_taken) in [
+            (MAX_SITE_BYTES, (|text| SiteId::new(text).is_ok()) as fn(&str) -> bool),
+            (MAX_SERVICE_BYTES, |text| ServiceName::new(text).is_ok()),
+        ] {
+            assert_eq!([most, most + 1].map(|bytes| is_taken(&"a".repeat(bytes))), [true, false]);
+        }
     }
 
     #[test]
     fn a_name_read_from_json_is_checked_too() {
-        assert!(serde_json::from_str::<SiteName>("\"paris\"").is_ok());
-        assert!(serde_json::from_str::<SiteName>("\"pa ris\"").is_err());
+        assert!(serde_json::from_str::<SiteId>("\"paris\"").is_ok());
+        assert!(serde_json::from_str::<SiteId>("\"pa ris\"").is_err());
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::ast::Consistency;
 use crate::micros::Micros;
-use crate::name::{ServiceName, SiteName};
+use crate::name::{ServiceName, SiteId};
 
 /// Where each service of a scope runs. A service that is not in it runs locally.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -36,7 +36,7 @@ pub struct ServicePlacement {
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// At this site.
-    Site(SiteName),
+    Site(SiteId),
     /// At each of these, kept the same (replication).
     All(Vec<Target>),
     /// One resource spanning these.
@@ -58,7 +58,7 @@ pub struct Nearby {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearSite {
     /// The site.
-    pub site: SiteName,
+    pub site: SiteId,
     /// Its round-trip time from the nearest centre.
     #[serde(rename = "round_trip_us")]
     pub round_trip: Micros,
@@ -75,13 +75,13 @@ impl Placement {
 impl Target {
     /// Every site in it, by name.
     #[must_use]
-    pub fn sites(&self) -> BTreeSet<&SiteName> {
+    pub fn sites(&self) -> BTreeSet<&SiteId> {
         let mut sites = BTreeSet::new();
         self.collect_sites(&mut sites);
         sites
     }
 
-    fn collect_sites<'a>(&'a self, sites: &mut BTreeSet<&'a SiteName>) {
+    fn collect_sites<'a>(&'a self, sites: &mut BTreeSet<&'a SiteId>) {
         match self {
             Self::Site(site) => {
                 sites.insert(site);

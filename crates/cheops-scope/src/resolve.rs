@@ -4,7 +4,7 @@ use crate::around::{Budget, MAX_STEPS, sites_within};
 use crate::ast::{Binding, Location, LocationKind, Scope};
 use crate::known::Known;
 use crate::micros::Micros;
-use crate::name::{ServiceName, SiteName};
+use crate::name::{ServiceName, SiteId};
 use crate::placement::{Nearby, Placement, ServicePlacement, Target};
 use crate::problem::{Code, Findings, ScopeProblem, shown};
 use crate::span::{Span, Spanned};
@@ -59,7 +59,7 @@ impl<'a> Resolver<'a> {
         targets.into_iter().collect()
     }
 
-    fn site(&mut self, site: &SiteName, span: Span) -> Option<Target> {
+    fn site(&mut self, site: &SiteId, span: Span) -> Option<Target> {
         if self.known.sites().contains(site) {
             return Some(Target::Site(site.clone()));
         }
@@ -132,7 +132,7 @@ impl Unknown {
 
     fn known<'k>(&self, known: &'k Known) -> Vec<&'k str> {
         match self {
-            Self::Site => known.sites().iter().map(SiteName::as_str).collect(),
+            Self::Site => known.sites().iter().map(SiteId::as_str).collect(),
             Self::Service => known.services().iter().map(ServiceName::as_str).collect(),
         }
     }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "this is what a benchmark is for")]
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
-#[path = "../tests/sim/stage/scale.rs"]
+#[path = "../tests/sim/cluster/scale.rs"]
 mod experiment;
 
 use std::process::ExitCode;

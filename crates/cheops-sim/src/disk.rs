@@ -89,7 +89,7 @@ impl Disk {
                     is_last(DiskSlot::Ran(resource.clone()), at)
                 }
                 Record::Knows(resource, site, ..) => {
-                    is_last(DiskSlot::EarlierLife(resource.clone(), site.clone()), at)
+                    is_last(DiskSlot::EarlierIncarnation(resource.clone(), site.clone()), at)
                         && is_last(DiskSlot::Knows(resource.clone(), site.clone()), at)
                 }
                 _ => slot(record).is_none_or(|slot| is_last(slot, at)),
@@ -105,8 +105,8 @@ enum DiskSlot {
     Pruned(ResourceId),
     Shed(ResourceId),
     Knows(ResourceId, SiteId),
-    EarlierLife(ResourceId, SiteId),
-    Life(SiteId),
+    EarlierIncarnation(ResourceId, SiteId),
+    Incarnation(SiteId),
     SetApart(SiteId, [u8; 32]),
 }
 
@@ -116,10 +116,10 @@ fn slot(record: &Record) -> Option<DiskSlot> {
         Record::Pruned(resource, _) => Some(DiskSlot::Pruned(resource.clone())),
         Record::Shed(resource, _) => Some(DiskSlot::Shed(resource.clone())),
         Record::Knows(resource, site, ..) => Some(DiskSlot::Knows(resource.clone(), site.clone())),
-        Record::EarlierLife(resource, site, _) => {
-            Some(DiskSlot::EarlierLife(resource.clone(), site.clone()))
+        Record::EarlierIncarnation(resource, site, _) => {
+            Some(DiskSlot::EarlierIncarnation(resource.clone(), site.clone()))
         }
-        Record::Life(site, _) => Some(DiskSlot::Life(site.clone())),
+        Record::Incarnation(site, _) => Some(DiskSlot::Incarnation(site.clone())),
         Record::SetApart(evidence) => {
             Some(DiskSlot::SetApart(evidence.author().site.clone(), evidence.one.0.resource))
         }

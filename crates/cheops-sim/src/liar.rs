@@ -32,7 +32,7 @@ pub enum LiarMove {
     Oversizes,
     /// Says that everything may be forgotten.
     ClaimsBase,
-    /// Says that it, and the listener's earlier life, know everything there ever will be.
+    /// Says that it, and the listener's earlier incarnation, know everything there ever will be.
     ClaimsKnowledge,
     /// Vouches for an entry of another site that was never written.
     Vouches,

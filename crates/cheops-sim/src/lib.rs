@@ -1,6 +1,6 @@
 //! Many real engines in one thread, with virtual time, under every fault we can think of.
 //!
-//! [`World`] is the stage: sites with real engines, simulated disks, applications and a network.
+//! [`World`] is the cluster: sites with real engines, simulated disks, applications and a network.
 //! [`torture`] plays one seed on it: faults and checks, then peace and agreement. The same seed
 //! gives the same run, to the last bit, so that what a seed found can be looked at as often as
 //! needed.
@@ -16,10 +16,10 @@ mod network;
 mod quiet;
 mod rng;
 mod service;
+mod service_checks;
 mod service_load;
 mod site;
 mod sometimes;
-mod things;
 mod torture;
 mod trace;
 mod workload;
@@ -35,7 +35,7 @@ pub use network::{CITIES, Network, Weather, site_name};
 pub use quiet::when_quiet;
 pub use rng::Rng;
 pub use service::{Object, ServiceAnswer, ServiceRequest, SimService, Stranger};
-pub use service_load::{KnownReplicants, ServiceLoad, Usage};
+pub use service_load::{KnownIdMaps, ServiceLoad, Usage};
 pub use site::{RunningJob, SimSite, command_at, command_of};
 pub use sometimes::{MUST_HAPPEN, Sometimes};
 pub use torture::{SeedReport, torture};

@@ -8,8 +8,8 @@ use cheops_core::plan::Health;
 
 use crate::application::{SimValue, fresh_run};
 use crate::checks::Violation;
+use crate::service_checks;
 use crate::site::{SimSite, command_at};
-use crate::things;
 use crate::world::World;
 
 /// What must hold when nothing is under way any more and no fault is left.
@@ -27,7 +27,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
             .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
             .collect();
         all_agree(resource, &home, &holders)?;
-        let gave_up = things::some_site_gave_up(&holders);
+        let gave_up = service_checks::some_site_gave_up(&holders);
         for (site, view) in &holders {
             if !gave_up {
                 is_done(site, view, has_liar)?;
@@ -38,7 +38,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
         }
         nothing_lost(world, resource, &holders)?;
     }
-    things::when_quiet(world)
+    service_checks::when_quiet(world)
 }
 
 fn all_agree(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cheops_core::config::{self, Config};
 use cheops_core::engine::{Submission, Ticket, WaitFor};
 use cheops_core::model::{
-    Act, BlobId, FileRef, Header, MetaId, OperationType, Payload, Replica, Replicant, ResourceId,
+    Act, BlobId, FileRef, Header, IdMap, MetaId, OperationType, Payload, ResourceId, ServiceRef,
     SiteId,
 };
 
@@ -19,7 +19,7 @@ pub(crate) const SERVICE: &str = "gallery";
 pub(crate) const BODY: &str = "x-body";
 
 /// What users know at a site: what its agent says is there.
-pub type KnownReplicants = BTreeMap<ResourceId, Arc<Replicant>>;
+pub type KnownIdMaps = BTreeMap<ResourceId, Arc<IdMap>>;
 
 /// A kind of service, by what its users do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ServiceLoad {
 
     /// Something that a user might ask for at a site where these are known; with the things that
     /// it is below of, or speaks of.
-    pub fn operation(&mut self, known: &KnownReplicants, rng: &mut Rng) -> Submission {
+    pub fn operation(&mut self, known: &KnownIdMaps, rng: &mut Rng) -> Submission {
         self.made += 1;
         let prefix = format!("{}{}", self.prefix(), self.number);
         let ours: Vec<_> = known.iter().filter(|(id, _)| id.as_str().contains(&prefix)).collect();
@@ -71,8 +71,8 @@ impl ServiceLoad {
         if ours.is_empty() || (may_make && rng.chance(450)) {
             return self.creation(&ours, rng);
         }
-        let (id, replicant) = *rng.pick(&ours);
-        self.change(id, replicant, rng)
+        let (id, id_map) = *rng.pick(&ours);
+        self.change(id, id_map, rng)
     }
 
     /// A thing in that collection, under an id that each site's service draws.
@@ -91,7 +91,7 @@ impl ServiceLoad {
         }
     }
 
-    fn creation(&mut self, ours: &[(&ResourceId, &Arc<Replicant>)], rng: &mut Rng) -> Submission {
+    fn creation(&mut self, ours: &[(&ResourceId, &Arc<IdMap>)], rng: &mut Rng) -> Submission {
         self.things += 1;
         let mut body = self.body(rng);
         let albums: Vec<_> =
@@ -138,7 +138,7 @@ impl ServiceLoad {
         submission
     }
 
-    fn change(&mut self, id: &ResourceId, known: &Replicant, rng: &mut Rng) -> Submission {
+    fn change(&mut self, id: &ResourceId, known: &IdMap, rng: &mut Rng) -> Submission {
         let path = format!("{}/{}", known.collection, known.meta_id);
         let names = (known.meta_id.as_str(), known.collection.as_str());
         let body = self.body(rng);
@@ -204,7 +204,7 @@ impl ServiceLoad {
         body: String,
     ) -> Submission {
         let meta_id = MetaId::new(meta_id).expect("a valid id");
-        let replica = Replica { meta_id, collection: collection.to_owned(), act };
+        let service_ref = ServiceRef { meta_id, collection: collection.to_owned(), act };
         let content = Some(body).filter(|body| !body.is_empty());
         Submission {
             ticket: Ticket(0),
@@ -218,7 +218,7 @@ impl ServiceLoad {
                 path: path.to_owned(),
                 headers: Vec::new(),
                 body: content.as_ref().map(|content| FileRef::of("body", content.as_bytes())),
-                replica: Some(Box::new(replica)),
+                service_ref: Some(Box::new(service_ref)),
             },
             inline_body: content.map(|content| content.into_bytes().into()),
             force: false,

@@ -10,7 +10,7 @@ use cheops_core::model::{KeyId, Operation, OperationId, Outcome, Payload, Resour
 use crate::application::{RanTwice, SimApplication};
 use crate::disk::Disk;
 use crate::service::SimService;
-use crate::service_load::KnownReplicants;
+use crate::service_load::KnownIdMaps;
 
 /// A day on which the simulated world begins.
 const EPOCH_MS: u64 = 1_760_000_000_000;
@@ -29,14 +29,14 @@ pub struct SimSite {
     /// A service beside the agent; another process as well.
     pub service: SimService,
     /// What requests are known by, as the agent last said.
-    pub directory: KnownReplicants,
+    pub directory: KnownIdMaps,
     /// Operations whose large bodies are gone from here.
     pub shed: BTreeSet<OperationId>,
     /// How wrong its clock is.
     pub skew_ms: i64,
     /// Counts starts of the agent, so that what belonged to an earlier one is not taken for its
     /// own.
-    pub life: u64,
+    pub start: u64,
     /// With which the agent starts.
     pub settings: Settings,
     /// Commands under way.

@@ -58,7 +58,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "service: says that it is so already",
     "service: body no longer kept",
     "service: made anew under another id",
-    "service: id of an earlier life counts",
+    "service: id of an earlier incarnation counts",
     "service: thing without a name removed by hand",
     "service: deleted everywhere",
     "service: thing at several sites",

@@ -380,7 +380,7 @@ impl Torture {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }
         }
-        for end in crate::things::ends(&self.world) {
+        for end in crate::service_checks::ends(&self.world) {
             self.world.sometimes.saw(end);
         }
         self.world.checks.verdict()

@@ -2,8 +2,8 @@
 //!
 //! The log is copied as it is at one moment, then the files that it refers to, and its name comes
 //! last: what was stopped half-way is not taken for a log. A copy does not know what the original
-//! writes later, so it must not go on counting where that was: it has no life, and its first start
-//! draws a new one. The site is then to the others as one that lost part of its memory.
+//! writes later, so it must not go on counting where that was: it has no incarnation, and its first
+//! start draws a new one. The site is then to the others as one that lost part of its memory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ use crate::log::{self, ConnectionUse, Head, OpenLog, RoundKey};
 use crate::options::ProgressReporter;
 use crate::rules::blobs_of;
 
-/// The life of a copy that was never started. None that is drawn is this one.
+/// The incarnation of a copy that was never started. None that is drawn is this one.
 pub(crate) const COPIED: Incarnation = Incarnation(0);
 
 /// Why no copy was made.

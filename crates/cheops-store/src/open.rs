@@ -34,10 +34,10 @@ pub struct Opened {
     pub blobs: Blobs,
     /// Saved states of the application.
     pub snapshots: Snapshots,
-    /// Which life of the site's disk this is.
+    /// Which incarnation of the site's disk this is.
     pub incarnation: Incarnation,
-    /// Whether nothing was ever written in this life: the directory is new.
-    pub first_life: bool,
+    /// Whether nothing was ever written in this incarnation: the directory is new.
+    pub first_incarnation: bool,
     /// What the site's engine is recovered from, in order.
     pub records: Vec<Record>,
     /// Makes copies while the site goes on.
@@ -52,10 +52,11 @@ pub struct Claim {
 }
 
 /// Opens the data directory of that site, and makes it if there is none. `draw` gives the number
-/// of a new life: it must be random, so that a site which lost its disk never takes an old one.
+/// of a new incarnation: it must be random, so that a site which lost its disk never takes an old
+/// one.
 ///
-/// Reads and checks everything in the log. Files that nobody needs any more are removed. A directory
-/// of the format before is moved to this one.
+/// Reads and checks everything in the log. Files that nobody needs any more are removed. A
+/// directory of the format before is moved to this one.
 pub fn open(
     dir: &Path,
     site: &SiteId,
@@ -68,9 +69,9 @@ pub fn open(
 impl Claim {
     /// Claims a directory, and makes it if there is none.
     ///
-    /// Who holds it also lends the claim to each child that it starts, from the fork until the child
-    /// is its own program: so a claim on the directory of an agent that was killed can be had only
-    /// when none of its children is about to begin.
+    /// Who holds it also lends the claim to each child that it starts, from the fork until the
+    /// child is its own program: so a claim on the directory of an agent that was killed can be had
+    /// only when none of its children is about to begin.
     pub fn on(dir: &Path) -> Result<Self, OpenError> {
         let places = DataPaths::new(dir);
         files::make_dir(dir).map_err(|source| io_error("make", dir, source))?;
@@ -96,8 +97,8 @@ impl Claim {
             let drawn = RoundKey::draw();
             let key = drawn.map_err(|source| io_error("draw a key for", &places.dir, source))?;
             let round = Round { size: options.journal_bytes, key };
-            let life = draw.take().map_or(1, |draw| draw().max(1));
-            let head = Head::new(site.clone(), Incarnation(life), round);
+            let incarnation = draw.take().map_or(1, |draw| draw().max(1));
+            let head = Head::new(site.clone(), Incarnation(incarnation), round);
             create(&mut db, &head).map_err(failed)?;
         }
         let moving = Moving::new(&places.log, &places.journal, &options);
@@ -118,7 +119,7 @@ impl Claim {
         places.mark_created(&head)?;
         let shared = Arc::new(OpenLog::new(places.log.clone(), db, lock));
         let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
-        let first_life = head.next_seq == 1 && unsettled.is_empty();
+        let first_incarnation = head.next_seq == 1 && unsettled.is_empty();
         let settled =
             Settled::after(&shared, journal, head, &unsettled, &options).map_err(failed)?;
         let mut settled = settled;
@@ -142,7 +143,7 @@ impl Claim {
             .map_err(|source| io_error("clean up", &places.snapshots, source))?;
         Ok(Opened {
             incarnation: settled.head.incarnation,
-            first_life,
+            first_incarnation,
             records: scanned.records,
             reader: Reader::new(Arc::clone(&shared)),
             backup: BackupMaker::new(Arc::clone(&shared), blobs.clone(), places.snapshots.clone()),

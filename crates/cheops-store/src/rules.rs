@@ -20,8 +20,10 @@ impl Slot {
             | Record::Finished(resource, ..)
             | Record::Ran(resource, _) => Some(Self::runs(resource)),
             Record::Knows(resource, site, ..) => Some(Self::knows(resource, site)),
-            Record::EarlierLife(resource, site, _) => Some(Self::earlier_life(resource, site)),
-            Record::Life(site, _) => Some(Self(format!("life/{site}"))),
+            Record::EarlierIncarnation(resource, site, _) => {
+                Some(Self::earlier_incarnation(resource, site))
+            }
+            Record::Incarnation(site, _) => Some(Self(format!("life/{site}"))),
             Record::Pruned(resource, _) => Some(Self(format!("pruned/{resource}"))),
             Record::Shed(resource, _) => Some(Self(format!("shed/{resource}"))),
             Record::SetApart(evidence) => {
@@ -37,12 +39,12 @@ impl Slot {
     pub(crate) fn emptied_by(record: &Record) -> Vec<Self> {
         match record {
             Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => Vec::new(),
-            Record::EarlierLife(resource, site, _) => {
-                vec![Self::knows(resource, site), Self::earlier_life(resource, site)]
+            Record::EarlierIncarnation(resource, site, _) => {
+                vec![Self::knows(resource, site), Self::earlier_incarnation(resource, site)]
             }
             Record::Ran(..)
             | Record::Knows(..)
-            | Record::Life(..)
+            | Record::Incarnation(..)
             | Record::Pruned(..)
             | Record::Shed(..)
             | Record::SetApart(_) => Self::of(record).into_iter().collect(),
@@ -71,7 +73,7 @@ impl Slot {
         Self(format!("knows/{site}/{resource}"))
     }
 
-    fn earlier_life(resource: &ResourceId, site: &SiteId) -> Self {
+    fn earlier_incarnation(resource: &ResourceId, site: &SiteId) -> Self {
         Self(format!("earlier-life/{site}/{resource}"))
     }
 }

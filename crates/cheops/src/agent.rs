@@ -201,13 +201,8 @@ pub(crate) fn innermost(error: &(dyn Error + 'static)) -> Box<dyn Error> {
     cause.to_string().into()
 }
 
-/// Bad input, not now, or the agent's own fault: the status tells.
 fn refused(message: String, problem: Problem) -> Failure {
-    let failure = match problem.status {
-        408 | 429 | 502 | 503 | 504 => Failure::away(message),
-        400..500 => Failure::caller(message),
-        _ => Failure::ours(message),
-    };
+    let failure = Failure::of(problem.fault(), message);
     match problem.hint {
         Some(hint) => failure.hint(hint),
         None => failure,

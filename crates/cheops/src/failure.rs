@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cheops_api::Fault;
 use serde_json::json;
 
 use crate::look::{BAD, DIM, styled};
@@ -38,25 +39,19 @@ impl Verdict {
     }
 }
 
-/// Who can do something about a failure.
+/// What a failure comes down to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FailureOwner {
-    /// Who typed the command.
-    Caller,
-    /// Who wrote this program, or who runs the machine.
-    Ours,
-    /// Nobody right now: an agent is out of reach, or does not answer.
-    Away,
+    /// Who can do something about it.
+    Fault(Fault),
     /// Who typed the name of a program: told by the code that shells give to that.
     Program(u8),
 }
 
 impl FailureOwner {
-    fn exit_code(self) -> u8 {
+    const fn exit_code(self) -> u8 {
         match self {
-            Self::Caller => 2,
-            Self::Ours => 1,
-            Self::Away => 3,
+            Self::Fault(fault) => fault.exit_code(),
             Self::Program(code) => code,
         }
     }
@@ -65,36 +60,45 @@ impl FailureOwner {
 /// Why a verb could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    fault: FailureOwner,
+    owner: FailureOwner,
     message: String,
     source: Option<Box<dyn Error>>,
     hint: Option<String>,
 }
 
 impl Failure {
+    /// By whose fault it is.
+    pub(crate) fn of(fault: Fault, message: impl Into<String>) -> Self {
+        Self::by(FailureOwner::Fault(fault), message)
+    }
+
+    fn by(owner: FailureOwner, message: impl Into<String>) -> Self {
+        Self { owner, message: message.into(), source: None, hint: None }
+    }
+
     /// Something is wrong with what was typed.
     pub(crate) fn caller(message: impl Into<String>) -> Self {
-        Self { fault: FailureOwner::Caller, message: message.into(), source: None, hint: None }
+        Self::of(Fault::Caller, message)
     }
 
     /// Something is wrong that whoever typed the command could not know.
     pub(crate) fn ours(message: impl Into<String>) -> Self {
-        Self { fault: FailureOwner::Ours, ..Self::caller(message) }
+        Self::of(Fault::Ours, message)
     }
 
     /// Who was asked is out of reach, or does not answer.
     pub(crate) fn away(message: impl Into<String>) -> Self {
-        Self { fault: FailureOwner::Away, ..Self::caller(message) }
+        Self::of(Fault::NotNow, message)
     }
 
     /// There is no such program.
     pub(crate) fn no_program(message: impl Into<String>) -> Self {
-        Self { fault: FailureOwner::Program(127), ..Self::caller(message) }
+        Self::by(FailureOwner::Program(127), message)
     }
 
     /// The program is there and cannot be run.
     pub(crate) fn program_not_run(message: impl Into<String>) -> Self {
-        Self { fault: FailureOwner::Program(126), ..Self::caller(message) }
+        Self::by(FailureOwner::Program(126), message)
     }
 
     /// With what it comes from.
@@ -123,7 +127,7 @@ impl Failure {
 
     /// What to exit with.
     pub(crate) fn exit_code(&self) -> u8 {
-        self.fault.exit_code()
+        self.owner.exit_code()
     }
 
     fn report_as_text(&self, output: &mut VerbOutput) {

@@ -45,6 +45,7 @@ use cheops_core::model::SiteId;
 pub use cheops_proxy::config::{
     CrossConfig, HostRule, PathPattern, Pointer, ProxyConfig, ReplicationConfig, ServiceConfig,
 };
+use http::Uri;
 use toml::de::DeTable;
 
 pub use self::allowed::Allowed;

@@ -37,7 +37,7 @@ pub(super) struct FoundSetting<'a> {
 }
 
 pub(super) enum Raw<'a> {
-    Said(String),
+    Variable(String),
     Value(&'a DeValue<'a>),
 }
 
@@ -67,7 +67,7 @@ impl<'a> ConfigReader<'a> {
             self.variables.push(variable.clone());
             if let Some(said) = said {
                 let place = SettingPlace::Variable(variable);
-                return Some(FoundSetting { place, path, value: Raw::Said(said) });
+                return Some(FoundSetting { place, path, value: Raw::Variable(said) });
             }
         }
         let value = table.entries?.get(key)?;
@@ -129,7 +129,7 @@ impl<'a> ConfigReader<'a> {
         let found = self.take(table, key)?;
         let flag = match &found.value {
             Raw::Value(DeValue::Boolean(flag)) => Some(*flag),
-            Raw::Said(said) => said.parse().ok(),
+            Raw::Variable(text) => text.parse().ok(),
             Raw::Value(_) => None,
         };
         if flag.is_none() {
@@ -246,7 +246,7 @@ impl<'a> ConfigReader<'a> {
 
     fn text_of(&mut self, found: &FoundSetting<'a>, expected: &str) -> Option<String> {
         match &found.value {
-            Raw::Said(said) => Some(said.clone()),
+            Raw::Variable(text) => Some(text.clone()),
             Raw::Value(DeValue::String(text)) => Some(text.to_string()),
             Raw::Value(DeValue::Integer(number)) if number.radix() == 10 => {
                 Some(number.as_str().to_owned())
@@ -285,7 +285,7 @@ impl ConfigTable<'_> {
 impl FoundSetting<'_> {
     pub(super) fn describe(&self) -> String {
         match &self.value {
-            Raw::Said(said) => format!("`{}`", shortened(said)),
+            Raw::Variable(text) => format!("`{}`", shortened(text)),
             Raw::Value(value) => named(value),
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{Engine, Job, Message, Notice};
-use cheops_core::model::{KeyId, Replicant, ResourceId, SiteId};
+use cheops_core::model::{IdMap, KeyId, ResourceId, SiteId};
 use cheops_core::plan::SnapshotId;
 use tracing::Span;
 
@@ -22,7 +22,7 @@ pub(crate) trait Actuators: Send {
     fn set_apart(&self, site: &SiteId, key: KeyId);
 
     /// Lets readers know what the sites call a resource of a service.
-    fn publish(&self, resource: &ResourceId, replicant: Option<Arc<Replicant>>);
+    fn publish(&self, resource: &ResourceId, id_map: Option<Arc<IdMap>>);
 
     /// Tells the operator.
     fn notify(&self, notice: &Notice);

@@ -59,7 +59,7 @@ const SETTLE_AT_LAST: Duration = Duration::from_millis(500);
 const SETTLE_SHARE: u32 = 100;
 
 /// What happened, and what must not be thrown away until it is known.
-struct Happened {
+struct DriverInput {
     event: Event,
     files: Option<Brought>,
 }
@@ -120,7 +120,7 @@ pub(crate) struct Stopped;
 /// The way to the driver.
 #[derive(Clone)]
 pub(crate) struct Driver {
-    events: mpsc::Sender<Happened>,
+    events: mpsc::Sender<DriverInput>,
     requests: mpsc::Sender<DriverRequest>,
     /// Changes with every commit, so that followers know when to look.
     pub(crate) committed: watch::Receiver<u64>,
@@ -140,7 +140,7 @@ impl Driver {
         event: Event,
         files: Option<Brought>,
     ) -> Result<(), Stopped> {
-        self.events.send(Happened { event, files }).await.map_err(|_closed| Stopped)
+        self.events.send(DriverInput { event, files }).await.map_err(|_closed| Stopped)
     }
 
     /// Hands in an operation. The ticket is filled in here.
@@ -149,9 +149,9 @@ impl Driver {
         submission: Submission,
         pins: Vec<FilePin>,
     ) -> Result<mpsc::UnboundedReceiver<SubmitUpdate>, Stopped> {
-        let (said, hears) = mpsc::unbounded_channel();
+        let (updates, hears) = mpsc::unbounded_channel();
         let span = telemetry::operation_span(&submission);
-        let request = DriverRequest::Submit(Box::new(submission), span, said, pins);
+        let request = DriverRequest::Submit(Box::new(submission), span, updates, pins);
         self.requests.send(request).await.map_err(|_closed| Stopped)?;
         Ok(hears)
     }
@@ -293,7 +293,7 @@ struct DriverLoop {
     store: Store,
     actuators: Box<dyn Actuators>,
     space: Space,
-    events: mpsc::Receiver<Happened>,
+    events: mpsc::Receiver<DriverInput>,
     requests: mpsc::Receiver<DriverRequest>,
     committed: watch::Sender<u64>,
     trouble: watch::Sender<Option<String>>,
@@ -389,12 +389,12 @@ impl DriverLoop {
         let until = Instant::now() + TURN;
         while self.handled < BATCH && Instant::now() < until {
             // In turn, so that neither those who ask nor the rest of the world has to wait long.
-            let (happened, request) = (self.events.try_recv(), self.requests.try_recv());
-            if happened.is_err() && request.is_err() {
+            let (input, request) = (self.events.try_recv(), self.requests.try_recv());
+            if input.is_err() && request.is_err() {
                 break;
             }
-            if let Ok(happened) = happened {
-                self.take(happened, turn);
+            if let Ok(input) = input {
+                self.take(input, turn);
                 self.handled += 1;
             }
             if let Ok(request) = request {
@@ -414,7 +414,7 @@ impl DriverLoop {
         let due = turn.waits_since.map_or(due, |since| due.min(since + MAY_WAIT));
         let due = self.settle_at.map_or(due, |at| due.min(at));
         tokio::select! {
-            Some(happened) = self.events.recv() => self.take(happened, turn),
+            Some(input) = self.events.recv() => self.take(input, turn),
             Some(request) = self.requests.recv() => self.serve(request, turn),
             () = tokio::time::sleep_until(due.into()) => {
                 let reaction = self.engine.handle(now(self.began), Event::Ticked);
@@ -423,21 +423,21 @@ impl DriverLoop {
         }
     }
 
-    fn take(&mut self, happened: Happened, turn: &mut PendingTurn) {
-        turn.reaction.join(self.engine.handle(now(self.began), happened.event));
-        if let Some(files) = happened.files {
+    fn take(&mut self, input: DriverInput, turn: &mut PendingTurn) {
+        turn.reaction.join(self.engine.handle(now(self.began), input.event));
+        if let Some(files) = input.files {
             self.files.take(files);
         }
     }
 
     fn serve(&mut self, request: DriverRequest, turn: &mut PendingTurn) {
         match request {
-            DriverRequest::Submit(submission, span, said, pins) => {
+            DriverRequest::Submit(submission, span, updates, pins) => {
                 if let Err(why) = self.space.check() {
-                    let _gone = said.send(SubmitUpdate::NotDurable(why));
+                    let _gone = updates.send(SubmitUpdate::NotDurable(why));
                     return;
                 }
-                self.submit(*submission, span, said, turn);
+                self.submit(*submission, span, updates, turn);
                 turn.pins.extend(pins);
             }
             DriverRequest::Ask(question) => turn.questions.push(question),
@@ -457,12 +457,12 @@ impl DriverLoop {
         &mut self,
         mut submission: Submission,
         span: Span,
-        said: mpsc::UnboundedSender<SubmitUpdate>,
+        updates: mpsc::UnboundedSender<SubmitUpdate>,
         turn: &mut PendingTurn,
     ) {
         self.next_ticket += 1;
         submission.ticket = Ticket(self.next_ticket);
-        self.tickets.insert(submission.ticket, said);
+        self.tickets.insert(submission.ticket, updates);
         turn.submitted.push(submission.ticket);
         self.spans.begin(submission.ticket, span);
         let event = Event::Submitted(submission);
@@ -535,9 +535,9 @@ impl DriverLoop {
         metrics::counter!("cheops_log_failures_total").increment(1);
         let _nobody = self.trouble.send(Some(error.to_string()));
         for ticket in turn.submitted.drain(..) {
-            if let Some(said) = self.tickets.remove(&ticket) {
-                let _gone =
-                    said.send(SubmitUpdate::NotDurable(NotDurable::Undecided(error.to_string())));
+            if let Some(updates) = self.tickets.remove(&ticket) {
+                let _gone = updates
+                    .send(SubmitUpdate::NotDurable(NotDurable::Undecided(error.to_string())));
             }
         }
         for question in turn.questions.drain(..) {
@@ -552,9 +552,9 @@ impl DriverLoop {
             tokio::select! {
                 () = tokio::time::sleep_until(until) => return,
                 Some(request) = self.requests.recv() => match request {
-                    DriverRequest::Submit(_, _, said, _) => {
+                    DriverRequest::Submit(_, _, updates, _) => {
                         let why = NotDurable::Stuck(error.to_string());
-                        let _gone = said.send(SubmitUpdate::NotDurable(why));
+                        let _gone = updates.send(SubmitUpdate::NotDurable(why));
                     }
                     DriverRequest::Ask(question) => question(&self.engine, now(self.began)),
                     // Not taken: who asked hears that nothing was decided, or shown.
@@ -580,8 +580,8 @@ impl DriverLoop {
                     self.actuators.run(job, span, self.driver.clone());
                 }
                 Effect::Tell { to, message } => self.actuators.tell(&to, message),
-                Effect::Publish(resource, replicant) => {
-                    self.actuators.publish(&resource, replicant);
+                Effect::Publish(resource, id_map) => {
+                    self.actuators.publish(&resource, id_map);
                 }
                 Effect::SetApart(site, key) => self.actuators.set_apart(&site, key),
                 Effect::Notify(notice) => {
@@ -602,8 +602,8 @@ impl DriverLoop {
     fn answer(&mut self, ticket: Ticket, answer: Answer) {
         self.spans.answered(ticket, &answer);
         let last = matches!(answer, Answer::Done | Answer::TimedOut { .. } | Answer::Refused(_));
-        if let Some(said) = self.tickets.get(&ticket) {
-            let _gone = said.send(SubmitUpdate::Answer(answer));
+        if let Some(updates) = self.tickets.get(&ticket) {
+            let _gone = updates.send(SubmitUpdate::Answer(answer));
         }
         if last {
             self.tickets.remove(&ticket);

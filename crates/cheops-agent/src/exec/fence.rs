@@ -6,9 +6,9 @@
 //! there would cost more than to run it. The keeper stays outside, and so does the agent when it is
 //! to end the others.
 //!
-//! Needs Linux with the unified hierarchy (cgroup v2) and `cgroup.kill` (5.14), and a group of which
-//! the agent may make children: its service manager gave it one (`Delegate=yes`), or it is root.
-//! Where there is none, what is found by process group and environment has to do.
+//! Needs Linux with the unified hierarchy (cgroup v2) and `cgroup.kill` (5.14), and a group of
+//! which the agent may make children: its service manager gave it one (`Delegate=yes`), or it is
+//! root. Where there is none, what is found by process group and environment has to do.
 
 use std::fs;
 use std::io;
@@ -22,11 +22,11 @@ const PREFIX: &str = "cheops-";
 /// How long to wait until a group that was ended is empty.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
-/// How many groups are looked at for those of earlier lives, and how deep.
+/// How many groups are looked at for those of earlier starts, and how deep.
 const MOST_LOOKED_AT: usize = 100_000;
 const DEEPEST: usize = 32;
 
-/// The group of one life of an agent. Dropped, the agent is outside again; what else is inside is
+/// The group of one start of an agent. Dropped, the agent is outside again; what else is inside is
 /// left to the keeper, or to the next start.
 #[derive(Debug)]
 pub(super) struct Fence {
@@ -35,7 +35,7 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// Makes the group for this life, if there can be one.
+    /// Makes the group for this start, if there can be one.
     pub(super) fn build(run: &RunToken) -> Option<Self> {
         match Self::try_build(run) {
             Ok(fence) => fence,
@@ -111,15 +111,15 @@ fn end(group: &Path) -> io::Result<()> {
     }
 }
 
-/// Ends what is in the groups of earlier lives of this agent, wherever these were started; how many
-/// processes that were.
+/// Ends what is in the groups of earlier starts of this agent, wherever these were started; how
+/// many processes that were.
 pub(super) fn end_leftovers(run: &RunToken) -> io::Result<usize> {
     let Some(top) = mounted()? else { return Ok(0) };
     let own = own_group()?;
-    let (lives, mine) = (format!("{PREFIX}{}", run.all_lives()), format!("{PREFIX}{run}"));
+    let (starts, mine) = (format!("{PREFIX}{}", run.all_starts()), format!("{PREFIX}{run}"));
     let mut ended = 0;
-    for group in named(&top.at, &lives) {
-        // Never the one that this process is in: then it was started by a command of that life.
+    for group in named(&top.at, &starts) {
+        // Never the one that this process is in: then it was started by a command of it.
         let is_ours = own.as_ref().is_some_and(|own| own.starts_with(&group));
         if is_ours || group.ends_with(&mine) {
             continue;

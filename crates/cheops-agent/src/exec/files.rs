@@ -10,7 +10,7 @@ use cheops_core::model::FileRef;
 
 use super::content::ContentStore;
 use super::fill::Insert;
-use super::unbegun::Unbegun;
+use super::start_failure::StartFailure;
 
 const PREFIX: &str = "run-";
 /// Longest name of a placed file, in bytes; file systems take 255.
@@ -31,26 +31,26 @@ impl RunDirectory {
         n: u64,
         files: &[FileRef],
         content: &Arc<dyn ContentStore>,
-    ) -> Result<Self, Unbegun> {
+    ) -> Result<Self, StartFailure> {
         let dir = scratch.join(format!("{PREFIX}{n}"));
         let (files, content) = (files.to_vec(), Arc::clone(content));
         let placing = move || {
             let whole = format!("directory `{}`", dir.display());
             let made = fs::DirBuilder::new().mode(0o700).create(&dir);
-            made.map_err(|error| Unbegun::because(&whole, &error))?;
+            made.map_err(|error| StartFailure::because(&whole, &error))?;
             // From here on it is removed whatever happens.
             let mut placed = Self { dir, names: Vec::new() };
             for (file, name) in files.iter().zip(names(&files)) {
                 let path = placed.dir.join(&name);
                 let one = format!("file `{}`", file.name);
                 let copied = content.copy_to(&file.blob, &path);
-                copied.map_err(|error| Unbegun::because(&one, &error))?;
+                copied.map_err(|error| StartFailure::because(&one, &error))?;
                 placed.names.push((file.name.clone(), name));
             }
             Ok(placed)
         };
         let placed = tokio::task::spawn_blocking(placing).await;
-        placed.map_err(|error| Unbegun::because("its files", &error)).flatten()
+        placed.map_err(|error| StartFailure::because("its files", &error)).flatten()
     }
 
     /// What the placeholders become. Of two files of one name, the first is meant.
@@ -84,7 +84,7 @@ impl Drop for RunDirectory {
     }
 }
 
-/// Makes the directory for runs, and removes what an earlier life of the agent left in it.
+/// Makes the directory for runs, and removes what an earlier start of the agent left in it.
 pub(super) fn prepare(scratch: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch)?;
     for entry in fs::read_dir(scratch)? {

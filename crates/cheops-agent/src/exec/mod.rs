@@ -5,7 +5,7 @@
 //! a time limit and an output limit, and nothing that it started survives it: when the shell ends,
 //! the rest of its group is killed; what left the group is found by its environment, soon after;
 //! when the agent ends in whatever way, its keeper ends everything that is left, also what left its
-//! environment, where there are control groups; and an agent that starts ends what an earlier life
+//! environment, where there are control groups; and an agent that starts ends what an earlier start
 //! of it may have left all the same ([`end_leftovers`]). Who wants to start something that lasts
 //! asks a service manager for it.
 //!
@@ -16,7 +16,7 @@
 //! | `request` | one HTTP request to a service of the site, to which `services` leads |
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
-//! | `unbegun` | why something was not even begun, and whether to try again |
+//! | `start_failure` | why something was not even begun, and whether to try again |
 //! | `running`, `processes`, `token`, `keeper`, `fence` | nothing survives |
 
 mod ask;
@@ -32,9 +32,9 @@ mod request;
 mod running;
 mod settings;
 mod shell;
+mod start_failure;
 mod streams;
 mod token;
-mod unbegun;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -187,8 +187,8 @@ impl Executor {
         Ok(self.run_command(Some(resource), command, Vec::new(), Bytes::new(), left).await)
     }
 
-    /// Runs a command that belongs to no job: with these variables, and this to read. Who calls this
-    /// sees to it that there are not too many.
+    /// Runs a command that belongs to no job: with these variables, and this to read. Who calls
+    /// this sees to it that there are not too many.
     pub(crate) async fn run_command(
         &self,
         resource: Option<&ResourceId>,
@@ -230,7 +230,7 @@ impl Executor {
     async fn carry_out(&self, job: &Job, mut under_way: UnderWay) -> Option<Outcome> {
         let inner = &self.inner;
         if let Task::Run(operation) = &job.task
-            && let Payload::Http { service, method, path, headers, body, replica } =
+            && let Payload::Http { service, method, path, headers, body, service_ref } =
                 &operation.payload
         {
             let asked = OperationRequest {
@@ -244,7 +244,7 @@ impl Executor {
                 headers,
                 body: body.as_ref(),
                 inline_body: job.inline_body.as_deref(),
-                replica: replica.as_deref(),
+                service_ref: service_ref.as_deref(),
             };
             let answer = inner.requester.ask(asked, &inner.content, inner.time_limit);
             return tokio::select! {
@@ -295,7 +295,7 @@ impl ExecutorState {
         } else {
             match RunDirectory::place(&self.scratch, under_way.n, files, &self.content).await {
                 Ok(placed) => Some(placed),
-                Err(unbegun) => return Some(unbegun.into()),
+                Err(start_failure) => return Some(start_failure.into()),
             }
         };
         if let Some(placed) = &placed {
@@ -341,7 +341,7 @@ fn outcome(ending: CommandEnding, limit: Duration) -> Option<Outcome> {
     Some(match ending {
         CommandEnding::Exited { code, output } => Outcome::Exited { code, output },
         CommandEnding::TimedOut => Outcome::TimedOut { limit_ms: millis(limit) },
-        CommandEnding::Unbegun(unbegun) => unbegun.into(),
+        CommandEnding::StartFailure(start_failure) => start_failure.into(),
         CommandEnding::Unseen(reason) => Outcome::NotYet { reason, in_doubt: true },
         CommandEnding::Broken(reason) => Outcome::failure(reason),
         CommandEnding::Stopped => return None,

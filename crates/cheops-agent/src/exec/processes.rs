@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// who is not seen twice in a row is not there.
 const EMPTY_LOOKS: u32 = 2;
 
-/// Ends every process that an earlier life of this agent left behind, and returns how many there
-/// were. To be called before the engine is recovered: no command of an earlier life may run beside
+/// Ends every process that an earlier start of this agent left behind, and returns how many there
+/// were. To be called before the engine is recovered: no command of an earlier start may run beside
 /// those that its recovery starts. Blocks until they are gone.
 ///
 /// # Errors
@@ -28,7 +28,7 @@ const EMPTY_LOOKS: u32 = 2;
 /// When some do not end, for example because they wait for a disk that does not answer.
 pub fn end_leftovers(run: &RunToken) -> io::Result<usize> {
     let marked =
-        end_all(|value| value.starts_with(run.all_lives().as_bytes()) && !is_of(run, value))?;
+        end_all(|value| value.starts_with(run.all_starts().as_bytes()) && !is_of(run, value))?;
     Ok(marked + fence::end_leftovers(run)?)
 }
 
@@ -36,7 +36,7 @@ fn is_of(run: &RunToken, value: &[u8]) -> bool {
     run.run_of(value).is_some()
 }
 
-/// Ends every process of this life whose run is none of those under way.
+/// Ends every process of this start whose run is none of those under way.
 pub(super) fn end_escaped(run: &RunToken, is_under_way: impl Fn(u64) -> bool) -> io::Result<usize> {
     end_all(|value| run.run_of(value).is_some_and(|n| !is_under_way(n)))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cheops_core::causes;
 use cheops_core::model::{
-    Act, FileRef, Header, LocalId, OperationId, Outcome, Output, Replica, RequestKind,
+    Act, FileRef, Header, LocalId, OperationId, Outcome, Output, RequestKind, ServiceRef,
 };
 use cheops_proxy::{Naming, Towards, is_json};
 use cheops_services::body::{BodyError, OutgoingBody, limit_with};
@@ -21,7 +21,7 @@ use super::capture::Capture;
 use super::content::{ContentStore, pieces};
 use super::millis;
 use super::settings::RequestSettings;
-use super::unbegun::{Unbegun, passes};
+use super::start_failure::{StartFailure, passes};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-cheops-operation");
 
@@ -83,15 +83,16 @@ pub(super) struct OperationRequest<'o> {
     pub(super) body: Option<&'o FileRef>,
     /// Its content, if the operation brought it along.
     pub(super) inline_body: Option<&'o [u8]>,
-    pub(super) replica: Option<&'o Replica>,
+    pub(super) service_ref: Option<&'o ServiceRef>,
 }
 
 impl OperationRequest<'_> {
     /// Whether it waits to be sent again, after that came of it. Only requests that came from a
     /// proxy do: what anybody else hands in is tried once.
     fn is_sent_again_after(&self, fate: Fate) -> bool {
-        let repeats = |replica: &Replica| Repeating::of(replica.act.can_be_repeated(self.kind));
-        self.replica.is_some_and(|replica| fate.allows_another(repeats(replica)))
+        let repeats =
+            |service_ref: &ServiceRef| Repeating::of(service_ref.act.can_be_repeated(self.kind));
+        self.service_ref.is_some_and(|service_ref| fate.allows_another(repeats(service_ref)))
     }
 }
 
@@ -105,11 +106,11 @@ impl Requester {
     ) -> Outcome {
         let (mut request, endpoint) = match self.request(&asked, content).await {
             Ok(request) => request,
-            Err(Unbegun::ForNow(reason)) => return not_yet(&asked, reason, false),
-            Err(unbegun) => return unbegun.into(),
+            Err(StartFailure::ForNow(reason)) => return not_yet(&asked, reason, false),
+            Err(start_failure) => return start_failure.into(),
         };
         (self.requests.mark)(asked.service, request.headers_mut());
-        let limit = asked.replica.map_or(limit, |_| self.requests.answer_limit);
+        let limit = asked.service_ref.map_or(limit, |_| self.requests.answer_limit);
         let limit = limit_with(asked.body.map_or(0, |body| body.size), limit);
         let deadline = tokio::time::Instant::now() + limit;
         let answer = tokio::time::timeout_at(deadline, endpoint.ask(request)).await;
@@ -128,7 +129,7 @@ impl Requester {
             return not_yet(&asked, reason, true);
         }
         // An id may come late in an answer.
-        let creates = asked.replica.is_some_and(|replica| replica.act == Act::Creates);
+        let creates = asked.service_ref.is_some_and(|service_ref| service_ref.act == Act::Creates);
         let limit = if creates { LONGEST_CREATED } else { 0 };
         let mut output = Capture::new(self.output_limit.max(limit));
         let reading = async {
@@ -152,14 +153,14 @@ impl Requester {
     fn outcome(&self, asked: &OperationRequest<'_>, head: &Parts, output: Output) -> Outcome {
         let status = head.status.as_u16();
         let rules = self.requests.rules.get(asked.service);
-        let (Some(replica), Some(rules)) = (asked.replica, rules) else {
+        let (Some(service_ref), Some(rules)) = (asked.service_ref, rules) else {
             return Outcome::answered(status, output);
         };
         let already =
-            replica.act.is_already_so(asked.method, asked.again, status, &rules.says_already);
+            service_ref.act.is_already_so(asked.method, asked.again, status, &rules.says_already);
         let succeeded = (200..400).contains(&status);
         let (mut done, mut local_id, mut output) = (succeeded || already, None, output);
-        if replica.act == Act::Creates && succeeded {
+        if service_ref.act == Act::Creates && succeeded {
             let body = serde_json::from_str(&output.text).ok();
             let id = rules.naming.local_id(head.status, &head.headers, body.as_ref());
             local_id = id.and_then(|id| LocalId::new(&id).ok());
@@ -178,20 +179,20 @@ impl Requester {
         &self,
         asked: &OperationRequest<'_>,
         content: &Arc<dyn ContentStore>,
-    ) -> Result<(Request<OutgoingBody>, &Endpoint), Unbegun> {
+    ) -> Result<(Request<OutgoingBody>, &Endpoint), StartFailure> {
         let endpoint = self.services.find(asked.service);
         let endpoint = endpoint.ok_or_else(|| self.unknown(asked.service))?;
         let method = Method::from_bytes(asked.method.as_bytes())
             .map_err(|_| format!("`{}` is no HTTP method", asked.method))?;
         let replicas = &self.requests.replicas;
         let renamed = asked
-            .replica
+            .service_ref
             .and_then(|_| replicas.rename_path(asked.service, asked.path, Towards::Service));
         let path = renamed.as_deref().unwrap_or(asked.path);
         let uri = endpoint.join(path).map_err(|error| format!("`{path}` is no path: {error}"))?;
         let mut headers = passed_on(asked.headers)?;
         endpoint.sign(&mut headers);
-        if asked.replica.is_some() && (asked.again || !asked.is_ours) {
+        if asked.service_ref.is_some() && (asked.again || !asked.is_ours) {
             // They speak of what the user saw, and that was this request's first run.
             CONDITIONS.iter().for_each(|name| drop(headers.remove(name)));
         }
@@ -203,7 +204,7 @@ impl Requester {
             (None, Some(file)) => opened(asked, file, content).await?,
             (None, None) => OutgoingBody::whole(Bytes::new()),
         };
-        let speaks_of_ids = asked.replica.is_some()
+        let speaks_of_ids = asked.service_ref.is_some()
             && asked.body.is_some_and(|file| file.size <= LONGEST_READ)
             && is_json(&headers)
             && replicas.renames(asked.service);
@@ -220,8 +221,8 @@ impl Requester {
         &self,
         asked: &OperationRequest<'_>,
         body: OutgoingBody,
-    ) -> Result<OutgoingBody, Unbegun> {
-        let unread = |error: BodyError| Unbegun::because("its body cannot be read", &*error);
+    ) -> Result<OutgoingBody, StartFailure> {
+        let unread = |error: BodyError| StartFailure::because("its body cannot be read", &*error);
         let bytes = body.collect().await.map_err(unread)?.to_bytes();
         let naming = self.requests.rules.get(asked.service).map(|rules| &rules.naming);
         let renamed = self.requests.replicas.rename_body(
@@ -248,18 +249,18 @@ async fn opened(
     asked: &OperationRequest<'_>,
     file: &FileRef,
     content: &Arc<dyn ContentStore>,
-) -> Result<OutgoingBody, Unbegun> {
+) -> Result<OutgoingBody, StartFailure> {
     let (content, blob) = (Arc::clone(content), file.blob);
     let opened = tokio::task::spawn_blocking(move || content.open(&blob)).await;
     match opened.unwrap_or_else(|stopping| Err(io::Error::other(stopping))) {
         Ok(reader) => Ok(OutgoingBody::pieces(pieces(move || Ok(reader)), file.size)),
         // A replica that misses a change stays behind for good, and one of this size is not let go:
         // another site may have it yet.
-        Err(error) if asked.replica.is_some() && file.size < MAY_BE_GONE => {
-            Err(Unbegun::ForNow(format!("its body cannot be read: {}", causes(&error))))
+        Err(error) if asked.service_ref.is_some() && file.size < MAY_BE_GONE => {
+            Err(StartFailure::ForNow(format!("its body cannot be read: {}", causes(&error))))
         }
         Err(error) if passes(&error) || file.size < MAY_BE_GONE => {
-            Err(Unbegun::because("its body cannot be read", &error))
+            Err(StartFailure::because("its body cannot be read", &error))
         }
         Err(_) => {
             let gone = "its body is not kept any more: every site had made use of it";
@@ -276,7 +277,7 @@ fn unanswered(asked: &OperationRequest<'_>, endpoint: &Endpoint, error: &Unanswe
     if fate == Fate::NeverArrived {
         let reason = format!("service `{service}` cannot be reached at `{upstream}`: {why}");
         // A replica that misses a change stays behind for good: it waits for its service instead.
-        return match asked.replica {
+        return match asked.service_ref {
             Some(_) => not_yet(asked, reason, false),
             None if passes(error) => not_yet(asked, reason, false),
             None => Outcome::NotStarted { reason },

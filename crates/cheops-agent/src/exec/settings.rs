@@ -20,7 +20,7 @@ use super::token::RunToken;
 pub struct ExecSettings {
     /// This site.
     pub site: SiteId,
-    /// This life of the agent.
+    /// This start of the agent.
     pub run: RunToken,
     /// Where files are placed for commands; nothing else may be in there.
     pub scratch: PathBuf,

@@ -18,9 +18,9 @@ use tokio::process::{Child, Command};
 use super::capture::Capture;
 use super::processes;
 use super::running::UnderWay;
+use super::start_failure::StartFailure;
 use super::streams::{Input, Prints, Sink, feed};
 use super::token::{RUN_VARIABLE, RunToken};
-use super::unbegun::Unbegun;
 
 /// By its path: to look it up, and to start it the slow way, costs time with every command.
 const SHELL: &str = "/bin/sh";
@@ -64,7 +64,7 @@ pub(super) enum CommandEnding {
         output: Output,
     },
     TimedOut,
-    Unbegun(Unbegun),
+    StartFailure(StartFailure),
     /// It was begun and ended, and nobody knows how far it came.
     Unseen(String),
     /// It was ended, since what it reads or prints could not be brought to it or taken from it.
@@ -98,7 +98,7 @@ impl Shell {
                 if is_out_of_memory(&error) && self.end_escaped(under_way.n).await > 0 {
                     return CommandEnding::Unseen(format!("it was ended at once: {error}"));
                 }
-                return CommandEnding::Unbegun(self.cannot_start(&text, &error));
+                return CommandEnding::StartFailure(self.cannot_start(&text, &error));
             }
         };
         let Started { mut child, mut group, printed: pipe, apart } = started;
@@ -173,7 +173,7 @@ impl Shell {
         Ok(Started { child, group: Group(Some(pid)), printed, apart })
     }
 
-    fn cannot_start(&self, text: &str, error: &io::Error) -> Unbegun {
+    fn cannot_start(&self, text: &str, error: &io::Error) -> StartFailure {
         match (&self.dir, error.kind()) {
             (Some(dir), io::ErrorKind::NotFound) if !dir.is_dir() => {
                 format!("the directory for commands, `{}`, is not there", dir.display()).into()
@@ -189,7 +189,7 @@ impl Shell {
                 );
                 reason.into()
             }
-            _ => Unbegun::because(&format!("`{SHELL}` could not be started"), error),
+            _ => StartFailure::because(&format!("`{SHELL}` could not be started"), error),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The name of one life of an agent, by which the processes it started are known.
+//! The name of one start of an agent, by which the processes it started are known.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 /// The variable in the environment of every command that says whose it is.
 pub(super) const RUN_VARIABLE: &str = "CHEOPS_RUN";
 
-/// One life of one agent: `<data directory>.<random>`. Every process that it starts carries this
+/// One start of one agent: `<data directory>.<random>`. Every process that it starts carries this
 /// in its environment, and hands it on to its own children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunToken {
@@ -19,7 +19,7 @@ pub struct RunToken {
 }
 
 impl RunToken {
-    /// A new life of the agent whose data are in this directory, which must exist. No two
+    /// A new start of the agent whose data are in this directory, which must exist. No two
     /// directories of a machine share a name, whatever they are mounted as.
     ///
     /// # Errors
@@ -41,17 +41,17 @@ impl RunToken {
         Ok(Self { text: text.into(), data_length: data.len() })
     }
 
-    /// What the tokens of all lives of this agent begin with.
-    pub(super) fn all_lives(&self) -> &str {
+    /// What the tokens of all starts of this agent begin with.
+    pub(super) fn all_starts(&self) -> &str {
         &self.text[..=self.data_length]
     }
 
-    /// The value for the how-manieth run of this life.
+    /// The value for the how-manieth run of this start.
     pub(super) fn of_run(&self, n: u64) -> String {
         format!("{self}.{n}")
     }
 
-    /// Which run of this life a value names.
+    /// Which run of this start a value names.
     pub(super) fn run_of(&self, value: &[u8]) -> Option<u64> {
         let rest = value.strip_prefix(self.text.as_bytes())?.strip_prefix(b".")?;
         std::str::from_utf8(rest).ok()?.parse().ok()
@@ -69,16 +69,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lives_of_one_agent_share_their_beginning_and_nothing_else() {
+    fn starts_of_one_agent_share_their_beginning_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
         let (one, two) = (RunToken::new(dir.path()).unwrap(), RunToken::new(dir.path()).unwrap());
         assert_ne!(one, two);
-        assert_eq!(one.all_lives(), two.all_lives());
-        assert!(one.all_lives().ends_with('.'));
+        assert_eq!(one.all_starts(), two.all_starts());
+        assert!(one.all_starts().ends_with('.'));
         assert_eq!(one.run_of(one.of_run(7).as_bytes()), Some(7));
         assert_eq!(one.run_of(two.of_run(7).as_bytes()), None);
         assert_eq!(one.run_of(format!("{one}.x").as_bytes()), None);
         let other = tempfile::tempdir().unwrap();
-        assert_ne!(one.all_lives(), RunToken::new(other.path()).unwrap().all_lives());
+        assert_ne!(one.all_starts(), RunToken::new(other.path()).unwrap().all_starts());
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::lanes::{HookPositions, Lanes, QueuedItem};
+use super::target_queues::{HookPositions, QueuedItem, TargetQueues};
 use super::{DueAction, Fact, Hooks, Reach};
 use crate::driver::{Driver, Stopped};
 
@@ -79,49 +79,49 @@ impl Follower {
 
     async fn follow(self) -> Result<std::convert::Infallible, Stopped> {
         let mut commits = self.driver.committed.clone();
-        let mut lanes = self.lanes_kept().await?;
+        let mut queues = self.queues_kept().await?;
         let mut telling = JoinSet::new();
         let mut log = LogEnd::More;
         let mut unkept = Unkept::nothing();
         loop {
-            if matches!(log, LogEnd::More) && lanes.has_room() {
+            if matches!(log, LogEnd::More) && queues.has_room() {
                 // Marked as seen before the log is read, so that nothing falls between.
                 commits.borrow_and_update();
-                let head = lanes.head();
+                let head = queues.head();
                 let (items, next) = self.read(head).await?;
-                lanes.take(items, next);
-                let moved = lanes.head() != head;
+                queues.take(items, next);
+                let moved = queues.head() != head;
                 unkept.moved |= moved;
                 log = if moved { LogEnd::More } else { LogEnd::Quiet };
             }
-            if let Some((target, place)) = lanes.behind() {
+            if let Some((target, place)) = queues.behind() {
                 let (items, next) = self.read(place).await?;
-                lanes.take_for(&target, items, next);
+                queues.take_for(&target, items, next);
             }
-            for QueuedItem { seq, target, what } in lanes.begin() {
+            for QueuedItem { seq, target, what } in queues.begin() {
                 let hooks = self.hooks.clone();
                 telling.spawn(async move {
                     hooks.tell(&what.fact, &what.action).await;
                     (target, seq)
                 });
             }
-            lanes.let_go();
-            let is_due = unkept.told && lanes.are_through() || Instant::now() >= unkept.keep_at();
+            queues.let_go();
+            let is_due = unkept.told && queues.are_through() || Instant::now() >= unkept.keep_at();
             if (unkept.moved || unkept.told) && is_due {
-                let places = lanes.places();
+                let places = queues.places();
                 if self.keep(&places).await {
-                    lanes.kept(places);
+                    queues.kept(places);
                 }
                 unkept = Unkept::nothing();
             }
             let reads_on =
-                matches!(log, LogEnd::More) && lanes.has_room() || lanes.behind().is_some();
+                matches!(log, LogEnd::More) && queues.has_room() || queues.behind().is_some();
             tokio::select! {
                 biased;
                 Some(ended) = telling.join_next() => {
                     // One that panicked stays under way, and is told again at the next start.
                     if let Ok((target, seq)) = ended {
-                        lanes.ended(&target, seq);
+                        queues.ended(&target, seq);
                     }
                     unkept.told = true;
                 }
@@ -138,7 +138,7 @@ impl Follower {
     }
 
     /// How far everyone had come. Only those that a config names now can have anything to hear.
-    async fn lanes_kept(&self) -> Result<Lanes<Telling>, Stopped> {
+    async fn queues_kept(&self) -> Result<TargetQueues<Telling>, Stopped> {
         let me = self.me.site.clone();
         let of_resources = self.driver.ask(move |engine| {
             let configs = engine.resources_at(&me).map(|(_, config)| config);
@@ -150,7 +150,7 @@ impl Follower {
         let reader = self.reader.clone();
         let kept = tokio::task::spawn_blocking(move || {
             let head = place_kept(&reader, CURSOR).unwrap_or_else(|| begin(&reader));
-            Lanes::new(head, places_kept(&reader, targets))
+            TargetQueues::new(head, places_kept(&reader, targets))
         });
         kept.await.map_err(|_stopping| Stopped)
     }
@@ -286,7 +286,7 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    /// Only what this site itself says, in this life: what others say is theirs to tell.
+    /// Only what this site itself says, in this incarnation: what others say is theirs to tell.
     fn entry(&self, resource: &ResourceId, entry: &Entry) -> Option<Fact> {
         let EntryBody::Reply(reply) = &entry.body else { return None };
         if reply.id.author != *self.me {

@@ -9,7 +9,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `follow` | from the feed of changes to facts, and to those who are told |
-//! | `lanes` | who is told what next, so that nobody waits for another |
+//! | `target_queues` | who is told what next, so that nobody waits for another |
 //! | `matching` | which hooks a fact concerns |
 //! | `message` | what is told, and its signature |
 //! | `not_allowed` | web hooks that may not go where they say |
@@ -17,10 +17,10 @@
 
 mod deliver;
 mod follow;
-mod lanes;
 mod matching;
 mod message;
 mod not_allowed;
+mod target_queues;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub enum Reach {
 pub struct HookSettings {
     /// This site.
     pub site: SiteId,
-    /// This life of its disk: facts are numbered anew in each.
+    /// This incarnation of its disk: facts are numbered anew in each.
     pub incarnation: Incarnation,
     /// What deliveries are signed with, where a hook says nothing else; those of resources with a
     /// key made of it.

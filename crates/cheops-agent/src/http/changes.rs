@@ -19,7 +19,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::elsewhere::{self, ResourceLocation};
+use super::forward::{self, ResourceLocation};
 use super::refusal::HttpRefusal;
 use super::{Api, SharedApi, resource_id, wire as on_wire};
 
@@ -50,7 +50,7 @@ pub(super) async fn of_resource(
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
+    if forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
         let detail = format!("resource `{id}` is not held at this site, so nothing is heard of it");
         return Err(HttpRefusal::not_found("not held here", detail)
             .hint("each site has a feed of its own: follow one that holds it"));
@@ -180,47 +180,47 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
 }
 
 fn notice_on_wire(notice: &Notice) -> wire::Change {
-    use wire::Change as Said;
+    use wire::Change as WireChange;
     let of = |resource: &ResourceId| resource.to_string();
     match notice {
         Notice::PartialError(resource, operation) => {
-            Said::PartialError { resource: of(resource), operation: operation.to_string() }
+            WireChange::PartialError { resource: of(resource), operation: operation.to_string() }
         }
         Notice::Settled(resource, operation, _)
         // These three are told by this site's replies, and are never in the log.
         | Notice::Applied(resource, operation)
         | Notice::Failed(resource, operation)
         | Notice::Superseded(resource, operation, _) => {
-            Said::Settled { resource: of(resource), operation: operation.to_string() }
+            WireChange::Settled { resource: of(resource), operation: operation.to_string() }
         }
         Notice::InDoubt(resource, operation) => {
-            Said::InDoubt { resource: of(resource), operation: operation.to_string() }
+            WireChange::InDoubt { resource: of(resource), operation: operation.to_string() }
         }
         Notice::Diverged(resource, why) => {
-            Said::Diverged { resource: of(resource), why: why.to_string() }
+            WireChange::Diverged { resource: of(resource), why: why.to_string() }
         }
-        Notice::Converged(resource) => Said::Converged { resource: of(resource) },
-        Notice::SiteDown(site) => Said::SiteDown { site: site.to_string() },
-        Notice::SiteUp(site) => Said::SiteUp { site: site.to_string() },
-        Notice::SiteLostItsDisk(site) => Said::SiteLostDisk { site: site.to_string() },
-        Notice::StrangeClock(resource, operation, ahead_ms) => Said::StrangeClock {
+        Notice::Converged(resource) => WireChange::Converged { resource: of(resource) },
+        Notice::SiteDown(site) => WireChange::SiteDown { site: site.to_string() },
+        Notice::SiteUp(site) => WireChange::SiteUp { site: site.to_string() },
+        Notice::SiteLostItsDisk(site) => WireChange::SiteLostDisk { site: site.to_string() },
+        Notice::StrangeClock(resource, operation, ahead_ms) => WireChange::StrangeClock {
             resource: of(resource),
             operation: operation.to_string(),
             ahead_ms: *ahead_ms,
         },
         Notice::Pruned(resource, entries) => {
-            Said::Pruned { resource: of(resource), entries: *entries }
+            WireChange::Pruned { resource: of(resource), entries: *entries }
         }
         Notice::Malformed(site, what) => {
-            Said::Malformed { site: site.to_string(), why: what.to_string() }
+            WireChange::Malformed { site: site.to_string(), why: what.to_string() }
         }
         Notice::SetApart(site, key) => {
-            Said::SetApart { site: site.to_string(), key: key.to_string() }
+            WireChange::SetApart { site: site.to_string(), key: key.to_string() }
         }
         Notice::SharedIdentity(site, seen) => {
-            Said::SharedIdentity { site: site.to_string(), seen: seen.clone() }
+            WireChange::SharedIdentity { site: site.to_string(), seen: seen.clone() }
         }
-        Notice::Asked(resource, by, what) => Said::Asked {
+        Notice::Asked(resource, by, what) => WireChange::Asked {
             resource: resource.as_ref().map(of),
             principal: by.principal.clone(),
             site: by.site.to_string(),

@@ -5,7 +5,7 @@
 //! | `read` | sites, one resource, its operations and why they are so |
 //! | `list`, `summary` | all resources: pages of them, and how many there are of what kind |
 //! | `submit`, `upload` | operations, and the files that come with them |
-//! | `original` | `/exec` and `/show` as the first Cheops had them |
+//! | `legacy` | `/exec` and `/show` as the first Cheops had them |
 //! | `show` | reading commands at many sites |
 //! | `changes` | the feed of changes |
 //! | `status` | health, metrics, the OpenAPI document |
@@ -13,7 +13,7 @@
 //! | `cross` | what the id of a resource over several sites says |
 //! | `ui` | the pages |
 //! | `demo` | what is passed on to the demo that the agent is part of |
-//! | `elsewhere` | requests that another site answers |
+//! | `forward` | requests that another site answers |
 //! | `guard` | from which pages may be asked |
 //! | `access`, `login`, `principal` | who is let in, a browser too; who that is |
 //! | `refusal`, `wire` | how errors look; how things look on the wire |
@@ -23,13 +23,13 @@ mod backup;
 mod changes;
 mod cross;
 mod demo;
-mod elsewhere;
+mod forward;
 mod guard;
+mod legacy;
 mod list;
 mod login;
 mod matrix;
 mod metered;
-mod original;
 mod principal;
 mod read;
 mod refusal;
@@ -91,8 +91,8 @@ type SharedApi = Arc<Api>;
 /// Everything the agent serves to people and programs.
 pub(crate) fn router(api: SharedApi) -> Router {
     Router::new()
-        .route(paths::EXEC, post(original::exec))
-        .route(paths::SHOW_AS_ORIGINAL, post(original::show))
+        .route(paths::EXEC, post(legacy::exec))
+        .route(paths::LEGACY_SHOW, post(legacy::show))
         .route(paths::SITES, get(read::sites))
         .route(paths::SITE, get(read::sites_seen_by))
         .route(paths::SUMMARY, get(summary::summary))

@@ -15,7 +15,7 @@ use cheops_core::model::{Operation, OperationId, ResourceId};
 use cheops_core::resolve::{Frozen, resolve};
 use http::StatusCode;
 
-use super::elsewhere::{self, ResourceLocation, SeenBy};
+use super::forward::{self, ResourceLocation, SeenBy};
 use super::list::page_size;
 use super::refusal::HttpRefusal;
 use super::wire as on_wire;
@@ -85,7 +85,7 @@ pub(super) async fn sites_seen_by(
 ) -> Result<Response, HttpRefusal> {
     let mut question = Request::new(Body::empty());
     *question.uri_mut() = http::Uri::from_static(wire::paths::SITES);
-    match elsewhere::seen_at(&api, Some(&site), question).await? {
+    match forward::seen_at(&api, Some(&site), question).await? {
         SeenBy::By(response) => Ok(response),
         SeenBy::Here(_) => Ok(sites(State(api)).await?.into_response()),
     }
@@ -98,7 +98,7 @@ pub(super) async fn resource(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+    let request = match forward::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
         SeenBy::By(response) => return Ok(response),
         SeenBy::Here(request) => request,
     };
@@ -106,7 +106,7 @@ pub(super) async fn resource(
     let found = api.driver.ask(move |engine| describe(engine, &wanted)).await?;
     match found {
         Some(resource) => Ok(Json(resource).into_response()),
-        None => elsewhere::pass_on(&api, &id, request).await,
+        None => forward::pass_on(&api, &id, request).await,
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn is_held(
     Path(id): Path<String>,
 ) -> Result<StatusCode, HttpRefusal> {
     let id = resource_id(&id)?;
-    match elsewhere::held(&api, &id).await? {
+    match forward::held(&api, &id).await? {
         ResourceLocation::Here => Ok(StatusCode::OK),
         ResourceLocation::Elsewhere => Ok(StatusCode::NOT_FOUND),
     }
@@ -140,12 +140,12 @@ pub(super) async fn operations(
 ) -> Result<Response, HttpRefusal> {
     let cursor = query(cursor)?;
     let id = resource_id(&id)?;
-    let request = match elsewhere::seen_at(&api, cursor.at.as_deref(), request).await? {
+    let request = match forward::seen_at(&api, cursor.at.as_deref(), request).await? {
         SeenBy::By(response) => return Ok(response),
         SeenBy::Here(request) => request,
     };
-    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
-        return elsewhere::pass_on(&api, &id, request).await;
+    if forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
+        return forward::pass_on(&api, &id, request).await;
     }
     let (wanted, limit) = (id.clone(), page_size(cursor.limit));
     let order = match cursor.latest {
@@ -174,7 +174,7 @@ pub(super) async fn operation(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let (id, named) = (resource_id(&id)?, operation_id(&operation)?);
-    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+    let request = match forward::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
         SeenBy::By(response) => return Ok(response),
         SeenBy::Here(request) => request,
     };
@@ -189,7 +189,7 @@ pub(super) async fn operation(
             format!("resource `{id}` has no operation `{operation}`, or it was pruned"),
         )
         .hint(format!("`cheops resource {id}` lists those that are kept"))),
-        None => elsewhere::pass_on(&api, &id, request).await,
+        None => forward::pass_on(&api, &id, request).await,
     }
 }
 
@@ -207,14 +207,14 @@ pub(super) async fn explain(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let request = match elsewhere::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
+    let request = match forward::seen_at(&api, query(seen)?.at.as_deref(), request).await? {
         SeenBy::By(response) => return Ok(response),
         SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
     let found = api.driver.ask(move |engine| engine.history(&wanted)).await?;
     let Some((operations, config)) = found else {
-        return elsewhere::pass_on(&api, &id, request).await;
+        return forward::pass_on(&api, &id, request).await;
     };
     // With many operations it takes long, and the engine's thread has other work.
     let explaining = tokio::task::spawn_blocking(move || explained(&id, operations, &config));

@@ -6,7 +6,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use cheops_api::{PROBLEM_JSON, Problem};
 use cheops_core::causes;
-use cheops_core::config::{ConfigErrors, ConfigProblem as Fault};
+use cheops_core::config::{ConfigErrors, ConfigProblem};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_mesh::{FetchError, TunnelError};
@@ -117,9 +117,16 @@ impl HttpRefusal {
     }
 
     pub(super) fn broken_disk(error: &std::io::Error) -> Self {
-        let why = causes(error);
-        tracing::error!(error = why, "a file could not be written");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", why)
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", causes(error))
+            .logged("a file could not be written")
+    }
+
+    /// Tells the operator, where it is theirs to do something about it.
+    fn logged(self, message: &str) -> Self {
+        if self.0.fault().is_logged() {
+            tracing::error!(error = self.0.detail, "{message}");
+        }
+        self
     }
 
     /// With what to do about it.
@@ -178,7 +185,7 @@ impl From<Refusal> for HttpRefusal {
 
 impl From<ConfigErrors> for HttpRefusal {
     fn from(errors: ConfigErrors) -> Self {
-        let told = errors.problems().iter().map(|Fault { place, fault }| {
+        let told = errors.problems().iter().map(|ConfigProblem { place, fault }| {
             on_wire::finding(place, fault.to_string(), Some(fault.remedy()))
         });
         let problems = serde_json::to_value(told.collect::<Vec<_>>()).unwrap_or_default();
@@ -222,9 +229,8 @@ impl HttpRefusal {
         } else {
             StatusCode::INTERNAL_SERVER_ERROR
         };
-        let why = causes(error);
-        tracing::error!(error = why, "a file could not be stored");
-        Self::new(status, "a file could not be stored", why)
+        let message = "a file could not be stored";
+        Self::new(status, message, causes(error)).logged(message)
     }
 }
 
@@ -251,9 +257,8 @@ impl From<ReadError> for HttpRefusal {
                 .hint("read the resources anew, then follow from `oldest` on")
                 .with("oldest", oldest.0);
         }
-        let why = causes(&error);
-        tracing::error!(error = why, "the log could not be read");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read", why)
+        let message = "the log could not be read";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message, causes(&error)).logged(message)
     }
 }
 

@@ -14,7 +14,7 @@ use cheops_mesh::PassedOn;
 use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 
-use super::elsewhere;
+use super::forward;
 use super::principal;
 use super::refusal::{HttpRefusal, TOO_MUCH};
 use super::submit::{can_name, json, sites};
@@ -52,7 +52,7 @@ pub(super) async fn show(
         (None, Some(summary)) => summary.sites,
         (None, None) => {
             let request = Request::from_parts(head, Body::from(body));
-            return elsewhere::pass_on(&api, &id, request).await;
+            return forward::pass_on(&api, &id, request).await;
         }
     };
     Ok(json(wire::ShowAnswer { sites: at_all(&api, &id, &show, sites, &by).await? }))

@@ -16,13 +16,13 @@ use cheops_core::model::{
 };
 use cheops_core::plan;
 use cheops_mesh::{FilePin, PassedOn};
-use cheops_scope::{Known, Location, LocationKind, SiteName, parse_location, resolve_location};
+use cheops_scope::{Known, Location, LocationKind, parse_location, resolve_location};
 use futures_util::stream;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::elsewhere::{self, ResourceLocation, SeenBy};
+use super::forward::{self, ResourceLocation, SeenBy};
 use super::principal;
 use super::refusal::HttpRefusal;
 use super::upload::{self, ReceivedForm};
@@ -84,8 +84,8 @@ pub(super) async fn delete(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    if elsewhere::held(&api, &id).await? == ResourceLocation::Elsewhere {
-        return elsewhere::pass_on(&api, &id, request).await;
+    if forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
+        return forward::pass_on(&api, &id, request).await;
     }
     let by = principal::asker(&api, request.extensions());
     let body = whole(request).await?;
@@ -130,7 +130,7 @@ pub(super) async fn decide(
         wire::Decision::Skip => "skip",
         wire::Decision::Rerun => "rerun",
     };
-    if let SeenBy::By(response) = elsewhere::seen_at(&api, settle.site.as_deref(), request).await? {
+    if let SeenBy::By(response) = forward::seen_at(&api, settle.site.as_deref(), request).await? {
         let site = settle.site.as_deref().unwrap_or_default();
         let what = format!("settle {operation} {word}, passed on to {site}");
         principal::record(&api, &resource, &by, &what).await?;
@@ -259,7 +259,7 @@ pub(super) async fn hand_in(
     let holder = match &refusal {
         _ if passed_on => return Err(refusal.into()),
         Refusal::NotHeldHere { sites, .. } => api.peers.nearest(sites).into_iter().next(),
-        Refusal::UnknownResource(_) => elsewhere::nearest_holder(api, id).await,
+        Refusal::UnknownResource(_) => forward::nearest_holder(api, id).await,
         _ => None,
     };
     match holder {
@@ -408,7 +408,7 @@ fn http_payload(http: wire::HttpAction, body: Option<FileRef>) -> Payload {
         path: http.path,
         headers: http.headers.into_iter().map(header).collect(),
         body,
-        replica: None,
+        service_ref: None,
     }
 }
 
@@ -436,8 +436,7 @@ pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, HttpRefusal> {
 /// The sites that a location such as `paris & lyon` names.
 pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, HttpRefusal> {
     let everyone = std::iter::once(&api.site).chain(api.peers.sites());
-    let names = everyone.filter_map(|site| SiteName::new(site.as_str()).ok());
-    let known = Known::new([], names);
+    let known = Known::new([], everyone.cloned());
     let bad = |detail: String| {
         HttpRefusal::bad("bad sites", detail)
             .hint("an operation runs at each of its sites: `paris & lyon`")
@@ -450,7 +449,7 @@ pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, HttpRefus
 /// The sites of a location that means all that it names.
 fn all_of(location: &Location) -> Option<BTreeSet<SiteId>> {
     match &location.kind {
-        LocationKind::Site(name) => Some([SiteId::new(name.as_str()).ok()?].into()),
+        LocationKind::Site(site) => Some([site.clone()].into()),
         LocationKind::Both(parts) => {
             let parts: Option<Vec<_>> = parts.iter().map(all_of).collect();
             Some(parts?.into_iter().flatten().collect())

@@ -128,7 +128,7 @@ fn payload(payload: &Payload) -> wire::Payload {
             command: command.clone(),
             files: files.iter().map(file).collect(),
         }),
-        Payload::Http { service, method, path, headers, body, replica: _ } => {
+        Payload::Http { service, method, path, headers, body, service_ref: _ } => {
             let header = |header: &cheops_core::model::Header| {
                 let (name, value) = (header.name.clone(), shown(header).to_owned());
                 wire::Header { name, value }
@@ -281,12 +281,12 @@ pub(super) fn resource(
             _ => None,
         },
         waits_for: outline.waits_for.clone(),
-        replicant: outline.replicant.as_ref().map(|replicant| {
-            let at = |site: &SiteId| Some((site.to_string(), replicant.at(site)?.to_owned()));
+        replicant: outline.id_map.as_ref().map(|id_map| {
+            let at = |site: &SiteId| Some((site.to_string(), id_map.at(site)?.to_owned()));
             wire::Replicant {
-                service: replicant.service.clone(),
-                meta_id: replicant.meta_id.to_string(),
-                collection: replicant.collection.clone(),
+                service: id_map.service.clone(),
+                meta_id: id_map.meta_id.to_string(),
+                collection: id_map.collection.clone(),
                 local_ids: resource.sites.iter().filter_map(at).collect(),
             }
         }),
@@ -316,7 +316,7 @@ mod tests {
             path: "/v1/images/7?sig=s3cret&limit=1&s3cret".to_owned(),
             headers: headers.map(header).to_vec(),
             body: None,
-            replica: None,
+            service_ref: None,
         };
         let shown = serde_json::to_string(&payload(&request)).unwrap();
         assert!(!shown.contains("s3cret") && shown.contains("application/json"), "{shown}");

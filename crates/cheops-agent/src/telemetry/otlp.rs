@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cheops_core::model::SiteId;
+use cheops_services::ConnectorError;
+use cheops_services::connector::{Connector, IDLE, Roots, connector};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
@@ -29,8 +31,6 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::registry::LookupSpan;
 
 use super::spans;
-use crate::services::ConnectorError;
-use crate::services::connector::{Connector, IDLE, Roots, connector};
 
 /// How long one batch may take to be taken.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -155,7 +155,7 @@ impl CollectorClient {
         let trouble = match answer {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("it answered {}", answer.status())),
-            Err(error) => Some(crate::causes::causes(&**error)),
+            Err(error) => Some(cheops_core::causes(&**error)),
         };
         let was_failing = self.is_failing.swap(trouble.is_some(), Ordering::Relaxed);
         match trouble {

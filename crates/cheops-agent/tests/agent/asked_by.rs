@@ -1,6 +1,6 @@
 //! Who asked: kept with every operation, and told where none is left.
 
-use crate::stage::{PATIENCE, Stage, shell};
+use crate::cluster::{Cluster, PATIENCE, shell};
 use cheops_api::{Change, Client, Cursor, Operation, Show};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,8 +11,8 @@ fn me() -> String {
 }
 
 /// A client that comes by the socket of a site's agent.
-fn by_socket(stage: &Stage, site: usize) -> Client {
-    Client::new(&format!("unix:{}", stage.file(&format!("site{}/api.sock", site + 1)))).unwrap()
+fn by_socket(cluster: &Cluster, site: usize) -> Client {
+    Client::new(&format!("unix:{}", cluster.file(&format!("site{}/api.sock", site + 1)))).unwrap()
 }
 
 async fn submitted(client: &Client, id: &str, sites: &str) {
@@ -20,23 +20,23 @@ async fn submitted(client: &Client, id: &str, sites: &str) {
     while lines.next().await.unwrap().is_some() {}
 }
 
-async fn operations(stage: &Stage, site: usize, id: &str) -> Vec<Operation> {
-    stage.client(site).operations(id, &Cursor::default()).await.unwrap().items
+async fn operations(cluster: &Cluster, site: usize, id: &str) -> Vec<Operation> {
+    cluster.client(site).operations(id, &Cursor::default()).await.unwrap().items
 }
 
 /// Who asked for the first operation of a resource, as that site knows it.
-async fn asked_by(stage: &Stage, site: usize, id: &str) -> (String, String) {
-    let by = operations(stage, site, id).await.remove(0).asked_by.unwrap();
+async fn asked_by(cluster: &Cluster, site: usize, id: &str) -> (String, String) {
+    let by = operations(cluster, site, id).await.remove(0).asked_by.unwrap();
     (by.principal, by.site)
 }
 
 /// The first record at a site of what somebody asked for that begins so: for what, who, and where.
 async fn asked(
-    stage: &Stage,
+    cluster: &Cluster,
     site: usize,
     begins: &str,
 ) -> (Option<String>, String, String, String) {
-    let mut changes = stage.client(site).changes(None, Some(0)).await.unwrap();
+    let mut changes = cluster.client(site).changes(None, Some(0)).await.unwrap();
     let looking = async {
         loop {
             match changes.next().await.unwrap().unwrap().change {
@@ -56,46 +56,46 @@ fn told(id: &str, who: &str, site: &str, what: &str) -> (Option<String>, String,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_says_who_asked_for_it_at_every_site() {
-    let stage = Stage::of(2).await;
-    submitted(&by_socket(&stage, 0), "mine", "site1 & site2").await;
-    submitted(&stage.client(1), "anyones", "site1 & site2").await;
+    let cluster = Cluster::of(2).await;
+    submitted(&by_socket(&cluster, 0), "mine", "site1 & site2").await;
+    submitted(&cluster.client(1), "anyones", "site1 & site2").await;
     for site in [0, 1] {
-        assert_eq!(asked_by(&stage, site, "mine").await, (me(), "site1".to_owned()));
+        assert_eq!(asked_by(&cluster, site, "mine").await, (me(), "site1".to_owned()));
         let anyone = ("anyone".to_owned(), "site2".to_owned());
-        assert_eq!(asked_by(&stage, site, "anyones").await, anyone);
+        assert_eq!(asked_by(&cluster, site, "anyones").await, anyone);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_passed_on_says_by_which_site_and_leaves_a_record_there() {
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
     // When somebody at one site changes what lives at the other,
-    submitted(&by_socket(&stage, 0), "afar", "site2").await;
+    submitted(&by_socket(&cluster, 0), "afar", "site2").await;
     // then that one knows who it was, and where,
-    assert_eq!(asked_by(&stage, 1, "afar").await, (me(), "site1".to_owned()));
+    assert_eq!(asked_by(&cluster, 1, "afar").await, (me(), "site1".to_owned()));
     // and the one that passed it on says what it did.
-    let record = asked(&stage, 0, "an operation").await;
+    let record = asked(&cluster, 0, "an operation").await;
     let what = "an operation `set`, passed on to site2";
     assert_eq!(record, told("afar", &me(), "site1", what));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_leaves_a_record_at_every_site_where_it_ran() {
-    let stage = Stage::of(2).await;
-    let client = by_socket(&stage, 0);
+    let cluster = Cluster::of(2).await;
+    let client = by_socket(&cluster, 0);
     submitted(&client, "file", "site1 & site2").await;
     let show = Show { command: "cat secrets".to_owned(), sites: None, timeout_ms: 5_000 };
     client.show("file", &show).await.unwrap();
     for site in [0, 1] {
-        let record = asked(&stage, site, "show").await;
+        let record = asked(&cluster, site, "show").await;
         assert_eq!(record, told("file", &me(), "site1", "show: cat secrets"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_cannot_say_that_it_is_somebody_else() {
-    let stage = Stage::of(2).await;
-    let here = stage.api_address(0).to_string();
+    let cluster = Cluster::of(2).await;
+    let here = cluster.api_address(0).to_string();
     let body = r#"{"type":"set","sites":"site1 & site2","shell":{"command":"true"},"wait":"none"}"#;
     let request = format!(
         "POST /api/v1/resources/forged/operations HTTP/1.1\r\nHost: {here}\r\n\
@@ -109,5 +109,5 @@ async fn a_client_cannot_say_that_it_is_somebody_else() {
     connection.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let anyone = ("anyone".to_owned(), "site1".to_owned());
-    assert_eq!(asked_by(&stage, 0, "forged").await, anyone);
+    assert_eq!(asked_by(&cluster, 0, "forged").await, anyone);
 }

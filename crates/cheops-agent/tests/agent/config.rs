@@ -9,6 +9,8 @@ use cheops_agent::config::{
 };
 use cheops_core::config::{HookAction, HookEvent, HookRun};
 use cheops_core::engine::Application;
+use cheops_core::model::{OperationId, SiteId};
+use cheops_scope::MAX_SITE_BYTES;
 use expect_test::expect;
 
 const FULL: &str = r#"
@@ -250,7 +252,7 @@ attempts = 1000
 "#;
     expect![[r#"
         the config `/etc/cheops/agent.toml` cannot be used, for 41 reasons:
-        /etc/cheops/agent.toml:1:8: `site`: `not a name` cannot be used: `not a name` is not a valid site name: a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters; expected a name such as `paris` or `site1`
+        /etc/cheops/agent.toml:1:8: `site`: `not a name` cannot be used: ` ` cannot be part of a name, which is made of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`; expected a name such as `paris` or `site1`
         /etc/cheops/agent.toml:2:12: `data_dir`: found the number `7.5`; expected a path
         /etc/cheops/agent.toml:3:1: `aplication`: there is no such key; did you mean `application`?
         /etc/cheops/agent.toml:6:10: `api.listen`: `localhost` cannot be used: invalid socket address syntax; expected an address to listen on, such as `127.0.0.1:8079`
@@ -321,7 +323,7 @@ fn how_resources_are_named_and_divided_is_said_per_service() {
         /etc/cheops/agent.toml:7:10: `services[0].cross.divide`: the list is empty; expected a JSON pointer such as `/capacity`, or leave the key out
         /etc/cheops/agent.toml:8:7: `services[0].cross.sum`: found a table; expected a JSON pointer such as `/capacity`
         /etc/cheops/agent.toml:9:1: `services[0].cross.weight`: there is no such key; did you mean `weights`?
-        /etc/cheops/agent.toml:10:13: `services[0].cross.weights.a b`: the key cannot be used: `a b` is not a valid site name: a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters; expected the name of a site
+        /etc/cheops/agent.toml:10:13: `services[0].cross.weights.a b`: the key cannot be used: ` ` cannot be part of a name, which is made of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`; expected the name of a site
         /etc/cheops/agent.toml:10:31: `services[0].cross.weights.lyon`: `0` is nothing; expected a number from 1 to 1000000"#]].assert_eq(&problems(&format!("{service}{wrong}"), &[]));
     let wrong = "cross = { weights = [1] }";
     expect![[r#"
@@ -453,4 +455,29 @@ fn hooks_of_resources_may_go_nowhere_unless_the_file_says_so() {
     assert!(!covers(read(some).unwrap(), "http://10.0.0.1:8080/b"));
     let problems = read("[webhooks]\nallow = [\"ops.example\"]").unwrap_err().to_string();
     assert!(problems.contains("webhooks.allow") && problems.contains("https://"), "{problems}");
+}
+
+#[test]
+fn a_site_may_have_a_name_as_long_as_the_limit_and_no_longer_wherever_it_is_named() {
+    let in_config = |name: &str| {
+        let text = format!(
+            "site = \"{name}\"\ndata_dir = \"d\"\n[[peers]]\nsite = \"x{}\"\naddress = \"h:1\"\n",
+            &name[1..]
+        );
+        let problems = parse(&text, &[]).err().map(|problems| problems.to_string());
+        problems.unwrap_or_default().lines().filter(|line| line.contains("has at most")).count()
+    };
+    let takes_part = |name: &str| {
+        [
+            SiteId::new(name).is_ok(),
+            name.parse::<SiteId>().is_ok(),
+            serde_json::from_str::<SiteId>(&format!("\"{name}\"")).is_ok(),
+            format!("{name}-1.7").parse::<OperationId>().is_ok(),
+            cheops_scope::parse(&format!("image: {name}")).is_ok(),
+            cheops_scope::parse_location(name).is_ok(),
+        ]
+    };
+    let (longest, too_long) = ("s".repeat(MAX_SITE_BYTES), "s".repeat(MAX_SITE_BYTES + 1));
+    assert_eq!((takes_part(&longest), in_config(&longest)), ([true; 6], 0));
+    assert_eq!((takes_part(&too_long), in_config(&too_long)), ([false; 6], 2));
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use cheops_agent::Services;
 use cheops_agent::exec::{ContentStore, Saving};
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{Act, BlobId, MetaId, Outcome, Output, Payload, Replica, ResourceId};
+use cheops_core::model::{Act, BlobId, MetaId, Outcome, Output, Payload, ResourceId, ServiceRef};
 use cheops_core::plan::SnapshotId;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -207,11 +207,11 @@ async fn a_body_that_is_not_here_is_not_sent_as_an_empty_one() {
 
     // A replica would stay behind: it waits for another site to have it.
     let Task::Run(operation) = &mut job.task else { panic!("another task") };
-    let Payload::Http { replica, .. } = &mut Arc::make_mut(operation).payload else {
+    let Payload::Http { service_ref, .. } = &mut Arc::make_mut(operation).payload else {
         panic!("another payload")
     };
     let (meta_id, collection) = (MetaId::new("m").unwrap(), "/things".to_owned());
-    *replica = Some(Box::new(Replica { meta_id, collection, act: Act::Changes }));
+    *service_ref = Some(Box::new(ServiceRef { meta_id, collection, act: Act::Changes }));
     let outcome = site.exec.run(&job).await;
     assert!(matches!(outcome, Outcome::NotYet { in_doubt: false, .. }), "{outcome:?}");
     assert_eq!(server.connections.load(Ordering::SeqCst), 0, "nobody was asked");

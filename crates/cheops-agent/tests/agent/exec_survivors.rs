@@ -173,7 +173,7 @@ async fn an_agent_killed_by_signal_nine_takes_its_commands_with_it() {
 }
 
 #[tokio::test]
-async fn a_start_ends_what_an_earlier_life_left_and_nothing_of_others() {
+async fn a_start_ends_what_an_earlier_start_left_and_nothing_of_others() {
     let site = Site::new();
     site.exec.stop().await;
     let other = Site::new();
@@ -224,7 +224,7 @@ async fn a_clean_stop_dismisses_the_keeper() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_life_left_in_the_folder_for_files_is_removed() {
+async fn what_an_earlier_start_left_in_the_folder_for_files_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     let left = dir.path().join("run-7");
     fs::create_dir(&left).unwrap();

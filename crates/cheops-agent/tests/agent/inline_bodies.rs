@@ -11,25 +11,24 @@ use cheops_agent::mesh::Identity;
 use cheops_api::{Action, Body, HttpAction, Submit, Upload, Wait};
 use cheops_core::engine::{Record, Sealer};
 use cheops_core::model::{
-    Entry, EntryBody as Said, EntryHash, EntryId, Extension, Operation, OperationId, ResourceId,
-    SiteId,
+    Entry, EntryBody, EntryHash, EntryId, Extension, Operation, OperationId, ResourceId, SiteId,
 };
 use cheops_store::{StoreOptions, open};
 use http::{Method, StatusCode};
 
-use crate::stage::{Stage, replies, shell, until};
-use crate::things::{Application, config, largest_file, listen};
+use crate::cluster::{Cluster, replies, shell, until};
+use crate::sample_service::{Application, config, largest_file, listen};
 
 const SHORT: usize = 16 * 1024;
 
-fn blobs(stage: &Stage, site: &str) -> PathBuf {
-    stage.dir().join(site).join("blobs")
+fn blobs(cluster: &Cluster, site: &str) -> PathBuf {
+    cluster.dir().join(site).join("blobs")
 }
 
 /// Where a site would keep the content.
-fn kept(stage: &Stage, site: &str, content: &[u8]) -> PathBuf {
+fn kept(cluster: &Cluster, site: &str, content: &[u8]) -> PathBuf {
     let name = blake3::hash(content).to_string();
-    blobs(stage, site).join(&name[..2]).join(&name[2..])
+    blobs(cluster, site).join(&name[..2]).join(&name[2..])
 }
 
 /// What the service of each site was sent.
@@ -51,10 +50,10 @@ impl BodiesHeard {
 }
 
 /// Two sites, with a service each that takes everything.
-async fn two() -> (Stage, [BodiesHeard; 2]) {
+async fn two() -> (Cluster, [BodiesHeard; 2]) {
     let heard = [BodiesHeard::default(), BodiesHeard::default()];
     let upstreams = [heard[0].listen().await, heard[1].listen().await];
-    (Stage::each(2, |site| config(upstreams[site], "")).await, heard)
+    (Cluster::each(2, |site| config(upstreams[site], "")).await, heard)
 }
 
 /// A request to the service of both sites.
@@ -75,7 +74,7 @@ fn request(body: Body) -> Submit {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_body_is_part_of_its_operation_and_a_file_at_no_site() {
     let application = Application::start("").await;
-    let stage = &application.stage;
+    let cluster = &application.cluster;
     let (one, other) = (application.create(0, "one").await, application.create(0, "other").await);
     application.all_list(&[0, 1], &[(&one, "one"), (&other, "other")]).await;
     let send = async |id: &str, size: usize| {
@@ -93,46 +92,46 @@ async fn a_short_body_is_part_of_its_operation_and_a_file_at_no_site() {
 
     send(&one, SHORT).await;
     for site in ["site1", "site2"] {
-        assert_eq!(largest_file(&blobs(stage, site)), 0, "{site} has a file");
+        assert_eq!(largest_file(&blobs(cluster, site)), 0, "{site} has a file");
     }
     send(&other, SHORT + 1).await;
     for site in ["site1", "site2"] {
-        assert_eq!(largest_file(&blobs(stage, site)), SHORT as u64 + 1, "{site}");
+        assert_eq!(largest_file(&blobs(cluster, site)), SHORT as u64 + 1, "{site}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_was_away_or_lost_its_disk_finds_the_body_in_the_operation() {
-    let (mut stage, heard) = two().await;
-    stage.stop(1).await;
+    let (mut cluster, heard) = two().await;
+    cluster.stop(1).await;
     let submit = Submit { wait: Wait::Local, ..request(Body::Text("short".into())) };
-    stage.submit(0, "r", &submit).await;
-    stage.stop(0).await;
-    stage.start(0).await;
-    stage.start(1).await;
+    cluster.submit(0, "r", &submit).await;
+    cluster.stop(0).await;
+    cluster.start(0).await;
+    cluster.start(1).await;
     until("it arrives", async || heard[1].is(&[b"short"])).await;
 
-    stage.stop(1).await;
-    stage.lose(1);
-    stage.start(1).await;
+    cluster.stop(1).await;
+    cluster.lose(1);
+    cluster.start(1).await;
     until("it arrives again", async || heard[1].is(&[b"short", b"short"])).await;
     for site in ["site1", "site2"] {
-        assert_eq!(largest_file(&blobs(&stage, site)), 0, "{site} has a file");
+        assert_eq!(largest_file(&blobs(&cluster, site)), 0, "{site} has a file");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_not_in_its_operation_is_fetched() {
-    let (stage, heard) = two().await;
-    let path = stage.dir().join("sent");
+    let (cluster, heard) = two().await;
+    let path = cluster.dir().join("sent");
     std::fs::write(&path, "a file").unwrap();
     let submit = request(Body::Part("sent".into()));
     let file = Upload { name: "sent".into(), path };
-    let events = stage.submit_with(0, "r", &submit, &[file]).await;
+    let events = cluster.submit_with(0, "r", &submit, &[file]).await;
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")], "{events:?}");
     assert!(heard.iter().all(|heard| heard.is(&[b"a file"])));
     for site in ["site1", "site2"] {
-        assert!(kept(&stage, site, b"a file").exists(), "{site} lacks its file");
+        assert!(kept(&cluster, site, b"a file").exists(), "{site} lacks its file");
     }
 }
 
@@ -149,7 +148,7 @@ fn write_another(dir: &Path, site: &str, resource: &str, beside: Vec<Extension>)
             continue;
         }
         last = last.max((entry.id().n, entry.hash()));
-        if let Said::Operation(operation) = &entry.body {
+        if let EntryBody::Operation(operation) = &entry.body {
             like = Some(operation.clone());
         }
     }
@@ -165,7 +164,7 @@ fn write_another(dir: &Path, site: &str, resource: &str, beside: Vec<Extension>)
         declares: None,
         ..like
     };
-    let entry = Entry::new(&resource, last, Said::Operation(operation), beside);
+    let entry = Entry::new(&resource, last, EntryBody::Operation(operation), beside);
     let identity = Identity::read(&dir.join(format!("{site}.pem"))).unwrap();
     identity.site_key().unwrap().seal(&[&entry]);
     opened.store.keep(&[Record::Entry(resource, Arc::new(entry))], []).unwrap();
@@ -175,34 +174,34 @@ fn write_another(dir: &Path, site: &str, resource: &str, beside: Vec<Extension>)
 /// operation only: whoever asks for it is in the place of a site of that version, which asks for all.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_for_a_body_gets_it_from_the_operation_it_is_in() {
-    let (mut stage, heard) = two().await;
-    stage.stop(1).await;
+    let (mut cluster, heard) = two().await;
+    cluster.stop(1).await;
     let submit = Submit { wait: Wait::Local, ..request(Body::Text("short".into())) };
-    stage.submit(0, "r", &submit).await;
-    stage.stop(0).await;
-    write_another(&stage.dir(), "site1", "r", Vec::new());
-    assert_eq!(largest_file(&blobs(&stage, "site1")), 0, "its author has no file");
+    cluster.submit(0, "r", &submit).await;
+    cluster.stop(0).await;
+    write_another(&cluster.dir(), "site1", "r", Vec::new());
+    assert_eq!(largest_file(&blobs(&cluster, "site1")), 0, "its author has no file");
 
-    stage.start(0).await;
-    stage.start(1).await;
+    cluster.start(0).await;
+    cluster.start(1).await;
     until("both arrive", async || heard[1].is(&[b"short", b"short"])).await;
-    assert!(kept(&stage, "site2", b"short").exists(), "it was fetched");
+    assert!(kept(&cluster, "site2", b"short").exists(), "it was fetched");
     until("its author gets it back", async || heard[0].is(&[b"short", b"short"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_not_the_body_that_is_named_are_not_used() {
-    let (mut stage, heard) = two().await;
-    stage.stop(1).await;
+    let (mut cluster, heard) = two().await;
+    cluster.stop(1).await;
     let submit = Submit { wait: Wait::Local, ..request(Body::Text("short".into())) };
-    stage.submit(0, "r", &submit).await;
-    stage.stop(0).await;
+    cluster.submit(0, "r", &submit).await;
+    cluster.stop(0).await;
     let value = b"wrong".to_vec();
     let wrong = Extension { name: "body".into(), must_understand: false, value };
-    write_another(&stage.dir(), "site1", "r", vec![wrong]);
+    write_another(&cluster.dir(), "site1", "r", vec![wrong]);
 
-    stage.start(0).await;
-    stage.start(1).await;
+    cluster.start(0).await;
+    cluster.start(1).await;
     for heard in &heard {
         until("what is named arrives", async || heard.0.lock().unwrap().len() == 2).await;
         assert!(heard.is(&[b"short", b"short"]), "{:?}", heard.0);

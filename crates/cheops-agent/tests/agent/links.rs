@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::stage::{Network, PATIENCE, Said, Stage, Way, replies, shell, until};
+use crate::cluster::{Cluster, LinkLog, Network, PATIENCE, Way, replies, shell, until};
 use cheops_api::{Client, Upload};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
@@ -47,7 +47,7 @@ fn connection_of(datagram: &[u8]) -> Option<Vec<u8>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_calls_under_way_at_once_one_becomes_the_link_and_stays() {
-    let said = Said::default();
+    let said = LinkLog::default();
     tracing::subscriber::set_global_default(said.clone()).unwrap();
     for line in [
         Line { holds_calls: 3, ..Line::default() },
@@ -56,33 +56,33 @@ async fn of_several_calls_under_way_at_once_one_becomes_the_link_and_stays() {
     ] {
         said.clear();
 
-        let mut stage = Stage::over(line.clone(), |_| String::new()).await;
+        let mut cluster = Cluster::over(line.clone(), |_| String::new()).await;
         for _ in 0..3 {
-            let events = stage.submit(0, "linked", &shell("site1 & site2", "add", "true")).await;
+            let events = cluster.submit(0, "linked", &shell("site1 & site2", "add", "true")).await;
             assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")]);
         }
 
         assert_eq!(said.count("the link is up"), 2, "once at each site, {line:?}: {said:?}");
         assert_eq!(said.count("the link is down"), 0, "{line:?}: {said:?}");
-        stage.stop(0).await;
-        stage.stop(1).await;
+        cluster.stop(0).await;
+        cluster.stop(1).await;
     }
 }
 
 // On one thread, so that what it logs is not mixed with what other tests do.
 #[tokio::test]
 async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
-    let said = Said::default();
+    let said = LinkLog::default();
     let _on_this_thread = tracing::subscriber::set_default(said.clone());
-    let stage = Stage::of(2).await;
-    let twin = stage.start_twin(1).await;
+    let cluster = Cluster::of(2).await;
+    let twin = cluster.start_twin(1).await;
     let seen_by = async |client: Client, site: &str| -> String {
         let sites = client.sites().await.unwrap().sites;
         let of = sites.into_iter().find(|other| other.site == site).unwrap();
         of.problem.unwrap_or_default()
     };
     until("the third site sees both", async || {
-        let problem = seen_by(stage.client(0), "site2").await;
+        let problem = seen_by(cluster.client(0), "site2").await;
         problem.starts_with("two agents show its identity") && problem.contains("stop one of them")
     })
     .await;
@@ -97,29 +97,29 @@ async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
     assert!(after <= before + 1, "{before} {after} {said:?}");
     assert_eq!(said.count(told), 2, "{said:?}");
     let twins = Client::new(&format!("http://{}", twin.api_address())).unwrap();
-    let holders = [seen_by(stage.client(1), "site1").await, seen_by(twins, "site1").await];
+    let holders = [seen_by(cluster.client(1), "site1").await, seen_by(twins, "site1").await];
     let apart = |problem: &&String| problem.contains("another agent shows the identity of this");
     assert!(holders.iter().filter(apart).count() <= 1, "{holders:?}");
-    assert!(!seen_by(stage.client(0), "site2").await.is_empty());
+    assert!(!seen_by(cluster.client(0), "site2").await.is_empty());
 
     twin.stop().await;
-    let events = stage.submit(0, "again", &shell("site1 & site2", "add", "true")).await;
+    let events = cluster.submit(0, "again", &shell("site1 & site2", "add", "true")).await;
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")]);
 }
 
 // On one thread, so that what it logs is not mixed with what other tests do.
 #[tokio::test]
 async fn nobody_is_warned_of_a_file_that_is_merely_long_on_its_way() {
-    let said = Said::default();
+    let said = LinkLog::default();
     let _on_this_thread = tracing::subscriber::set_default(said.clone());
     let line = Line { takes: Duration::from_millis(300), ..Line::default() };
-    let stage = Stage::over(line, |_| String::new()).await;
+    let cluster = Cluster::over(line, |_| String::new()).await;
     // It takes several round trips, in which the other site asks for the operation again.
-    let path = stage.dir().join("long");
+    let path = cluster.dir().join("long");
     std::fs::write(&path, vec![7; 4 << 20]).unwrap();
     let long = Upload { name: "long".into(), path };
     let submit = shell("site1 & site2", "add", "test -s {long}");
-    let events = stage.submit_with(0, "linked", &submit, &[long]).await;
+    let events = cluster.submit_with(0, "linked", &submit, &[long]).await;
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")]);
     assert_eq!(said.count("the link is up"), 2, "what is said is heard: {said:?}");
     assert_eq!(said.count("a file could not be fetched"), 0, "{said:?}");
@@ -169,10 +169,10 @@ async fn answered_by(packet: &[u8], from: &str, mesh: SocketAddr) -> u8 {
 async fn a_stranger_has_to_prove_its_address_before_a_handshake_begins_and_a_peer_need_not() {
     const INITIAL: u8 = 0;
     const RETRY: u8 = 3;
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
     let packet = first_packet().await;
 
-    let mesh = stage.mesh_address(0);
+    let mesh = cluster.mesh_address(0);
     assert_eq!(answered_by(&packet, "127.0.0.2", mesh).await, RETRY);
     assert_eq!(answered_by(&first_packet().await, "127.0.0.1", mesh).await, INITIAL);
 }

@@ -5,6 +5,7 @@
 
 mod asked_by;
 mod backup;
+mod cluster;
 mod config;
 mod docs;
 mod exec_http;
@@ -32,9 +33,8 @@ mod proxy_replicas;
 mod proxy_trust;
 mod proxy_upgrades;
 mod refusals;
-mod stage;
+mod sample_service;
 mod telemetry;
-mod things;
 mod together;
 mod told;
 mod upgrade;

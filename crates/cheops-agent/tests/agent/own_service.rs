@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::stage::{PATIENCE, until};
-use crate::things::{Application, SCOPE, listen, service, three};
+use crate::cluster::{PATIENCE, until};
+use crate::sample_service::{Application, SCOPE, listen, service, three};
 use http::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -91,8 +91,8 @@ async fn balancers() -> [Balancer; 3] {
 async fn an_upstream_that_leads_back_to_its_proxy_ends_a_replicated_request_after_one_round() {
     let balancers = balancers().await;
     let application = behind(&balancers).await;
-    balancers[0].lead_to(application.stage.proxy_address(0, 0));
-    balancers[1].lead_to(listen(service(&application.things[1])).await);
+    balancers[0].lead_to(application.cluster.proxy_address(0, 0));
+    balancers[1].lead_to(listen(service(&application.services[1])).await);
 
     let body = json!({ "name": "web" });
     let asking = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body);
@@ -109,8 +109,8 @@ async fn an_upstream_that_leads_back_to_its_proxy_ends_a_replicated_request_afte
 async fn upstreams_that_lead_to_each_others_proxies_end_a_replicated_request_too() {
     let balancers = balancers().await;
     let application = behind(&balancers).await;
-    balancers[0].lead_to(application.stage.proxy_address(1, 0));
-    balancers[1].lead_to(application.stage.proxy_address(0, 0));
+    balancers[0].lead_to(application.cluster.proxy_address(1, 0));
+    balancers[1].lead_to(application.cluster.proxy_address(0, 0));
 
     let body = json!({ "name": "web" });
     let asking = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body);
@@ -133,11 +133,11 @@ async fn a_replicated_request_takes_one_connection() {
     let balancers = balancers().await;
     let application = behind(&balancers).await;
     for site in [0, 1] {
-        balancers[site].lead_to(listen(service(&application.things[site])).await);
+        balancers[site].lead_to(listen(service(&application.services[site])).await);
     }
     let id = application.create(0, "web").await;
 
-    let shown = async || application.stage.client(0).resource(&id).await.unwrap();
+    let shown = async || application.cluster.client(0).resource(&id).await.unwrap();
     until("both have made it", async || {
         shown().await.replicant.is_some_and(|it| it.local_ids.len() == 2)
     })

@@ -1,12 +1,12 @@
 //! Proxies in front of an application that knows nothing of them: where requests run, and what is
 //! left of them on the way.
 
-use crate::stage;
+use crate::cluster;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::stage::{Stage, until};
+use crate::cluster::{Cluster, until};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -38,7 +38,7 @@ struct Site {
 }
 
 struct Application {
-    stage: Stage,
+    cluster: Cluster,
     sites: Vec<Arc<Site>>,
 }
 
@@ -67,11 +67,11 @@ impl Application {
                  [[services]]\nname = \"image\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{image}\"\n"
             )
         };
-        let stage = Stage::each(count, services).await;
+        let cluster = Cluster::each(count, services).await;
         for (n, site) in sites.iter().enumerate() {
-            site.image.set(stage.proxy_address(n, IMAGE)).unwrap();
+            site.image.set(cluster.proxy_address(n, IMAGE)).unwrap();
         }
-        Self { stage, sites }
+        Self { cluster, sites }
     }
 
     async fn ask(&self, site: usize, service: usize, request: http::request::Builder) -> Answer {
@@ -85,7 +85,7 @@ impl Application {
         request: http::request::Builder,
         body: impl Into<Body>,
     ) -> Answer {
-        let address = self.stage.proxy_address(site, service);
+        let address = self.cluster.proxy_address(site, service);
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         head.uri = format!("http://{address}{}", head.uri).parse().unwrap();
         answer(head, body.into()).await
@@ -375,7 +375,7 @@ async fn the_next_site_is_asked_when_one_cannot_be_reached_or_gives_up() {
     let answer = application.send(0, IMAGE, post, "once").await;
     assert_eq!(answer.said(), (503, "closed".to_owned(), "site2"), "a service has seen it");
 
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
     for body in [Body::from("short"), Body::from(vec![0; 1_000_000])] {
         let post = get("/v1/name", chain).method(Method::POST);
         let answer = application.send(0, IMAGE, post, body).await;
@@ -414,7 +414,7 @@ async fn a_client_that_leaves_takes_its_request_along() {
     let during_its_body = ("POST /v1/upload", "Content-Length: 100\r\n\r\nhalf", "");
     for (line, rest, answer) in [before_the_answer, during_the_answer, during_its_body] {
         for (scope, site) in [("", 0), ("X-Scope: image: site2\r\n", 1)] {
-            let address = application.stage.proxy_address(0, IMAGE);
+            let address = application.cluster.proxy_address(0, IMAGE);
             let mut client = TcpStream::connect(address).await.unwrap();
             let request = format!("{line} HTTP/1.1\r\nHost: x\r\n{scope}{rest}");
             client.write_all(request.as_bytes()).await.unwrap();
@@ -425,7 +425,7 @@ async fn a_client_that_leaves_takes_its_request_along() {
                 heard.push(client.read_u8().await.unwrap());
             }
             drop(client);
-            let left = tokio::time::timeout(stage::PATIENCE, site.left.notified()).await;
+            let left = tokio::time::timeout(cluster::PATIENCE, site.left.notified()).await;
             assert!(left.is_ok(), "{line} {scope}");
             site.asked.store(0, Ordering::SeqCst);
         }
@@ -433,14 +433,14 @@ async fn a_client_that_leaves_takes_its_request_along() {
 }
 
 /// Three sites with a service `x` each, at these addresses.
-async fn three(upstreams: [SocketAddr; 3], more: &str) -> Stage {
+async fn three(upstreams: [SocketAddr; 3], more: &str) -> Cluster {
     let service = |site: usize| {
         let upstream = upstreams[site];
         format!(
             "{more}[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
         )
     };
-    Stage::each(3, service).await
+    Cluster::each(3, service).await
 }
 
 /// One that answers, and counts how often it is asked.
@@ -454,8 +454,8 @@ async fn counting() -> (SocketAddr, Arc<AtomicUsize>) {
     (listen(Router::new().fallback(any(answer))).await, asked)
 }
 
-async fn ask_x(stage: &Stage, method: Method, scope: &str) -> Answer {
-    let uri = format!("http://{}/", stage.proxy_address(0, 0));
+async fn ask_x(cluster: &Cluster, method: Method, scope: &str) -> Answer {
+    let uri = format!("http://{}/", cluster.proxy_address(0, 0));
     let request = Request::builder().method(method).uri(uri).header("x-scope", scope);
     let (head, ()) = request.body(()).unwrap().into_parts();
     answer(head, Body::empty()).await
@@ -466,11 +466,11 @@ async fn the_next_site_is_asked_when_one_lets_its_time_pass() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (answering, asked) = counting().await;
     let upstreams = [answering, silent.local_addr().unwrap(), answering];
-    let stage = three(upstreams, "[proxy]\nanswer_limit = \"1s\"\n").await;
+    let cluster = three(upstreams, "[proxy]\nanswer_limit = \"1s\"\n").await;
 
-    let found = ask_x(&stage, Method::GET, "x: site2 ; site3").await;
+    let found = ask_x(&cluster, Method::GET, "x: site2 ; site3").await;
     assert_eq!(found.said(), (200, "answered".to_owned(), "site3"));
-    let found = ask_x(&stage, Method::POST, "x: site2 ; site3").await;
+    let found = ask_x(&cluster, Method::POST, "x: site2 ; site3").await;
     let told = (found.status.as_u16(), found.header("x-cheops-error"));
     assert_eq!(told, (504, "time-limit"), "somebody may have seen it");
     assert_eq!(asked.load(Ordering::SeqCst), 1, "it was not sent again");
@@ -478,20 +478,20 @@ async fn the_next_site_is_asked_when_one_lets_its_time_pass() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn that_nobody_has_seen_a_request_is_not_said_once_somebody_may_have() {
-    let breaks_off = stage::service(|_| Vec::new()).await;
+    let breaks_off = cluster::service(|_| Vec::new()).await;
     let gives_up = listen(
         Router::new().fallback(any(|| async { (StatusCode::SERVICE_UNAVAILABLE, "closed") })),
     )
     .await;
-    let mut stage = three([gives_up, breaks_off, gives_up], "").await;
-    stage.stop(2).await;
+    let mut cluster = three([gives_up, breaks_off, gives_up], "").await;
+    cluster.stop(2).await;
 
-    let found = ask_x(&stage, Method::PUT, "x: site2 ; site3").await;
+    let found = ask_x(&cluster, Method::PUT, "x: site2 ; site3").await;
     let told = (found.status.as_u16(), found.header("x-cheops-error"));
     assert_eq!((told, found.header("x-cheops-site")), ((502, "broken-off"), "site2"));
-    let found = ask_x(&stage, Method::PUT, "x: site1 ; site3").await;
+    let found = ask_x(&cluster, Method::PUT, "x: site1 ; site3").await;
     assert_eq!(found.said(), (503, "closed".to_owned(), "site1"));
-    let found = ask_x(&stage, Method::PUT, "x: site3 ; site2").await;
+    let found = ask_x(&cluster, Method::PUT, "x: site3 ; site2").await;
     assert_eq!(found.header("x-cheops-error"), "broken-off", "the last counts otherwise");
 }
 
@@ -499,7 +499,7 @@ async fn that_nobody_has_seen_a_request_is_not_said_once_somebody_may_have() {
 async fn a_body_that_comes_by_http_2_with_a_method_that_has_none_mostly_arrives() {
     let application = Application::of(2, &[]).await;
     for scope in ["image: site1", "image: site2"] {
-        let address = application.stage.proxy_address(0, IMAGE);
+        let address = application.cluster.proxy_address(0, IMAGE);
         let mut client = Client::builder(TokioExecutor::new());
         let client: Client<HttpConnector, Body> = client.http2_only(true).build_http();
         let pieces = ["some ", "body"].map(Ok::<_, std::io::Error>);
@@ -526,10 +526,10 @@ async fn a_service_has_its_time_from_the_end_of_the_request_on() {
         service("slow", site),
         service("silent", silent_at)
     );
-    let stage = Stage::with(1, &more).await;
+    let cluster = Cluster::with(1, &more).await;
 
     // A body that takes longer than that, but moves on.
-    let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+    let mut client = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
     let head = "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 8\r\n\r\n";
     client.write_all(head.as_bytes()).await.unwrap();
     for byte in *b"tick-ing" {
@@ -540,7 +540,7 @@ async fn a_service_has_its_time_from_the_end_of_the_request_on() {
     client.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with("tick-ing"), "{answer}");
 
-    let mut client = TcpStream::connect(stage.proxy_address(0, 1)).await.unwrap();
+    let mut client = TcpStream::connect(cluster.proxy_address(0, 1)).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.unwrap();
@@ -569,9 +569,9 @@ async fn trailers_travel_within_a_site_and_between_sites() {
             "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
         )
     };
-    let stage = Stage::each(2, service).await;
+    let cluster = Cluster::each(2, service).await;
     for scope in ["", "X-Scope: x: site2\r\n"] {
-        let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+        let mut client = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
         let ask = format!(
             "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTE: trailers\r\n{scope}\
              Transfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n4\r\nbody\r\n0\r\nx-sum: 7\r\n\r\n"

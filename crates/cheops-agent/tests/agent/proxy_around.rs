@@ -1,9 +1,9 @@
 //! `around` by the distances that are measured, where one site is far from the others.
 
-use crate::stage;
+use crate::cluster;
 use std::time::Duration;
 
-use crate::stage::{Network, PATIENCE, Stage, Way};
+use crate::cluster::{Cluster, Network, PATIENCE, Way};
 use axum::body::Body;
 use http::Request;
 use http_body_util::BodyExt;
@@ -27,9 +27,9 @@ impl Network for LongWay {
 }
 
 /// Three sites, of which the first has no service that works.
-async fn sites() -> Stage {
+async fn sites() -> Cluster {
     let says_its_name = |name: &'static str| {
-        stage::service(move |_| {
+        cluster::service(move |_| {
             let length = name.len();
             format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{name}").into_bytes()
         })
@@ -43,13 +43,13 @@ async fn sites() -> Stage {
         )
     };
     let looks_at = |site, other, at| if [site, other].contains(&FAR) { LongWay.to(at) } else { at };
-    Stage::reached(3, service, looks_at).await
+    Cluster::reached(3, service, looks_at).await
 }
 
 /// Asks at the first site; the status, and what is said or why nothing is.
-async fn ask(stage: &Stage, scope: &str) -> (u16, String) {
+async fn ask(cluster: &Cluster, scope: &str) -> (u16, String) {
     let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
-    let request = Request::builder().uri(format!("http://{}/", stage.proxy_address(0, 0)));
+    let request = Request::builder().uri(format!("http://{}/", cluster.proxy_address(0, 0)));
     let request = request.header("x-scope", scope).body(Body::empty()).unwrap();
     let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;
     let (head, body) = answer.expect("an answer").unwrap().into_parts();
@@ -60,16 +60,16 @@ async fn ask(stage: &Stage, scope: &str) -> (u16, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_is_too_far_is_not_asked_whatever_its_name_and_whoever_else_is_gone() {
-    let mut stage = sites().await;
+    let mut cluster = sites().await;
     let near = (200, "site3".to_owned());
     let far = (200, "site2".to_owned());
-    assert_eq!(ask(&stage, "x: around(site1, 200ms)").await, near);
-    assert_eq!(ask(&stage, "x: around(site1, 30s)").await, near, "the nearest comes first");
-    assert_eq!(ask(&stage, "x: around(site3, 200ms)").await, near, "as that site measured it");
-    assert_eq!(ask(&stage, "x: around(site2, 200ms)").await, far, "nobody is far from itself");
+    assert_eq!(ask(&cluster, "x: around(site1, 200ms)").await, near);
+    assert_eq!(ask(&cluster, "x: around(site1, 30s)").await, near, "the nearest comes first");
+    assert_eq!(ask(&cluster, "x: around(site3, 200ms)").await, near, "as that site measured it");
+    assert_eq!(ask(&cluster, "x: around(site2, 200ms)").await, far, "nobody is far from itself");
 
-    stage.stop(2).await;
-    let (status, code) = ask(&stage, "x: around(site1, 200ms)").await;
+    cluster.stop(2).await;
+    let (status, code) = ask(&cluster, "x: around(site1, 200ms)").await;
     assert_eq!((status, code.as_str()), (503, "unreachable"), "nobody near enough works");
-    assert_eq!(ask(&stage, "x: around(site1, 30s)").await, far);
+    assert_eq!(ask(&cluster, "x: around(site1, 30s)").await, far);
 }

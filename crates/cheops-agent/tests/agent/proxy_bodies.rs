@@ -1,13 +1,13 @@
 //! Bodies of changes that are kept for several sites: those that stop half-way, and large ones on
 //! their way from site to site.
 
-use crate::things;
+use crate::sample_service;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::stage::{Network, PATIENCE, Stage, Way, until};
-use crate::things::{Application, SCOPE, largest_file, listen, service, three};
+use crate::cluster::{Cluster, Network, PATIENCE, Way, until};
+use crate::sample_service::{Application, SCOPE, largest_file, listen, service, three};
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,7 +21,7 @@ async fn begin(
     (method, path, scope, kind): (&str, &str, &str, &str),
     length: usize,
 ) -> TcpStream {
-    let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+    let mut client = TcpStream::connect(application.cluster.proxy_address(0, 0)).await.unwrap();
     let scope = if scope.is_empty() { String::new() } else { format!("X-Scope: {scope}\r\n") };
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{scope}\
@@ -65,7 +65,7 @@ async fn a_body_that_stands_still_is_not_waited_for() {
         assert!(heard.contains("it did not come in time"), "{request:?}: {heard}");
     }
     for application in [&by_services, &by_clients] {
-        let drafts = application.stage.dir().join("site1/blobs/tmp");
+        let drafts = application.cluster.dir().join("site1/blobs/tmp");
         let left = || std::fs::read_dir(&drafts).unwrap().count();
         until("what was begun is removed", async || left() == 0).await;
     }
@@ -93,13 +93,13 @@ async fn a_body_that_goes_on_moving_has_all_the_time_it_takes() {
 async fn a_service_may_take_as_long_for_what_is_kept_as_for_what_passes() {
     let application = Application::start("\n[shell]\ntime_limit = \"100ms\"").await;
     for site in [0, 1] {
-        *application.things[site].takes.lock().unwrap() = Duration::from_millis(500);
+        *application.services[site].takes.lock().unwrap() = Duration::from_millis(500);
     }
     let id = application.create(0, "web").await;
     application.all_list(&[0, 1], &[(&id, "web")]).await;
 
     let impatient = Application::start("\n[proxy]\nanswer_limit = \"100ms\"").await;
-    *impatient.things[0].takes.lock().unwrap() = PATIENCE * 2;
+    *impatient.services[0].takes.lock().unwrap() = PATIENCE * 2;
     let body = serde_json::json!({ "name": "web" });
     let late = impatient.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
     assert_eq!((late.status, late.header("x-cheops-error")), (504, "time-limit"));
@@ -151,10 +151,11 @@ impl Network for Line {
 }
 
 async fn over(line: &Line) -> Application {
-    let things = three();
-    let upstreams = [listen(service(&things[0])).await, listen(service(&things[1])).await];
-    let stage = Stage::over(line.clone(), |site| things::config(upstreams[site], "")).await;
-    Application { stage, things }
+    let services = three();
+    let upstreams = [listen(service(&services[0])).await, listen(service(&services[1])).await];
+    let cluster =
+        Cluster::over(line.clone(), |site| sample_service::config(upstreams[site], "")).await;
+    Application { cluster, services }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,16 +184,16 @@ async fn a_large_body_goes_to_a_site_once_also_when_it_is_cut_on_its_way() {
     .await;
     // What arrived is not thrown away when the site goes on with something else.
     let meanwhile = application.create(1, "meanwhile").await;
-    let mut feed = application.stage.client(1).changes(Some(&meanwhile), Some(0)).await.unwrap();
+    let mut feed = application.cluster.client(1).changes(Some(&meanwhile), Some(0)).await.unwrap();
     tokio::time::timeout(PATIENCE, feed.next()).await.expect("it is in the log").unwrap();
-    let has_it = || application.things[1].files.lock().unwrap().values().any(|it| *it == content);
+    let has_it = || application.services[1].files.lock().unwrap().values().any(|it| *it == content);
     assert!(!has_it());
     line.heal();
     until("the other site has it", async || has_it()).await;
     let crossed = line.crossed() - before;
     assert!(crossed < LENGTH / 4 * 5, "{crossed} bytes for a body of {LENGTH}");
     for site in ["site1", "site2"] {
-        let blobs = application.stage.dir().join(site).join("blobs");
+        let blobs = application.cluster.dir().join(site).join("blobs");
         until("what both have made use of is let go", async || largest_file(&blobs) < 64 * 1024)
             .await;
     }

@@ -2,13 +2,13 @@
 //! service or of another's, is the one that a direct connection gives, or the request is refused;
 //! never anything else reaches the service.
 
-use crate::stage;
+use crate::cluster;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::stage::{PATIENCE, Stage};
+use crate::cluster::{Cluster, PATIENCE};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -25,7 +25,7 @@ const WAYS: [&str; 2] = ["x: site1", "x: site2"];
 type Seen = Arc<Mutex<Vec<String>>>;
 
 struct Both {
-    stage: Stage,
+    cluster: Cluster,
     direct: SocketAddr,
     seen: Seen,
 }
@@ -42,11 +42,11 @@ impl Both {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let direct = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
-        Self { stage: in_front_of(direct).await, direct, seen }
+        Self { cluster: in_front_of(direct).await, direct, seen }
     }
 
     fn proxy(&self) -> SocketAddr {
-        self.stage.proxy_address(0, 0)
+        self.cluster.proxy_address(0, 0)
     }
 
     fn seen(&self) -> Vec<String> {
@@ -54,10 +54,10 @@ impl Both {
     }
 }
 
-async fn in_front_of(upstream: SocketAddr) -> Stage {
+async fn in_front_of(upstream: SocketAddr) -> Cluster {
     let service =
         format!("name = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"");
-    Stage::with(2, &format!("[[services]]\n{service}\n")).await
+    Cluster::with(2, &format!("[[services]]\n{service}\n")).await
 }
 
 /// The same request, with one more header.
@@ -372,7 +372,7 @@ async fn who_asks_whether_to_go_on_is_told_to() {
 
 /// A service that says exactly this to the first request of each connection, and closes it.
 async fn saying(words: &'static [u8]) -> SocketAddr {
-    stage::service(move |_| words.to_vec()).await
+    cluster::service(move |_| words.to_vec()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -388,10 +388,10 @@ async fn what_a_service_says_oddly_is_passed_on_rightly_or_not_at_all() {
         (b"not HTTP at all\r\n\r\n", "HTTP/1.1 502 Bad Gateway", None),
         (b"", "HTTP/1.1 502 Bad Gateway", None),
     ] {
-        let stage = in_front_of(saying(words).await).await;
+        let cluster = in_front_of(saying(words).await).await;
         let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
         for scope in WAYS {
-            let heard = talk(stage.proxy_address(0, 0), under(scope, request).as_bytes()).await;
+            let heard = talk(cluster.proxy_address(0, 0), under(scope, request).as_bytes()).await;
             let shown = String::from_utf8_lossy(words);
             assert_eq!(heard.lines().next(), Some(status), "{shown:?}: {heard}");
             let said = heard.split_once("\r\n\r\n").unwrap().1;
@@ -407,12 +407,12 @@ async fn what_a_service_says_oddly_is_passed_on_rightly_or_not_at_all() {
 async fn an_answer_that_comes_before_the_body_is_read_reaches_the_client() {
     let early =
         b"HTTP/1.1 413 Payload Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n";
-    let stage = in_front_of(saying(early).await).await;
+    let cluster = in_front_of(saying(early).await).await;
     for scope in WAYS {
         let request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n";
         let mut request = under(scope, request).into_bytes();
         request.resize(request.len() + 1_000_000, b'x');
-        let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+        let mut client = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
         let _refused = client.write_all(&request).await;
         let mut heard = [0; 12];
         client.read_exact(&mut heard).await.unwrap();
@@ -422,11 +422,11 @@ async fn an_answer_that_comes_before_the_body_is_read_reaches_the_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
-    let stage =
+    let cluster =
         in_front_of(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").await).await;
     for scope in WAYS {
         let request = "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        let heard = talk(stage.proxy_address(0, 0), under(scope, request).as_bytes()).await;
+        let heard = talk(cluster.proxy_address(0, 0), under(scope, request).as_bytes()).await;
         // Between sites its head may be lost with the rest.
         let is_half = heard.contains("content-length: 10") && !heard.ends_with("0\r\n\r\n");
         assert!(is_half || heard.contains("x-cheops-error: broken-off"), "{scope}: {heard}");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{Stage, until};
+use crate::cluster::{Cluster, until};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -110,7 +110,7 @@ async fn listen(store: Arc<Store>) -> SocketAddr {
 }
 
 struct Application {
-    stage: Stage,
+    cluster: Cluster,
     stores: Vec<Arc<Store>>,
 }
 
@@ -156,7 +156,7 @@ impl Application {
                 upstreams[site]
             )
         };
-        Self { stage: Stage::each(count, service).await, stores }
+        Self { cluster: Cluster::each(count, service).await, stores }
     }
 
     async fn ask(
@@ -179,7 +179,7 @@ impl Application {
         scope: &str,
         body: String,
     ) -> Answer {
-        Self::send_to(self.stage.proxy_address(site, 0), method, path, scope, body).await
+        Self::send_to(self.cluster.proxy_address(site, 0), method, path, scope, body).await
     }
 
     async fn send_to(
@@ -242,11 +242,11 @@ async fn any_agent_tells_the_parts_that_an_id_speaks_of() {
     let path = application.made(10).await;
     let id = path.rsplit('/').next().unwrap();
 
-    let whole = application.stage.client(2).cross(id).await.unwrap();
+    let whole = application.cluster.client(2).cross(id).await.unwrap();
     let parts: Vec<_> = whole.parts.iter().map(|it| (it.site.as_str(), it.id.as_str())).collect();
     assert_eq!(parts, [("site1", "site1-thing0"), ("site2", "site2-thing0")]);
 
-    let cut_off = application.stage.client(2).cross(&id[..id.len() - 2]).await;
+    let cut_off = application.cluster.client(2).cross(&id[..id.len() - 2]).await;
     let Err(cheops_api::ClientError::Refused(problem)) = cut_off else { panic!("{cut_off:?}") };
     assert_eq!((problem.status, problem.title.as_str()), (404, "no such id"));
 }
@@ -283,7 +283,7 @@ async fn an_id_with_another_signature_or_in_another_place_is_not_followed() {
         let file = format!("{path}/file");
         assert_eq!(read(site, &file).await, (502, "not-joinable".to_owned()), "it was asked for");
         // Nor is it known to another service.
-        let other = application.stage.proxy_address(site, 1);
+        let other = application.cluster.proxy_address(site, 1);
         let answer = Application::send_to(other, Method::GET, &path, "", String::new()).await;
         assert_eq!((answer.status, answer.header("x-cheops-error")), (403, "bad-id"));
     }
@@ -355,7 +355,7 @@ async fn a_collection_is_joined_and_declared_numbers_are_summed() {
 async fn a_site_that_is_down_is_named_and_the_rest_goes_on() {
     let mut application = Application::of(3).await;
     let path = application.made(10).await;
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
 
     let answer = application.read(2, &path, "").await;
     assert_eq!((answer.status, answer.header("x-cheops-site")), (200, "site1"));
@@ -370,7 +370,7 @@ async fn a_site_that_is_down_is_named_and_the_rest_goes_on() {
     assert_eq!((deleted.status, deleted.header("x-cheops-incomplete")), (200, "site2"));
     assert_eq!(deleted.json()["incomplete"], json!(["site2"]), "somebody may repeat it");
 
-    application.stage.stop(0).await;
+    application.cluster.stop(0).await;
     let nobody = application.read(2, &path, "").await;
     assert_eq!((nobody.status, nobody.header("x-cheops-error")), (503, "unreachable"));
 }
@@ -388,7 +388,7 @@ async fn what_is_not_made_everywhere_is_made_nowhere() {
     assert_eq!(problem["sites"]["site2"]["state"], "not made");
     assert!(application.stores[0].things().is_empty());
 
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
     let down = application.ask(2, Method::POST, "/v1/things", SPREAD, thing()).await;
     assert_eq!((down.status, down.header("x-cheops-error")), (503, "not-created"));
     assert_eq!(down.json()["sites"]["site1"]["state"], "undone");
@@ -421,7 +421,7 @@ async fn what_a_client_began_comes_to_its_end_without_it() {
     for (round, full) in [true, false].into_iter().enumerate() {
         slow.full.store(full, Ordering::SeqCst);
         let door = slow.door.lock().await;
-        let address = application.stage.proxy_address(0, 0);
+        let address = application.cluster.proxy_address(0, 0);
         let mut client = TcpStream::connect(address).await.unwrap();
         let request = format!(
             "POST /v1/things HTTP/1.1\r\nHost: x\r\nX-Scope: {SPREAD}\r\n\

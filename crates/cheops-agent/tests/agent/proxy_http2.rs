@@ -1,11 +1,11 @@
 //! Clients that speak HTTP/2 to a proxy, in front of a service that speaks HTTP/1.1.
 
-use crate::stage;
+use crate::cluster;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{PATIENCE, Stage, until};
+use crate::cluster::{Cluster, PATIENCE, until};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -26,11 +26,11 @@ use tokio::sync::Notify;
 const SCOPES: [&str; 2] = ["x: site1", "x: site2"];
 
 /// Two sites in front of the same service.
-async fn in_front_of(upstream: SocketAddr) -> Stage {
+async fn in_front_of(upstream: SocketAddr) -> Cluster {
     let service = format!(
         "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
     );
-    Stage::with(2, &service).await
+    Cluster::with(2, &service).await
 }
 
 async fn listen(service: Router) -> SocketAddr {
@@ -40,8 +40,8 @@ async fn listen(service: Router) -> SocketAddr {
     address
 }
 
-async fn client(stage: &Stage) -> SendRequest<Body> {
-    let stream = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+async fn client(cluster: &Cluster) -> SendRequest<Body> {
+    let stream = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
     let (client, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     client
@@ -68,7 +68,7 @@ async fn listening() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
         *kept.lock().unwrap() = head.lines().map(str::to_lowercase).collect();
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec()
     };
-    (stage::service(answer).await, heard)
+    (cluster::service(answer).await, heard)
 }
 
 /// The lines of one header, as the service heard them last.
@@ -81,8 +81,8 @@ fn lines_of(heard: &Mutex<Vec<String>>, name: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_http_2_says_otherwise_reaches_a_service_as_http_1_1_says_it() {
     let (service, heard) = listening().await;
-    let stage = in_front_of(service).await;
-    let mut client = client(&stage).await;
+    let cluster = in_front_of(service).await;
+    let mut client = client(&cluster).await;
     for scope in SCOPES {
         let asked = to("/a?b=c", scope).header("cookie", "a=1").header("cookie", "b=2");
         let answer = send(&mut client, asked.header("host", "other.example"), "").await.unwrap();
@@ -97,8 +97,8 @@ async fn what_http_2_says_otherwise_reaches_a_service_as_http_1_1_says_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_never_hears_two_lengths_of_a_body() {
     let (service, heard) = listening().await;
-    let stage = in_front_of(service).await;
-    let mut client = client(&stage).await;
+    let cluster = in_front_of(service).await;
+    let mut client = client(&cluster).await;
     for scope in SCOPES {
         for lengths in [["4", "4"], ["5", "4"], ["4", "5"]] {
             let asked = to("/", scope).method("POST");
@@ -131,8 +131,8 @@ async fn with_trailers(request: Request) -> Response<Body> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn trailers_pass_both_ways() {
-    let stage = in_front_of(listen(Router::new().fallback(any(with_trailers))).await).await;
-    let mut client = client(&stage).await;
+    let cluster = in_front_of(listen(Router::new().fallback(any(with_trailers))).await).await;
+    let mut client = client(&cluster).await;
     for scope in SCOPES {
         let sum = HeaderMap::from_iter([("x-sum".parse().unwrap(), HeaderValue::from_static("7"))]);
         let frames = [Frame::data("body".into()), Frame::trailers(sum)];
@@ -153,8 +153,8 @@ async fn many_requests_at_once_on_one_connection_get_their_own_answers() {
         let body = request.into_body().collect().await.unwrap().to_bytes();
         format!("{path} {}", String::from_utf8_lossy(&body)).into_response()
     };
-    let stage = in_front_of(listen(Router::new().fallback(any(echo))).await).await;
-    let client = client(&stage).await;
+    let cluster = in_front_of(listen(Router::new().fallback(any(echo))).await).await;
+    let client = client(&cluster).await;
     let asking = (0..400).map(|n| {
         let mut client = client.clone();
         let scope = SCOPES[n % 2];
@@ -196,8 +196,8 @@ async fn a_request_that_its_client_takes_back_ends_at_the_service_and_no_other_d
         .route("/hang", any(hang))
         .fallback(any(|| async { "answered" }))
         .with_state(hung.clone());
-    let stage = in_front_of(listen(service).await).await;
-    let mut client = client(&stage).await;
+    let cluster = in_front_of(listen(service).await).await;
+    let mut client = client(&cluster).await;
     for (n, scope) in SCOPES.into_iter().enumerate() {
         let mut its = client.clone();
         let asking = tokio::spawn(async move { send(&mut its, to("/hang", scope), "").await });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{Network, PATIENCE, Stage, Way};
+use crate::cluster::{Cluster, Network, PATIENCE, Way};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::any;
@@ -51,7 +51,7 @@ impl Network for Line {
 }
 
 /// Two sites with a service each.
-async fn over(line: &Line) -> Stage {
+async fn over(line: &Line) -> Cluster {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let upstream = listener.local_addr().unwrap();
     let service = Router::new().fallback(any(|| async { "answered" }));
@@ -61,16 +61,16 @@ async fn over(line: &Line) -> Stage {
             "[[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
         )
     };
-    Stage::over(line.clone(), more).await
+    Cluster::over(line.clone(), more).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_read_at_another_site_outlives_the_link_it_was_asked_by() {
     let line = Line::default();
-    let stage = over(&line).await;
+    let cluster = over(&line).await;
     let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
     let ask = async |method: Method| {
-        let address = stage.proxy_address(0, 0);
+        let address = cluster.proxy_address(0, 0);
         let request = Request::builder().method(method).uri(format!("http://{address}/"));
         let request = request.header("x-scope", "x: site2").body(Body::empty()).unwrap();
         let answer = tokio::time::timeout(PATIENCE, client.request(request)).await;

@@ -1,12 +1,12 @@
 //! Requests that stay at another site for long: what they leave for others on the same link, and
 //! what is left of those that nobody waits for.
 
-use crate::stage;
+use crate::cluster;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::stage::{PATIENCE, Stage, replies, shell, until};
+use crate::cluster::{Cluster, PATIENCE, replies, shell, until};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::any;
@@ -40,16 +40,16 @@ async fn service(kept: &Arc<AtomicUsize>) -> SocketAddr {
 }
 
 /// Two sites in front of the same service.
-async fn in_front_of(upstream: SocketAddr, answer_limit: &str) -> Stage {
+async fn in_front_of(upstream: SocketAddr, answer_limit: &str) -> Cluster {
     let service = format!(
         "[proxy]\nanswer_limit = \"{answer_limit}\"\n\
          [[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
     );
-    Stage::with(2, &service).await
+    Cluster::with(2, &service).await
 }
 
-async fn client(stage: &Stage) -> SendRequest<Body> {
-    let stream = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+async fn client(cluster: &Cluster) -> SendRequest<Body> {
+    let stream = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
     let (client, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     client
@@ -61,8 +61,8 @@ fn get(path: &str, scope: &str) -> Request<Body> {
 }
 
 /// The status of an answer, who gave it, and the code if it is a refusal.
-async fn ask(stage: &Stage, scope: &str) -> (u16, String, String) {
-    let asking = async { client(stage).await.send_request(get("/", scope)).await.unwrap() };
+async fn ask(cluster: &Cluster, scope: &str) -> (u16, String, String) {
+    let asking = async { client(cluster).await.send_request(get("/", scope)).await.unwrap() };
     let answer = tokio::time::timeout(PATIENCE, asking).await.expect("an answer");
     let header = |name: &str| {
         answer.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned()
@@ -88,10 +88,10 @@ fn take_all_files() {
 async fn thousands_of_requests_that_stay_at_a_site_keep_nothing_else_from_it() {
     take_all_files();
     let kept = Arc::default();
-    let stage = in_front_of(service(&kept).await, "5m").await;
+    let cluster = in_front_of(service(&kept).await, "5m").await;
     let mut staying = JoinSet::new();
     for _ in 0..MOST / ON_A_CONNECTION {
-        let client = client(&stage).await;
+        let client = client(&cluster).await;
         for _ in 0..ON_A_CONNECTION {
             let mut client = client.clone();
             staying.spawn(async move { client.send_request(get("/keep", "x: site2")).await });
@@ -101,18 +101,18 @@ async fn thousands_of_requests_that_stay_at_a_site_keep_nothing_else_from_it() {
 
     // What one more comes to, and what has nothing to do with them.
     let (refused, elsewhere) =
-        tokio::join!(ask(&stage, "x: site2"), ask(&stage, "x: site2 ; site1"));
+        tokio::join!(ask(&cluster, "x: site2"), ask(&cluster, "x: site2 ; site1"));
     assert_eq!(refused, (503, "site1".to_owned(), "too-many-under-way".to_owned()));
     assert_eq!(elsewhere, answered_by("site1"), "nobody has seen it");
-    let file = stage.file("brought");
+    let file = cluster.file("brought");
     std::fs::write(&file, "from site2").unwrap();
     let brings = shell("site1 & site2", "set", "cat {brought}");
     let upload = Upload { name: "brought".to_owned(), path: file.into() };
-    let events = stage.submit_with(1, "brought", &brings, &[upload]).await;
+    let events = cluster.submit_with(1, "brought", &brings, &[upload]).await;
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")], "{events:?}");
 
     staying.abort_all();
-    until("there is room again", async || ask(&stage, "x: site2").await == answered_by("site2"))
+    until("there is room again", async || ask(&cluster, "x: site2").await == answered_by("site2"))
         .await;
 }
 
@@ -121,11 +121,11 @@ async fn a_client_that_stalls_is_let_go_of_as_soon_as_nobody_waits_for_its_body(
     let silent = service(&Arc::default()).await;
     let early =
         |_: &str| b"HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".to_vec();
-    let early = stage::service(early).await;
+    let early = cluster::service(early).await;
     for (upstream, status) in [(silent, "HTTP/1.1 504"), (early, "HTTP/1.1 413")] {
-        let stage = in_front_of(upstream, "1s").await;
+        let cluster = in_front_of(upstream, "1s").await;
         for scope in ["x: site1", "x: site2"] {
-            let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+            let mut client = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
             let half = format!(
                 "POST /keep HTTP/1.1\r\nHost: x\r\nX-Scope: {scope}\r\nContent-Length: 8\r\n\r\nhalf"
             );

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::stage::until;
-use crate::things::{Application, listen, three};
+use crate::cluster::until;
+use crate::sample_service::{Application, listen, three};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -165,9 +165,9 @@ async fn an_id_that_no_site_knows_is_left_to_the_service_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_heal_all_sixty_photos_of_twenty_albums_are_there() {
     let (mut application, galleries) = galleries().await;
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
     let expected = fill(&application, SCOPE, &[0]).await;
-    application.stage.start(1).await;
+    application.cluster.start(1).await;
     until("all sixty are at the site that was away", async || galleries[1].shown() == expected)
         .await;
 }
@@ -177,16 +177,16 @@ async fn a_site_that_lost_its_service_changes_what_it_made_anew_and_no_stranger(
     let mut application = Application::start("").await;
     let (web, shop) = (application.create(0, "web").await, application.create(0, "shop").await);
     application.all_list(&[0, 1], &[(&web, "web"), (&shop, "shop")]).await;
-    application.stage.stop(1).await;
-    application.stage.lose(1);
+    application.cluster.stop(1).await;
+    application.cluster.lose(1);
     {
         // The new service gives the id that `web` had in the old one to somebody else.
-        let mut kept = application.things[1].kept.lock().unwrap();
+        let mut kept = application.services[1].kept.lock().unwrap();
         kept.clear();
         kept.insert("101".to_owned(), json!({ "name": "stranger" }));
-        *application.things[1].next.lock().unwrap() = 101;
+        *application.services[1].next.lock().unwrap() = 101;
     }
-    application.stage.start(1).await;
+    application.cluster.start(1).await;
     let lists = async |expected: &[(&str, &str)]| {
         let mut expected = expected.to_vec();
         expected.sort_unstable();

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::things::{Application, SCOPE};
+use crate::sample_service::{Application, SCOPE};
 use http::Method;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ const CHOSEN: &str = "client_chosen_id = \"/id\"";
 /// The next change is carried out at both sites, and neither service says so.
 fn lose_answers(application: &Application) {
     for site in [0, 1] {
-        application.things[site].loses_answers.store(1, Ordering::SeqCst);
+        application.services[site].loses_answers.store(1, Ordering::SeqCst);
     }
 }
 
@@ -74,7 +74,11 @@ async fn an_answer_that_is_not_said_to_mean_so_is_a_refusal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conflict_at_the_first_try_is_the_users_to_know_of() {
     let application = Application::start(CHOSEN).await;
-    application.things[0].kept.lock().unwrap().insert("mine".to_owned(), json!({ "name": "own" }));
+    application.services[0]
+        .kept
+        .lock()
+        .unwrap()
+        .insert("mine".to_owned(), json!({ "name": "own" }));
     let body = json!({ "id": "mine", "name": "web" });
     let made = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
     let resource = made.header("x-cheops-resource");
@@ -85,7 +89,7 @@ async fn a_conflict_at_the_first_try_is_the_users_to_know_of() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_names_its_things_is_not_asked_twice_and_the_user_hears_why() {
     let application = Application::start("").await;
-    application.things[0].loses_answers.store(1, Ordering::SeqCst);
+    application.services[0].loses_answers.store(1, Ordering::SeqCst);
     let body = json!({ "name": "web" });
     let made = application.send_json(0, Method::POST, "/v1/things", SCOPE, &body).await;
     assert_eq!((made.status, made.header("x-cheops-error")), (502, "broken-off"));

@@ -1,11 +1,11 @@
 //! Resources of a service that are kept at several sites, each of which has its own id for them.
 
-use crate::stage;
+use crate::cluster;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use crate::stage::until;
-use crate::things::{Application, SCOPE, largest_file, listen, serve, service, three};
+use crate::cluster::until;
+use crate::sample_service::{Application, SCOPE, largest_file, listen, serve, service, three};
 use axum::body::Body;
 use axum::extract::Request;
 use http::Method;
@@ -35,7 +35,7 @@ async fn what_is_made_at_two_sites_has_one_id_at_both() {
     }
     assert_eq!([0, 1, 2].map(|site| application.count(site)), [1, 1, 0]);
     until("each site knows what the other calls it", async || {
-        let shown = application.stage.client(1).resource(&id).await.unwrap();
+        let shown = application.cluster.client(1).resource(&id).await.unwrap();
         let ids = shown.replicant.expect("it is a replicant").local_ids;
         let ids: Vec<_> = ids.iter().map(|(site, id)| (site.as_str(), id.as_str())).collect();
         ids == [("site1", "1"), ("site2", "101")]
@@ -86,7 +86,7 @@ async fn what_is_below_a_resource_goes_with_it_and_so_does_its_end() {
         .await;
     }
     for site in ["site1", "site2"] {
-        let blobs = application.stage.dir().join(site).join("blobs");
+        let blobs = application.cluster.dir().join(site).join("blobs");
         until("what both have made use of is let go", async || largest_file(&blobs) < 64 * 1024)
             .await;
     }
@@ -106,7 +106,7 @@ async fn a_part_that_is_called_what_its_resource_is_does_not_stand_for_it() {
     let application = Application::start("").await;
     let id = application.create(0, "web").await;
     application.all_list(&[0, 1], &[(&id, "web")]).await;
-    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+    let own = application.services[0].kept.lock().unwrap().keys().next().unwrap().clone();
 
     let part = format!("/v1/things/{id}/parts/{own}");
     let gone = application.ask(0, Method::DELETE, &part, "").await;
@@ -114,7 +114,7 @@ async fn a_part_that_is_called_what_its_resource_is_does_not_stand_for_it() {
     assert_eq!(gone.status, 204);
     for site in [0, 1] {
         until("the part is taken off, and no more", async || {
-            let kept = application.things[site].kept.lock().unwrap();
+            let kept = application.services[site].kept.lock().unwrap();
             kept.values().next().is_some_and(|thing| thing["taken off"] == true)
         })
         .await;
@@ -127,7 +127,7 @@ async fn what_is_declared_to_be_below_a_resource_is_its_sites_own_whatever_it_is
     let application = Application::start("collections = [\"/v1/things/*/parts\"]").await;
     let id = application.create(0, "web").await;
     application.all_list(&[0, 1], &[(&id, "web")]).await;
-    let own = application.things[0].kept.lock().unwrap().keys().next().unwrap().clone();
+    let own = application.services[0].kept.lock().unwrap().keys().next().unwrap().clone();
 
     let part = format!("/v1/things/{id}/parts/{own}");
     let gone = application.ask(0, Method::DELETE, &part, "").await;
@@ -161,7 +161,7 @@ async fn an_id_that_a_client_chose_names_one_thing_here_and_another_there() {
 async fn json_that_does_not_end_reaches_who_waits_for_it() {
     let application = Application::start("").await;
     let id = application.create(0, "web").await;
-    let address = application.stage.proxy_address(0, 0);
+    let address = application.cluster.proxy_address(0, 0);
     let client: Client<HttpConnector, Body> = Client::builder(TokioExecutor::new()).build_http();
     let asked = Request::get(format!("http://{address}/v1/things/{id}/events"));
 
@@ -171,7 +171,7 @@ async fn json_that_does_not_end_reaches_who_waits_for_it() {
         answer.into_body().frame().await.unwrap().unwrap().into_data().unwrap()
     };
 
-    let first = tokio::time::timeout(stage::PATIENCE, hearing).await.expect("the first event");
+    let first = tokio::time::timeout(cluster::PATIENCE, hearing).await.expect("the first event");
     assert_eq!(first, "{\"is\": 1}\n");
 }
 
@@ -190,7 +190,7 @@ async fn going_over() -> SocketAddr {
         };
         answer.into_bytes()
     };
-    stage::service(answer).await
+    cluster::service(answer).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,11 +208,11 @@ async fn another_sites_service_goes_over_to_a_protocol_under_its_own_id() {
         )
     };
     let talk = async |said: String| {
-        let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+        let mut client = TcpStream::connect(application.cluster.proxy_address(0, 0)).await.unwrap();
         client.write_all(said.as_bytes()).await.unwrap();
         let mut heard = String::new();
         let reading = client.read_to_string(&mut heard);
-        tokio::time::timeout(stage::PATIENCE, reading).await.unwrap().unwrap();
+        tokio::time::timeout(cluster::PATIENCE, reading).await.unwrap().unwrap();
         heard
     };
     let heard = talk(ask("")).await;
@@ -244,13 +244,13 @@ async fn a_site_that_was_away_makes_up_for_it_and_keeps_its_ids() {
     let mut application = Application::start("").await;
     let first = application.create(0, "first").await;
     application.all_list(&[0, 1], &[(&first, "first")]).await;
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
     let second = application.create(0, "second").await;
     let path = format!("/v1/things/{second}");
     let patch = json!({ "name": "changed" });
     assert_eq!(application.send_json(0, Method::PATCH, &path, "", &patch).await.status, 200);
     assert_eq!(application.count(1), 1, "it knows nothing of it");
-    application.stage.start(1).await;
+    application.cluster.start(1).await;
     application.all_list(&[0, 1], &[(&first, "first"), (&second, "changed")]).await;
     let gone = application.ask(1, Method::DELETE, &format!("/v1/things/{first}"), "").await;
     assert_eq!(gone.status, 204, "the ids outlive a restart");
@@ -263,7 +263,7 @@ async fn a_service_that_takes_an_id_gets_one_and_nothing_is_renamed() {
     let id = application.create(0, "web").await;
     application.all_list(&[0, 1], &[(&id, "web")]).await;
     for site in [0, 1] {
-        assert!(application.things[site].kept.lock().unwrap().contains_key(&id));
+        assert!(application.services[site].kept.lock().unwrap().contains_key(&id));
     }
     let body = json!({ "id": "mine", "name": "own" });
     let made = application.send_json(1, Method::POST, "/v1/things", SCOPE, &body).await;
@@ -284,7 +284,7 @@ async fn what_a_service_refuses_is_refused_at_every_site() {
     let id = refused.header("x-cheops-resource").to_owned();
     until("both have said so", async || {
         let first = cheops_api::Cursor::default();
-        let page = application.stage.client(0).operations(&id, &first).await.unwrap();
+        let page = application.cluster.client(0).operations(&id, &first).await.unwrap();
         let first = page.items.first().map(|operation| operation.replies.len());
         first == Some(2)
     })
@@ -292,20 +292,20 @@ async fn what_a_service_refuses_is_refused_at_every_site() {
     let shown = application.ask(0, Method::GET, &format!("/v1/things/{id}"), "").await;
     assert_eq!(shown.status, 404);
     let every = cheops_api::ResourceFilter::default();
-    let resources = application.stage.client(0).resources(&every).await.unwrap();
+    let resources = application.cluster.client(0).resources(&every).await.unwrap();
     assert!(resources.items.is_empty(), "nothing came of it: {resources:?}");
     assert_eq!([0, 1].map(|site| application.count(site)), [0, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_waits_for_a_service_that_is_down_and_its_users_hear_so() {
-    let things = three();
-    let there = listen(service(&things[0])).await;
+    let services = three();
+    let there = listen(service(&services[0])).await;
     // A port that is taken, where nobody listens.
     let reserved = tokio::net::TcpSocket::new_v4().unwrap();
     reserved.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let down = reserved.local_addr().unwrap();
-    let application = Application::before("", things, &[there, down, there]).await;
+    let application = Application::before("", services, &[there, down, there]).await;
 
     let id = application.create(0, "web").await;
     let path = format!("/v1/things/{id}");
@@ -316,7 +316,7 @@ async fn a_replica_waits_for_a_service_that_is_down_and_its_users_hear_so() {
     assert_eq!((refused.status, refused.header("x-cheops-error")), (502, "unreachable"));
     assert_eq!(application.count(0), 1, "nothing was made anywhere");
 
-    serve(reserved.listen(16).unwrap(), service(&application.things[1]));
+    serve(reserved.listen(16).unwrap(), service(&application.services[1]));
     application.all_list(&[0, 1], &[(&id, "shop")]).await;
 }
 
@@ -325,17 +325,17 @@ async fn a_change_waits_for_a_service_that_is_busy_and_says_so() {
     let application = Application::start("").await;
     let id = application.create(0, "web").await;
     application.all_list(&[0, 1], &[(&id, "web")]).await;
-    application.things[1].is_busy.store(true, Ordering::SeqCst);
+    application.services[1].is_busy.store(true, Ordering::SeqCst);
     let path = format!("/v1/things/{id}");
     let patch = json!({ "name": "shop" });
     assert_eq!(application.send_json(0, Method::PATCH, &path, "", &patch).await.status, 200);
     until("the site says what it waits for", async || {
-        let shown = application.stage.client(1).resource(&id).await.unwrap();
+        let shown = application.cluster.client(1).resource(&id).await.unwrap();
         shown.waits_for.is_some_and(|reason| reason.contains("503"))
     })
     .await;
     assert_eq!(application.listed(1).await, [(id.clone(), "web".to_owned())]);
-    application.things[1].is_busy.store(false, Ordering::SeqCst);
+    application.services[1].is_busy.store(false, Ordering::SeqCst);
     application.all_list(&[0, 1], &[(&id, "shop")]).await;
 }
 
@@ -346,7 +346,7 @@ async fn an_id_of_this_site_means_something_else_at_another() {
     application.all_list(&[0, 1], &[(&id, "web")]).await;
     // Another site has a thing of its own under the id that this site's service gave the replica.
     let other = json!({ "name": "other" });
-    application.things[2].kept.lock().unwrap().insert("1".to_owned(), other);
+    application.services[2].kept.lock().unwrap().insert("1".to_owned(), other);
     let gone = application.ask(0, Method::DELETE, "/v1/things/1", "thing: site3").await;
     assert_eq!(gone.status, 204);
     assert_eq!(application.count(2), 0);
@@ -360,8 +360,8 @@ async fn an_id_of_this_site_means_something_else_at_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_keeps_at_several_sites_is_not_changed_there() {
     let application = Application::start("").await;
-    application.things[0].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
-    application.things[1].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
+    application.services[0].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
+    application.services[1].kept.lock().unwrap().insert("9".to_owned(), json!({ "name": "own" }));
     let gone = application.ask(0, Method::DELETE, "/v1/things/9", SCOPE).await;
     assert_eq!((gone.status, gone.header("x-cheops-error")), (404, "unknown-replica"));
     assert_eq!([0, 1].map(|site| application.count(site)), [1, 1]);
@@ -375,17 +375,17 @@ async fn a_name_given_at_two_sites_that_do_not_hear_each_other_is_in_error_until
         let made = application.send_json(site, Method::POST, "/v1/things", SCOPE, &body).await;
         assert_eq!(made.status, 201, "each is answered by its own site");
     };
-    application.stage.stop(1).await;
+    application.cluster.stop(1).await;
     made(&application, 0, "first").await;
-    application.stage.stop(0).await;
-    application.stage.start(1).await;
+    application.cluster.stop(0).await;
+    application.cluster.start(1).await;
     made(&application, 1, "second").await;
-    application.stage.start(0).await;
+    application.cluster.start(0).await;
 
     let resource = "thing/v1/things/mine";
     for site in [0, 1] {
         until("it is said that neither took the other's", async || {
-            let shown = application.stage.client(site).resource(resource).await.unwrap();
+            let shown = application.cluster.client(site).resource(resource).await.unwrap();
             shown.summary.errors == 2
         })
         .await;

@@ -1,11 +1,11 @@
 //! What a proxy believes of those who ask: whose ids stand for a scope, which hosts and sites are
 //! served, and what nobody but an agent may say.
 
-use crate::stage;
-use crate::things;
+use crate::cluster;
+use crate::sample_service;
 use std::net::SocketAddr;
 
-use crate::stage::Stage;
+use crate::cluster::Cluster;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Version;
@@ -22,7 +22,7 @@ const SCOPE: &str = "X-Scope: {x: site1, y: site2}\r\n";
 
 /// A service that says its name and shows what it was sent, the id of the request in a header too.
 async fn mirror(name: String) -> SocketAddr {
-    stage::service(move |head| {
+    cluster::service(move |head| {
         let id = value_in(head, "x-request-id");
         let body = format!("{name}\n{head}");
         format!(
@@ -84,13 +84,13 @@ async fn send(client: &mut TcpStream, headers: &str) -> Heard {
             }
         }
         let read = client.read_buf(&mut heard);
-        let read = tokio::time::timeout(stage::PATIENCE, read).await.expect("an answer").unwrap();
+        let read = tokio::time::timeout(cluster::PATIENCE, read).await.expect("an answer").unwrap();
         assert_ne!(read, 0, "it breaks off: {text}");
     }
 }
 
 /// Two sites with the services x and y each, with more said of them.
-async fn two(more: &str) -> Stage {
+async fn two(more: &str) -> Cluster {
     let mut mirrors = Vec::new();
     for name in ["x of site1", "y of site1", "x of site2", "y of site2"] {
         mirrors.push(mirror(name.to_owned()).await);
@@ -104,38 +104,42 @@ async fn two(more: &str) -> Stage {
         };
         service("x", mirrors[2 * site]) + &service("y", mirrors[2 * site + 1])
     };
-    Stage::each(2, services).await
+    Cluster::each(2, services).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_of_the_agent_whose_scope_is_forgotten_is_refused_and_not_run_here() {
-    let mut stage = two("").await;
-    let seen = ask(stage.proxy_address(0, X), SCOPE).await;
+    let mut cluster = two("").await;
+    let seen = ask(cluster.proxy_address(0, X), SCOPE).await;
     let id = format!("X-Request-ID: {}\r\n", value_in(&seen.body, "x-request-id"));
-    assert_eq!(ask(stage.proxy_address(0, Y), &id).await.by(), "y of site2");
+    assert_eq!(ask(cluster.proxy_address(0, Y), &id).await.by(), "y of site2");
 
     // The service goes on with its work while its agent is started anew.
-    stage.stop(0).await;
-    stage.start(0).await;
-    stage::until("the other site is heard", async || {
-        ask(stage.proxy_address(0, Y), "X-Scope: y: site2\r\n").await.status() == 200
+    cluster.stop(0).await;
+    cluster.start(0).await;
+    cluster::until("the other site is heard", async || {
+        ask(cluster.proxy_address(0, Y), "X-Scope: y: site2\r\n").await.status() == 200
     })
     .await;
-    let refused = ask(stage.proxy_address(0, Y), &id).await;
+    let refused = ask(cluster.proxy_address(0, Y), &id).await;
     assert_eq!(refused.error(), (409, "forgotten-scope".to_owned()), "{}", refused.body);
     assert!(refused.body.contains("not remembered"), "{}", refused.body);
 
-    ask(stage.proxy_address(0, X), SCOPE).await;
-    assert_eq!(ask(stage.proxy_address(0, Y), &id).await.by(), "y of site2", "it is known again");
+    ask(cluster.proxy_address(0, X), SCOPE).await;
+    assert_eq!(ask(cluster.proxy_address(0, Y), &id).await.by(), "y of site2", "it is known again");
     let strange = "X-Request-ID: 0a1b2c3d-4e5f-4607-8819-2a3b4c5d6e7f\r\n";
-    assert_eq!(ask(stage.proxy_address(0, Y), strange).await.by(), "y of site1", "not an agent's");
+    assert_eq!(
+        ask(cluster.proxy_address(0, Y), strange).await.by(),
+        "y of site1",
+        "not an agent's"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_a_client_chose_is_nothing_to_others_and_the_services_calls_are_known_all_the_same()
  {
-    let stage = two("").await;
-    let (x, y) = (stage.proxy_address(0, X), stage.proxy_address(0, Y));
+    let cluster = two("").await;
+    let (x, y) = (cluster.proxy_address(0, X), cluster.proxy_address(0, Y));
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let ids = [
         ("X-Request-ID", "x-request-id", "chosen-by-me".to_owned()),
@@ -168,8 +172,8 @@ async fn an_id_that_a_client_chose_is_nothing_to_others_and_the_services_calls_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_a_client_chose_is_good_for_who_has_its_token_however_the_scope_is_written() {
-    let stage = two("").await;
-    let (x, y) = (stage.proxy_address(0, X), stage.proxy_address(0, Y));
+    let cluster = two("").await;
+    let (x, y) = (cluster.proxy_address(0, X), cluster.proxy_address(0, Y));
     let mine = "X-Request-ID: chosen-by-me\r\nAuthorization: Bearer mine\r\n";
     for scope in ["{x: site1, y: site2}", "{ y:site2,x:site1 }", "{x:(site1),y:site2}"] {
         let heard = ask(x, &format!("X-Scope: {scope}\r\n{mine}")).await;
@@ -184,32 +188,32 @@ async fn an_id_that_a_client_chose_is_good_for_who_has_its_token_however_the_sco
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ids_that_clients_choose_count_for_all_where_they_are_trusted() {
-    let stage = two("trust_correlation = true").await;
+    let cluster = two("trust_correlation = true").await;
     let chosen = "X-Request-ID: chosen-by-me\r\n";
-    let seen = ask(stage.proxy_address(0, X), &format!("{SCOPE}{chosen}")).await;
+    let seen = ask(cluster.proxy_address(0, X), &format!("{SCOPE}{chosen}")).await;
     assert_eq!(value_in(&seen.body, "x-request-id"), "chosen-by-me");
-    assert_eq!(ask(stage.proxy_address(0, Y), chosen).await.by(), "y of site2");
+    assert_eq!(ask(cluster.proxy_address(0, Y), chosen).await.by(), "y of site2");
     // As well at the site that another one asked.
     let scope = "X-Scope: {x: site2, y: site1}\r\n";
     let other = "X-Request-ID: chosen-by-another\r\n";
-    let seen = ask(stage.proxy_address(0, X), &format!("{scope}{other}")).await;
+    let seen = ask(cluster.proxy_address(0, X), &format!("{scope}{other}")).await;
     assert_eq!(seen.by(), "x of site2");
-    assert_eq!(ask(stage.proxy_address(1, Y), other).await.by(), "y of site1");
+    assert_eq!(ask(cluster.proxy_address(1, Y), other).await.by(), "y of site1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_knows_the_calls_of_its_own_service_also_when_another_site_asked_it() {
-    let stage = two("").await;
+    let cluster = two("").await;
     let scope = "X-Scope: {x: site2, y: site1}\r\nX-Request-ID: chosen-by-me\r\n";
-    let seen = ask(stage.proxy_address(0, X), scope).await;
+    let seen = ask(cluster.proxy_address(0, X), scope).await;
     assert_eq!(
         (seen.by(), value_in(&seen.head, "x-request-id").as_str()),
         ("x of site2", "chosen-by-me")
     );
     let id = format!("X-Request-ID: {}\r\n", value_in(&seen.body, "x-request-id"));
-    assert_eq!(ask(stage.proxy_address(1, Y), &id).await.by(), "y of site1");
+    assert_eq!(ask(cluster.proxy_address(1, Y), &id).await.by(), "y of site1");
     assert_eq!(
-        ask(stage.proxy_address(1, Y), "X-Request-ID: chosen-by-me\r\n").await.by(),
+        ask(cluster.proxy_address(1, Y), "X-Request-ID: chosen-by-me\r\n").await.by(),
         "y of site2"
     );
 }
@@ -217,8 +221,8 @@ async fn a_site_knows_the_calls_of_its_own_service_also_when_another_site_asked_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_serves_only_the_hosts_and_origins_that_it_is_told_to() {
     let more = "hosts = [\"image.example\"]\norigins = [\"https://ui.example\"]";
-    let stage = two(more).await;
-    let x = stage.proxy_address(0, X);
+    let cluster = two(more).await;
+    let x = cluster.proxy_address(0, X);
     for (headers, expected) in [
         ("Host: image.example:19292\r\n", (200, "")),
         ("Host: image.example\r\nOrigin: https://ui.example\r\n", (200, "")),
@@ -250,8 +254,8 @@ async fn a_service_without_a_proxy_is_offered_to_other_sites_only_if_it_says_so(
             ),
             _ => format!("[[services]]\nname = \"x\"\nupstream = \"http://{there}\"\n{offer}"),
         };
-        let stage = Stage::each(2, service).await;
-        let x = stage.proxy_address(0, X);
+        let cluster = Cluster::each(2, service).await;
+        let x = cluster.proxy_address(0, X);
         let heard = ask(x, "X-Scope: x: site2\r\n").await;
         assert_eq!(heard.error(), (expected.0, expected.1.to_owned()), "{}", heard.body);
         let next = ask(x, "X-Scope: x: site2 ; site1\r\n").await;
@@ -261,14 +265,14 @@ async fn a_service_without_a_proxy_is_offered_to_other_sites_only_if_it_says_so(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_only_agents_say_does_not_pass_from_a_client() {
-    let stage = two("").await;
+    let cluster = two("").await;
     let forged = "X-Cheops-Operation: paris-1.1\r\nX-Cheops-Site: lyon\r\nX-Cheops-Error: loop\r\n";
     for (scope, by) in [
         ("", "x of site1"),
         ("x-cheops-scope: x: site1\r\n", "x of site1"),
         ("x-cheops-scope: x: site2\r\n", "x of site2"),
     ] {
-        let seen = ask(stage.proxy_address(0, X), &format!("{scope}{forged}")).await;
+        let seen = ask(cluster.proxy_address(0, X), &format!("{scope}{forged}")).await;
         assert_eq!(seen.by(), by);
         assert!(!seen.body.to_lowercase().contains("x-cheops-"), "{}", seen.body);
     }
@@ -285,9 +289,9 @@ async fn an_id_of_a_whole_that_no_site_signed_is_not_followed() {
         [("", (403, "bad-id")), ("[proxy]\nunsigned_cross_ids = true", (502, "not-joinable"))]
     {
         let mirrors = [mirror("here".to_owned()).await, mirror("there".to_owned()).await];
-        let service = |site: usize| things::config(mirrors[site], more);
-        let stage = Stage::each(2, service).await;
-        let mut client = TcpStream::connect(stage.proxy_address(0, X)).await.unwrap();
+        let service = |site: usize| sample_service::config(mirrors[site], more);
+        let cluster = Cluster::each(2, service).await;
+        let mut client = TcpStream::connect(cluster.proxy_address(0, X)).await.unwrap();
         let request = format!("GET /things/{id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         client.write_all(request.as_bytes()).await.unwrap();
         let mut heard = String::new();
@@ -301,18 +305,18 @@ async fn an_id_of_a_whole_that_no_site_signed_is_not_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_cannot_fit_is_refused_before_it_is_sent() {
-    let application = things::Application::start("").await;
-    let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+    let application = sample_service::Application::start("").await;
+    let mut client = TcpStream::connect(application.cluster.proxy_address(0, 0)).await.unwrap();
     let head = format!(
         "PUT /v1/things/web HTTP/1.1\r\nHost: x\r\nX-Scope: {}\r\nContent-Length: {}\r\n\r\n",
-        things::SCOPE,
+        sample_service::SCOPE,
         1_u64 << 60
     );
     client.write_all(head.as_bytes()).await.unwrap();
     let (mut heard, expected) = (Vec::new(), "bytes more, and");
     while !String::from_utf8_lossy(&heard).contains(expected) {
         let read = client.read_buf(&mut heard);
-        let read = tokio::time::timeout(stage::PATIENCE, read).await.expect("an answer").unwrap();
+        let read = tokio::time::timeout(cluster::PATIENCE, read).await.expect("an answer").unwrap();
         assert_ne!(read, 0, "{}", String::from_utf8_lossy(&heard));
     }
     let heard = String::from_utf8_lossy(&heard);
@@ -321,14 +325,14 @@ async fn an_upload_that_cannot_fit_is_refused_before_it_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_shown_of_an_operation_gives_away_no_secret_of_its_sender() {
-    let application = things::Application::start("").await;
-    let mut client = TcpStream::connect(application.stage.proxy_address(0, 0)).await.unwrap();
+    let application = sample_service::Application::start("").await;
+    let mut client = TcpStream::connect(application.cluster.proxy_address(0, 0)).await.unwrap();
     let body = r#"{"name": "web"}"#;
     let request = format!(
         "POST /v1/things?signature=s3cret HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
          X-Scope: {}\r\nContent-Type: application/json\r\nAuthorization: Bearer s3cret\r\n\
          X-Whatever: s3cret\r\nContent-Length: {}\r\n\r\n{body}",
-        things::SCOPE,
+        sample_service::SCOPE,
         body.len()
     );
     client.write_all(request.as_bytes()).await.unwrap();
@@ -337,7 +341,7 @@ async fn what_is_shown_of_an_operation_gives_away_no_secret_of_its_sender() {
     let resource = value_in(&heard, "x-cheops-resource");
     assert!(!resource.is_empty(), "{heard}");
 
-    let api = application.stage.api_address(0);
+    let api = application.cluster.api_address(0);
     for path in ["operations", "explain"] {
         let mut client = TcpStream::connect(api).await.unwrap();
         let request = format!(

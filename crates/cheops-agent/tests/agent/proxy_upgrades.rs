@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{PATIENCE, Stage, until};
+use crate::cluster::{Cluster, PATIENCE, until};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get};
@@ -53,7 +53,7 @@ async fn shout(mut stream: TcpStream) {
 }
 
 /// Sites with a service `x` each, at these addresses.
-async fn sites(upstreams: &[String]) -> Stage {
+async fn sites(upstreams: &[String]) -> Cluster {
     let service = |site: usize| {
         let upstream = &upstreams[site];
         format!(
@@ -61,13 +61,13 @@ async fn sites(upstreams: &[String]) -> Stage {
              [[services]]\nname = \"x\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
         )
     };
-    Stage::each(upstreams.len(), service).await
+    Cluster::each(upstreams.len(), service).await
 }
 
 /// What is heard by who asks for an upgrade, says something in the other protocol, and then only
 /// listens.
-async fn upgraded(stage: &Stage, more: &str, body: &str) -> String {
-    let mut client = TcpStream::connect(stage.proxy_address(0, 0)).await.unwrap();
+async fn upgraded(cluster: &Cluster, more: &str, body: &str) -> String {
+    let mut client = TcpStream::connect(cluster.proxy_address(0, 0)).await.unwrap();
     let ask = format!(
         "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: shout\r\n{more}\r\n{body}he\n\no"
     );
@@ -93,7 +93,7 @@ fn is_shouted(answer: &str, body: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn client_and_service_may_go_over_to_another_protocol() {
     let upstream = shouting().await.to_string();
-    let stage = sites(&[upstream.clone(), upstream]).await;
+    let cluster = sites(&[upstream.clone(), upstream]).await;
     for (more, body) in [
         ("", ""),
         // One that says that its request has no body is like any other.
@@ -102,16 +102,16 @@ async fn client_and_service_may_go_over_to_another_protocol() {
         ("X-Scope: x: site2\r\n", ""),
         ("Content-Length: 0\r\nX-Scope: x: site2\r\n", ""),
     ] {
-        is_shouted(&upgraded(&stage, more, body).await, body);
+        is_shouted(&upgraded(&cluster, more, body).await, body);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_site_goes_over_where_the_first_has_nobody_who_could() {
     let upstream = shouting().await.to_string();
-    let stage = sites(&[NOBODY.to_owned(), NOBODY.to_owned(), upstream]).await;
-    is_shouted(&upgraded(&stage, "X-Scope: x: site2 ; site3\r\n", "").await, "");
-    is_shouted(&upgraded(&stage, "X-Scope: x: site1 ; site3\r\n", "").await, "");
+    let cluster = sites(&[NOBODY.to_owned(), NOBODY.to_owned(), upstream]).await;
+    is_shouted(&upgraded(&cluster, "X-Scope: x: site2 ; site3\r\n", "").await, "");
+    is_shouted(&upgraded(&cluster, "X-Scope: x: site1 ; site3\r\n", "").await, "");
 }
 
 /// Things, each with an id of its own.
@@ -169,20 +169,20 @@ async fn what_changes_replicas_changes_all_of_them_whatever_else_it_offers() {
     for things in &things {
         upstreams.push(service(things).await);
     }
-    let stage = sites(&upstreams).await;
+    let cluster = sites(&upstreams).await;
     let everywhere = async |what: &str, count: usize| {
         let kept = |site: usize| things[site].kept.lock().unwrap().len();
         until(what, async || kept(0) == count && kept(1) == count).await;
     };
 
-    let answer = offered(stage.proxy_address(2, 0), "POST /v1/things", "site1 & site2").await;
+    let answer = offered(cluster.proxy_address(2, 0), "POST /v1/things", "site1 & site2").await;
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     let (_, resource) = answer.split_once("x-cheops-resource: ").expect(&answer);
     let id = resource.lines().next().unwrap();
     everywhere("it is made at both", 1).await;
 
     let line = format!("DELETE /v1/things/{id}");
-    let answer = offered(stage.proxy_address(2, 0), &line, "site2").await;
+    let answer = offered(cluster.proxy_address(2, 0), &line, "site2").await;
     assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
     everywhere("it is gone from both", 0).await;
 }

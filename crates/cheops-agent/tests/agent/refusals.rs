@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::stage::{Stage, replies, shell, until};
+use crate::cluster::{Cluster, replies, shell, until};
 use cheops_api::{ClientError, Delete, Problem, Show, Submit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,9 +16,9 @@ fn refused<T: Debug>(answer: Result<T, ClientError>) -> Problem {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_the_feed_never_had_is_gone_and_not_waited_for() {
-    let stage = Stage::of(1).await;
-    stage.submit(0, "fed", &shell("site1", "set", "true")).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(1).await;
+    cluster.submit(0, "fed", &shell("site1", "set", "true")).await;
+    let client = cluster.client(0);
 
     // As after a disk was lost: a reader remembers more than there is.
     for resource in [None, Some("fed")] {
@@ -34,8 +34,8 @@ async fn a_place_that_the_feed_never_had_is_gone_and_not_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_looks_for_what_is_not_there_is_told_where_to_look() {
-    let stage = Stage::of(2).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(2).await;
+    let client = cluster.client(0);
     let show = Show { command: "true".to_owned(), sites: None, timeout_ms: 1_000 };
     for problem in [
         refused(client.resource("nope").await),
@@ -52,8 +52,8 @@ async fn who_looks_for_what_is_not_there_is_told_where_to_look() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_that_makes_no_sense_is_refused_in_our_own_words() {
-    let stage = Stage::of(1).await;
-    let here = stage.api_address(0).to_string();
+    let cluster = Cluster::of(1).await;
+    let here = cluster.api_address(0).to_string();
     for (path, said) in [
         ("/api/v1/resources?state=lost", "lost"),
         ("/api/v1/resources?sate=error", "sate"),
@@ -72,8 +72,8 @@ async fn a_query_that_makes_no_sense_is_refused_in_our_own_words() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_origin_may_not_use_the_api() {
-    let stage = Stage::of(1).await;
-    let here = stage.api_address(0).to_string();
+    let cluster = Cluster::of(1).await;
+    let here = cluster.api_address(0).to_string();
     for (origin, status) in [
         (None, 200),
         (Some(format!("http://{here}")), 200),
@@ -96,27 +96,27 @@ async fn a_page_of_another_origin_may_not_use_the_api() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_for_a_site_that_cannot_be_reached_was_not_taken_in() {
-    let mut stage = Stage::of(2).await;
-    stage.stop(1).await;
+    let mut cluster = Cluster::of(2).await;
+    cluster.stop(1).await;
 
     let submit = shell("site2", "set", "true");
-    let problem = refused(stage.client(0).submit("far", &submit, &[]).await.map(|_| ()));
+    let problem = refused(cluster.client(0).submit("far", &submit, &[]).await.map(|_| ()));
 
     assert_eq!(problem.status, 503, "{problem:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_whose_answer_is_lost_may_have_been_taken_in() {
-    let mut stage = Stage::of(2).await;
-    stage.submit(1, "far", &shell("site2", "set", "true")).await;
-    let began = stage.file("began");
+    let mut cluster = Cluster::of(2).await;
+    cluster.submit(1, "far", &shell("site2", "set", "true")).await;
+    let began = cluster.file("began");
     let command = format!("echo > {began}; sleep 1000");
     let show = Show { command, sites: None, timeout_ms: 1_000_000 };
-    let near = stage.client(0);
+    let near = cluster.client(0);
     let asking = tokio::spawn(async move { near.show("far", &show).await });
     until("site2 is at it", async || std::fs::exists(&began).unwrap()).await;
 
-    stage.stop(1).await;
+    cluster.stop(1).await;
 
     let problem = refused(asking.await.unwrap());
     assert_eq!((problem.status, problem.title.as_str()), (502, "the answer was lost"));
@@ -124,32 +124,32 @@ async fn a_request_whose_answer_is_lost_may_have_been_taken_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_so_many_reading_commands_run_at_once_at_a_site_whoever_asks() {
-    let stage = Stage::with(2, "[shell]\njobs_at_once = 1\n").await;
-    stage.submit(0, "read", &shell("site1 & site2", "set", "true")).await;
+    let cluster = Cluster::with(2, "[shell]\njobs_at_once = 1\n").await;
+    cluster.submit(0, "read", &shell("site1 & site2", "set", "true")).await;
     let show = |command: &str, sites: Option<&str>, timeout_ms| Show {
         command: command.to_owned(),
         sites: sites.map(str::to_owned),
         timeout_ms,
     };
-    let began = stage.file("began");
+    let began = cluster.file("began");
     let long = show(&format!("echo > {began}; sleep 1000"), Some("site1"), 1_000_000);
-    let near = stage.client(0);
+    let near = cluster.client(0);
     let reading = tokio::spawn(async move { near.show("read", &long).await });
     until("site1 is at it", async || std::fs::exists(&began).unwrap()).await;
 
     for site in [0, 1] {
-        let more = stage.client(site).show("read", &show("true", Some("site1"), 100)).await;
+        let more = cluster.client(site).show("read", &show("true", Some("site1"), 100)).await;
         let problem = refused(more);
         assert_eq!((problem.status, problem.title.as_str()), (503, "too much is under way"));
         assert!(problem.detail.contains("site `site1`"), "{problem:?}");
         // What other sites show is worth having.
-        let both = stage.client(site).show("read", &show("echo me", None, 2_000)).await;
+        let both = cluster.client(site).show("read", &show("echo me", None, 2_000)).await;
         let both = both.unwrap().sites;
         let words: Vec<_> = both.values().map(|shown| shown.status.word()).collect();
         assert_eq!(words, ["TIMEOUT", "OK"], "{both:?}");
         assert!(both["site1"].output.contains("already"), "{both:?}");
     }
-    let events = stage.submit(0, "read", &shell("", "set", "true")).await;
+    let events = cluster.submit(0, "read", &shell("", "set", "true")).await;
     assert_eq!(
         replies(&events),
         [("site1", "OK"), ("site2", "OK")],
@@ -158,15 +158,15 @@ async fn only_so_many_reading_commands_run_at_once_at_a_site_whoever_asks() {
 
     reading.abort();
     until("there is room once the reader is gone", async || {
-        stage.client(1).show("read", &show("true", Some("site1"), 2_000)).await.is_ok()
+        cluster.client(1).show("read", &show("true", Some("site1"), 2_000)).await.is_ok()
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_would_turn_a_command_into_another_is_refused_when_it_is_handed_in() {
-    let stage = Stage::of(1).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(1).await;
+    let client = cluster.client(0);
     let config = |command: &str| {
         let config = serde_json::json!({ "Types": { "set": { "Undo": command } } });
         Submit { config: Some(config), ..shell("site1", "set", "true") }
@@ -186,14 +186,14 @@ async fn an_id_that_would_turn_a_command_into_another_is_refused_when_it_is_hand
             assert!(problem.detail.contains("`__ID__`"), "{problem:?}");
         }
         let plain = shell("site1", "set", "printf %s \"$CHEOPS_RESOURCE\"");
-        assert_eq!(replies(&stage.submit(0, id, &plain).await), [("site1", "OK")]);
+        assert_eq!(replies(&cluster.submit(0, id, &plain).await), [("site1", "OK")]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_would_fill_the_memory_is_refused_before_it_does() {
-    let stage = Stage::of(1).await;
-    let here = stage.api_address(0).to_string();
+    let cluster = Cluster::of(1).await;
+    let here = cluster.api_address(0).to_string();
     let part = |name: &str| format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n");
     let texts: String = (0..64)
         .map(|n| format!("{}\r\n{}\r\n", part(&n.to_string()), "x".repeat(65_536)))

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{Stage, replies, service, shell, until};
+use crate::cluster::{Cluster, replies, service, shell, until};
 use cheops_api::SubmitEvent;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -21,8 +21,8 @@ async fn ask(proxy: SocketAddr, scope: &str) -> String {
 }
 
 /// The numbers that a site shows.
-async fn metrics(stage: &Stage, site: usize) -> String {
-    stage.client(site).metrics().await.unwrap()
+async fn metrics(cluster: &Cluster, site: usize) -> String {
+    cluster.client(site).metrics().await.unwrap()
 }
 
 fn assert_shows(metrics: &str, line: &str) {
@@ -35,8 +35,8 @@ async fn requests_are_counted_by_service_the_site_that_answered_and_outcome() {
     let of_service = format!(
         "[[services]]\nname = \"image\"\nlisten = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n"
     );
-    let stage = Stage::with(2, &of_service).await;
-    let proxy = stage.proxy_address(0, 0);
+    let cluster = Cluster::with(2, &of_service).await;
+    let proxy = cluster.proxy_address(0, 0);
     for (scope, status) in
         [("image: site1", "200"), ("image: site2", "200"), ("image: nowhere", "400")]
     {
@@ -44,7 +44,7 @@ async fn requests_are_counted_by_service_the_site_that_answered_and_outcome() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{scope}: {answer}");
     }
 
-    let metrics = metrics(&stage, 0).await;
+    let metrics = metrics(&cluster, 0).await;
 
     for (served_by, outcome) in [("site1", "ok"), ("site2", "ok"), ("site1", "refused")] {
         let labels = format!("service=\"image\",served_by=\"{served_by}\",outcome=\"{outcome}\"");
@@ -58,16 +58,16 @@ async fn requests_are_counted_by_service_the_site_that_answered_and_outcome() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_tell_the_states_of_resources_what_waits_and_how_long_commits_take() {
-    let stage = Stage::of(1).await;
-    let events = stage.submit(0, "report", &shell("site1", "write", "true")).await;
+    let cluster = Cluster::of(1).await;
+    let events = cluster.submit(0, "report", &shell("site1", "write", "true")).await;
     assert_eq!(replies(&events), [("site1", "OK")]);
     until("all is known", async || {
-        let summary = stage.client(0).summary().await.unwrap();
+        let summary = cluster.client(0).summary().await.unwrap();
         summary.by_state.get("converged") == Some(&1)
     })
     .await;
 
-    let metrics = metrics(&stage, 0).await;
+    let metrics = metrics(&cluster, 0).await;
 
     for (state, count) in [("converged", 1), ("in-doubt", 0), ("diverged", 0), ("waiting", 0)] {
         let line = format!("cheops_resources_by_state{{state=\"{state}\"}} {count}");
@@ -117,9 +117,9 @@ async fn the_lines_of_an_operation_are_found_by_its_id_from_hand_in_to_the_last_
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .init();
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
 
-    let events = stage.submit(0, "report", &shell("site1 & site2", "write", "true")).await;
+    let events = cluster.submit(0, "report", &shell("site1 & site2", "write", "true")).await;
 
     let accepted = events.iter().find_map(|event| match event {
         SubmitEvent::Accepted { operation, .. } => Some(operation.clone()),

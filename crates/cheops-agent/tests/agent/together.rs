@@ -1,6 +1,6 @@
 //! Whole agents in one process, joined by real links on loopback: what a user of any of them sees.
 
-use crate::stage::{Stage, replies, shell, until};
+use crate::cluster::{Cluster, replies, shell, until};
 use cheops_api::{
     Change, ClientError, Cursor, Decision, Delete, ExecStatus, NumberedChange, ResourceFilter,
     ResourceState, Show, ShowStatus, Submit, SubmitEvent, Upload, Wait,
@@ -10,11 +10,11 @@ const EVERYWHERE: &str = "site1 & site2 & site3";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operation_handed_in_at_one_site_runs_at_every_site_of_its_resource() {
-    let stage = Stage::of(3).await;
-    let file = stage.file("sites");
+    let cluster = Cluster::of(3).await;
+    let file = cluster.file("sites");
 
     let command = format!("echo $CHEOPS_SITE >> {file}");
-    let events = stage.submit(0, "counter", &shell(EVERYWHERE, "append", &command)).await;
+    let events = cluster.submit(0, "counter", &shell(EVERYWHERE, "append", &command)).await;
 
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK"), ("site3", "OK")]);
     assert_eq!(events.last(), Some(&SubmitEvent::Done));
@@ -23,58 +23,58 @@ async fn an_operation_handed_in_at_one_site_runs_at_every_site_of_its_resource()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_comes_with_an_operation_is_at_every_site_when_it_runs() {
-    let stage = Stage::of(3).await;
-    let sent = stage.dir().join("sent");
+    let cluster = Cluster::of(3).await;
+    let sent = cluster.dir().join("sent");
     // More than one read, one frame and one window.
     let content: Vec<u8> = (0..6_000_000_u32).flat_map(u32::to_le_bytes).collect();
     std::fs::write(&sent, &content).unwrap();
     let hash = blake3::hash(&content).to_string();
 
-    let command = format!("cp {{data.bin}} {}/got-$CHEOPS_SITE", stage.dir().display());
+    let command = format!("cp {{data.bin}} {}/got-$CHEOPS_SITE", cluster.dir().display());
     let upload = Upload { name: "data.bin".into(), path: sent };
     let submit = shell("site1 & site2", "put", &command);
     // Handed in at a site that does not hold the resource.
-    let events = stage.submit_with(2, "blob", &submit, &[upload]).await;
+    let events = cluster.submit_with(2, "blob", &submit, &[upload]).await;
 
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")], "{events:?}");
     for site in ["site1", "site2"] {
-        let got = std::fs::read(stage.dir().join(format!("got-{site}"))).unwrap();
+        let got = std::fs::read(cluster.dir().join(format!("got-{site}"))).unwrap();
         assert_eq!(blake3::hash(&got).to_string(), hash);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_keeps_its_name_in_any_script_when_its_operation_is_passed_on() {
-    let stage = Stage::of(2).await;
-    let sent = stage.dir().join("sent");
+    let cluster = Cluster::of(2).await;
+    let sent = cluster.dir().join("sent");
     std::fs::write(&sent, "bonjour").unwrap();
     let name = "donn\u{e9}es \u{2013} \u{6570}\u{636e}.txt";
     let upload = Upload { name: name.into(), path: sent };
 
     // Handed in at a site that does not hold the resource.
     let submit = shell("site2", "put", &format!("cat {{{name}}}"));
-    let events = stage.submit_with(0, "named", &submit, &[upload]).await;
+    let events = cluster.submit_with(0, "named", &submit, &[upload]).await;
 
     let output = events.iter().find_map(|event| match event {
         SubmitEvent::Reply(said) => Some(said.reply.output.as_str()),
         _ => None,
     });
     assert_eq!(output, Some("bonjour"), "{events:?}");
-    let operations = stage.client(1).operations("named", &Cursor::default()).await.unwrap().items;
+    let operations = cluster.client(1).operations("named", &Cursor::default()).await.unwrap().items;
     let cheops_api::Payload::Shell(command) = &operations[0].payload else { panic!("a command") };
     assert_eq!(command.files[0].name, name);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_does_not_hold_a_resource_passes_everything_on_to_one_that_does() {
-    let stage = Stage::of(3).await;
-    stage.submit(1, "far", &shell("site2 & site3", "set", "true")).await;
-    let near = stage.client(0);
+    let cluster = Cluster::of(3).await;
+    cluster.submit(1, "far", &shell("site2 & site3", "set", "true")).await;
+    let near = cluster.client(0);
 
     assert_eq!(near.resource("far").await.unwrap().summary.sites, ["site2", "site3"]);
     assert_eq!(near.operations("far", &Cursor::default()).await.unwrap().items.len(), 1);
     assert_eq!(near.explain("far").await.unwrap().list.len(), 1);
-    let events = stage.submit(0, "far", &shell("", "set", "true")).await;
+    let events = cluster.submit(0, "far", &shell("", "set", "true")).await;
     assert_eq!(replies(&events), [("site2", "OK"), ("site3", "OK")]);
     let show = Show { command: "echo $CHEOPS_SITE".into(), sites: None, timeout_ms: 5_000 };
     let shown = near.show("far", &show).await.unwrap().sites;
@@ -87,8 +87,8 @@ async fn a_site_that_does_not_hold_a_resource_passes_everything_on_to_one_that_d
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_that_nobody_holds_is_not_found() {
-    let stage = Stage::of(2).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(2).await;
+    let client = cluster.client(0);
     for refused in [
         client.resource("nothing").await.err(),
         client.explain("nothing").await.err(),
@@ -101,9 +101,9 @@ async fn a_resource_that_nobody_holds_is_not_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_requests_are_refused_with_what_is_wrong() {
-    let stage = Stage::of(2).await;
-    let client = stage.client(0);
-    stage.submit(0, "here", &shell("site1 & site2", "set", "true")).await;
+    let cluster = Cluster::of(2).await;
+    let client = cluster.client(0);
+    cluster.submit(0, "here", &shell("site1 & site2", "set", "true")).await;
     let elsewhere = shell("site1", "set", "true");
     let reserved = shell("site1", "cheops.delete", "true");
     let mut profile = shell("site1", "set", "true");
@@ -126,7 +126,7 @@ async fn bad_requests_are_refused_with_what_is_wrong() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_brings_another_config_for_a_resource_is_told_that_it_replaces_the_first() {
-    let stage = Stage::of(1).await;
+    let cluster = Cluster::of(1).await;
     let with = |profile: &str| {
         let profile = Some(profile.to_owned());
         Submit { profile, ..shell("site1", "set", "true") }
@@ -138,7 +138,7 @@ async fn who_brings_another_config_for_a_resource_is_told_that_it_replaces_the_f
         (with("file"), true),
         (with("file"), false),
     ] {
-        let events = stage.submit(0, "cfg", &submit).await;
+        let events = cluster.submit(0, "cfg", &submit).await;
         let Some(SubmitEvent::Accepted { config_replaced, .. }) = events.first() else {
             panic!("{events:?}")
         };
@@ -148,26 +148,27 @@ async fn who_brings_another_config_for_a_resource_is_told_that_it_replaces_the_f
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_joins_sites_wrongly_is_told_how_and_of_no_way_that_is_refused_next() {
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
     for sites in ["site1, site2", "site1 site2", "site1 % site2"] {
-        let refused = stage.client(0).submit("new", &shell(sites, "set", "true"), &[]).await.err();
+        let refused =
+            cluster.client(0).submit("new", &shell(sites, "set", "true"), &[]).await.err();
         let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
         let hint = problem.hint.clone().unwrap_or_default();
         assert!(hint.contains("`paris & lyon`"), "{problem:?}");
         let said = problem.detail.replace(sites, "") + &hint;
         assert!(!said.contains('%') && !said.contains(';'), "{problem:?}");
     }
-    let both = stage.submit(0, "new", &shell("(site1) & (site2)", "set", "true")).await;
+    let both = cluster.submit(0, "new", &shell("(site1) & (site2)", "set", "true")).await;
     assert_eq!(replies(&both), [("site1", "OK"), ("site2", "OK")]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_feed_tells_everything_once_and_in_order_from_any_place_on() {
-    let stage = Stage::of(2).await;
-    let client = stage.client(1);
+    let cluster = Cluster::of(2).await;
+    let client = cluster.client(1);
     for n in 0..5 {
         let submit = shell("site1 & site2", "add", &format!("echo {n}"));
-        stage.submit(0, "fed", &submit).await;
+        cluster.submit(0, "fed", &submit).await;
     }
 
     let mut feed = client.changes(Some("fed"), Some(0)).await.unwrap();
@@ -195,12 +196,14 @@ async fn the_feed_tells_everything_once_and_in_order_from_any_place_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_resource_is_gone_everywhere_and_only_force_brings_it_back() {
-    let stage = Stage::of(2).await;
-    let file = stage.file("doomed");
+    let cluster = Cluster::of(2).await;
+    let file = cluster.file("doomed");
     let both = "site1 & site2";
-    stage.submit(0, "doomed", &shell(both, "set", &format!("echo x > {file}-$CHEOPS_SITE"))).await;
+    cluster
+        .submit(0, "doomed", &shell(both, "set", &format!("echo x > {file}-$CHEOPS_SITE")))
+        .await;
 
-    let client = stage.client(1);
+    let client = cluster.client(1);
     let delete = Delete { command: Some(format!("rm {file}-$CHEOPS_SITE")), ..Delete::default() };
     let mut events = client.delete("doomed", &delete).await.unwrap();
     while events.next().await.unwrap().is_some() {}
@@ -210,10 +213,10 @@ async fn a_deleted_resource_is_gone_everywhere_and_only_force_brings_it_back() {
     assert_eq!(client.resources(&ResourceFilter::default()).await.unwrap().items, []);
     assert_eq!(client.resource("doomed").await.unwrap().summary.state, ResourceState::Deleted);
     let mine = shell("site1", "set", "true");
-    stage.submit(0, "mine", &mine).await;
-    let mut events = stage.client(0).delete("mine", &Delete::default()).await.unwrap();
+    cluster.submit(0, "mine", &mine).await;
+    let mut events = cluster.client(0).delete("mine", &Delete::default()).await.unwrap();
     while events.next().await.unwrap().is_some() {}
-    let ended = stage.client(0).operations("mine", &Cursor::default()).await.unwrap().items;
+    let ended = cluster.client(0).operations("mine", &Cursor::default()).await.unwrap().items;
     assert_eq!(ended.last().unwrap().summary, "nothing is run");
     let refused = client.submit("doomed", &shell("", "set", "true"), &[]).await.err();
     let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
@@ -221,16 +224,16 @@ async fn a_deleted_resource_is_gone_everywhere_and_only_force_brings_it_back() {
     let mut forced = shell("", "set", "true");
     forced.force = true;
     assert_eq!(
-        replies(&stage.submit(0, "doomed", &forced).await),
+        replies(&cluster.submit(0, "doomed", &forced).await),
         [("site1", "OK"), ("site2", "OK")]
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_originals_clients_are_served_as_ever() {
-    let stage = Stage::of(2).await;
-    let client = stage.client(0);
-    let sent = stage.dir().join("greeting");
+    let cluster = Cluster::of(2).await;
+    let client = cluster.client(0);
+    let sent = cluster.dir().join("greeting");
     std::fs::write(&sent, "hello").unwrap();
     let form = cheops_api::ExecForm {
         command: "cat {greeting}".into(),
@@ -254,22 +257,22 @@ async fn the_originals_clients_are_served_as_ever() {
     said.sort();
     assert_eq!(said, ["site1", "site2"]);
     let form = cheops_api::ShowForm { command: "echo __ID__".into(), sites: "site1&site2".into() };
-    let shown = client.show_as_original("old", &form).await.unwrap();
+    let shown = client.legacy_show("old", &form).await.unwrap();
     assert!(shown.values().all(|shown| shown.status == ShowStatus::Ok && shown.output == "old\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_stopped_lets_commands_end_and_goes_on_where_it_was() {
-    let mut stage = Stage::of(2).await;
-    let file = stage.file("slow");
+    let mut cluster = Cluster::of(2).await;
+    let file = cluster.file("slow");
     let mut slow = shell("site1 & site2", "add", &format!("sleep 1; echo $CHEOPS_SITE >> {file}"));
     slow.wait = Wait::None;
-    stage.submit(0, "slow", &slow).await;
+    cluster.submit(0, "slow", &slow).await;
 
-    stage.stop(0).await;
-    stage.start(0).await;
+    cluster.stop(0).await;
+    cluster.start(0).await;
 
-    let client = stage.client(0);
+    let client = cluster.client(0);
     until("both sites have run it", async || {
         client.resource("slow").await.unwrap().summary.state == ResourceState::Converged
     })
@@ -279,8 +282,8 @@ async fn an_agent_that_is_stopped_lets_commands_end_and_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_run_at_each_site_or_once_where_the_operation_was_handed_in() {
-    let stage = Stage::of(3).await;
-    let (each, once) = (stage.file("each"), stage.file("once"));
+    let cluster = Cluster::of(3).await;
+    let (each, once) = (cluster.file("each"), cluster.file("once"));
     let mut submit = shell(EVERYWHERE, "set", "true");
     submit.config = Some(serde_json::json!({ "Hooks": [
         { "On": "applied", "Command": format!("echo $CHEOPS_SITE >> {each}") },
@@ -288,7 +291,7 @@ async fn hooks_run_at_each_site_or_once_where_the_operation_was_handed_in() {
         { "On": "failed", "Command": format!("echo never >> {each}") },
     ] }));
 
-    stage.submit(1, "hooked", &submit).await;
+    cluster.submit(1, "hooked", &submit).await;
 
     until("hooks ran everywhere", async || {
         std::fs::read_to_string(&each).is_ok_and(|text| text.lines().count() >= 3)
@@ -301,9 +304,9 @@ async fn hooks_run_at_each_site_or_once_where_the_operation_was_handed_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_is_in_doubt_can_be_settled() {
-    let stage = Stage::of(1).await;
-    stage.submit(0, "sure", &shell("site1", "add", "true")).await;
-    let refused = stage.client(0).settle("sure", "site1-1.1", Decision::Skip, None).await.err();
+    let cluster = Cluster::of(1).await;
+    cluster.submit(0, "sure", &shell("site1", "add", "true")).await;
+    let refused = cluster.client(0).settle("sure", "site1-1.1", Decision::Skip, None).await.err();
     let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
     assert_eq!((problem.status, problem.title.as_str()), (409, "nothing to settle"));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{Stage, replies, shell, until};
+use crate::cluster::{Cluster, replies, shell, until};
 use axum::Router;
 use cheops_api::Submit;
 use http::HeaderMap;
@@ -48,23 +48,23 @@ fn lines(file: &str) -> BTreeSet<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_never_answers_holds_nobody_up_and_hears_all_of_it_after_a_restart() {
-    let mut stage = Stage::with(1, ANYWHERE).await;
+    let mut cluster = Cluster::with(1, ANYWHERE).await;
     let silent = silent_receiver().await;
     let address = silent.local_addr().unwrap();
-    let file = stage.file("told");
+    let file = cluster.file("told");
     let submit = hooked(address, &file);
 
     for _ in 0..MANY {
-        let events = stage.submit(0, "busy", &submit).await;
+        let events = cluster.submit(0, "busy", &submit).await;
         assert_eq!(replies(&events), [("site1", "OK")]);
     }
 
     until("the command was run for all", async || lines(&file).len() == MANY).await;
 
-    stage.stop(0).await;
+    cluster.stop(0).await;
     drop(silent);
     let heard = receiver(address).await;
-    stage.start(0).await;
+    cluster.start(0).await;
 
     until("the receiver has heard all", async || heard.lock().unwrap().len() >= MANY).await;
     assert_eq!(heard.lock().unwrap().len(), MANY);
@@ -72,14 +72,14 @@ async fn a_receiver_that_never_answers_holds_nobody_up_and_hears_all_of_it_after
 
 #[tokio::test(flavor = "multi_thread")]
 async fn receivers_that_hang_leave_room_for_others() {
-    let stage = Stage::with(1, ANYWHERE).await;
-    let file = stage.file("told");
+    let cluster = Cluster::with(1, ANYWHERE).await;
+    let file = cluster.file("told");
     let mut silent = Vec::new();
     // More than commands may run at once.
     for n in 0..20 {
         let receiver = silent_receiver().await;
         let address = receiver.local_addr().unwrap();
-        stage.submit(0, &format!("r{n}"), &hooked(address, &file)).await;
+        cluster.submit(0, &format!("r{n}"), &hooked(address, &file)).await;
         silent.push(receiver);
     }
 
@@ -89,8 +89,8 @@ async fn receivers_that_hang_leave_room_for_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_retention_hooks_hear_of_everything_all_the_same() {
     const OPERATIONS: usize = 60;
-    let stage = Stage::with(1, "[audit]\nretention = 0").await;
-    let file = stage.file("told");
+    let cluster = Cluster::with(1, "[audit]\nretention = 0").await;
+    let file = cluster.file("told");
     // Each operation takes the place of the one before it, of which nothing is kept then.
     let config = serde_json::json!({
         "ResolutionMatrix": [{ "Before": "set", "After": "set", "Result": "take-one" }],
@@ -99,7 +99,7 @@ async fn without_retention_hooks_hear_of_everything_all_the_same() {
     let first = Submit { config: Some(config), ..shell("site1", "set", "true") };
     for n in 0..OPERATIONS {
         let submit = if n == 0 { &first } else { &shell("", "set", "true") };
-        assert_eq!(replies(&stage.submit(0, "short", submit).await), [("site1", "OK")]);
+        assert_eq!(replies(&cluster.submit(0, "short", submit).await), [("site1", "OK")]);
     }
 
     until("all of them were told", async || lines(&file).len() == OPERATIONS).await;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::stage::{replies, shell, until};
+use crate::cluster::{replies, shell, until};
 use cheops_agent::Agent;
 use cheops_agent::config::AgentConfig;
 use cheops_api::{Client, SubmitEvent};

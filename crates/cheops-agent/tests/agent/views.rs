@@ -1,7 +1,7 @@
 //! What a page about a whole mesh asks any agent for: other sites' views, numbers, and what a
 //! matrix would do.
 
-use crate::stage::{Stage, shell, until};
+use crate::cluster::{Cluster, shell, until};
 use cheops_api::{
     ClientError, Cursor, Decision, DemoLink, Problem, ResourceFilter, ResourceState, SiteState,
     TryMatrix,
@@ -22,9 +22,9 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> Problem {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_agent_tells_how_another_site_sees_the_sites() {
-    let mut stage = Stage::of(3).await;
-    stage.submit(1, "there", &shell("site2 & site3", "set", "true")).await;
-    let client = stage.client(0);
+    let mut cluster = Cluster::of(3).await;
+    cluster.submit(1, "there", &shell("site2 & site3", "set", "true")).await;
+    let client = cluster.client(0);
 
     let seen = client.sites_seen_by("site2").await.unwrap();
     assert_eq!(seen.me, "site2");
@@ -35,18 +35,18 @@ async fn any_agent_tells_how_another_site_sees_the_sites() {
     let problem = refused(client.sites_seen_by("nobody").await);
     assert_eq!((problem.status, problem.title.as_str()), (404, "no such site"));
 
-    stage.stop(1).await;
+    cluster.stop(1).await;
     let problem = refused(client.sites_seen_by("site2").await);
     assert_eq!((problem.status, problem.title.as_str()), (502, "the site cannot be reached"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_is_told_as_another_site_sees_it() {
-    let stage = Stage::of(3).await;
+    let cluster = Cluster::of(3).await;
     let mut failing = shell("site2 & site3", "set", "echo $CHEOPS_SITE; [ $CHEOPS_SITE = site2 ]");
     failing.profile = Some("file".to_owned());
-    stage.submit(1, "there", &failing).await;
-    let client = stage.client(0);
+    cluster.submit(1, "there", &failing).await;
+    let client = cluster.client(0);
     let cursor = |site: &str| Cursor { at: Some(site.to_owned()), ..Cursor::default() };
 
     for site in ["site2", "site3"] {
@@ -64,18 +64,18 @@ async fn a_resource_is_told_as_another_site_sees_it() {
     assert_eq!(refused(client.operations("there", &cursor("site1")).await).status, 404);
     assert_eq!(refused(client.explain_at("there", "site1").await).status, 404);
     // The same question through a site that holds it as well.
-    let far = stage.client(1).resource_at("there", "site1").await;
+    let far = cluster.client(1).resource_at("there", "site1").await;
     assert_eq!(refused(far).title, "not held there");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operations_are_told_from_either_end_a_page_at_a_time_and_one_by_one() {
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
     for n in 0..5 {
-        stage.submit(1, "log", &shell("site2", "add", &format!("echo {n}"))).await;
+        cluster.submit(1, "log", &shell("site2", "add", &format!("echo {n}"))).await;
     }
     // Also by a site that does not hold it.
-    let client = stage.client(0);
+    let client = cluster.client(0);
     for (latest, expected) in [(false, "01 23 4"), (true, "43 21 0")] {
         let mut told = Vec::new();
         let mut after = None;
@@ -111,27 +111,27 @@ async fn operations_are_told_from_either_end_a_page_at_a_time_and_one_by_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_what_is_in_doubt_can_be_settled_also_at_another_site() {
-    let mut stage = Stage::of(2).await;
-    stage.submit(0, "sure", &shell("site1 & site2", "add", "true")).await;
-    let client = stage.client(0);
+    let mut cluster = Cluster::of(2).await;
+    cluster.submit(0, "sure", &shell("site1 & site2", "add", "true")).await;
+    let client = cluster.client(0);
 
     let there = client.settle("sure", "site1-1.1", Decision::Skip, Some("site2")).await;
     let problem = refused(there);
     assert_eq!((problem.status, problem.title.as_str()), (409, "nothing to settle"));
 
-    stage.stop(1).await;
+    cluster.stop(1).await;
     let there = client.settle("sure", "site1-1.1", Decision::Skip, Some("site2")).await;
     assert_eq!(refused(there).status, 502);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_are_counted_by_state_site_and_type() {
-    let stage = Stage::of(2).await;
-    stage.submit(0, "both", &shell("site1 & site2", "set", "true")).await;
-    stage.submit(0, "mine", &shell("site1", "add", "true")).await;
-    stage.submit(0, "failed", &shell("site1 & site2", "add", FAILS_AT_ONE)).await;
-    stage.submit(0, "gone", &shell("site1", "rename", "true")).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(2).await;
+    cluster.submit(0, "both", &shell("site1 & site2", "set", "true")).await;
+    cluster.submit(0, "mine", &shell("site1", "add", "true")).await;
+    cluster.submit(0, "failed", &shell("site1 & site2", "add", FAILS_AT_ONE)).await;
+    cluster.submit(0, "gone", &shell("site1", "rename", "true")).await;
+    let client = cluster.client(0);
     let mut deleted = client.delete("gone", &cheops_api::Delete::default()).await.unwrap();
     while deleted.next().await.unwrap().is_some() {}
 
@@ -152,12 +152,12 @@ async fn resources_are_counted_by_state_site_and_type() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_resources_come_to_all_that_is_looked_for_and_to_nothing_twice() {
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
     for n in 0..25 {
         let (name, command) = (format!("r{n:02}"), if n % 5 == 0 { FAILS_AT_ONE } else { "true" });
-        stage.submit(0, &name, &shell("site1 & site2", "set", command)).await;
+        cluster.submit(0, &name, &shell("site1 & site2", "set", command)).await;
     }
-    let client = stage.client(0);
+    let client = cluster.client(0);
     until("all is known everywhere", async || {
         let by_state = client.summary().await.unwrap().by_state;
         by_state.keys().all(|state| ["converged", "error"].contains(&state.as_str()))
@@ -190,8 +190,8 @@ async fn pages_of_resources_come_to_all_that_is_looked_for_and_to_nothing_twice(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_matrix_is_tried_before_it_is_used_and_all_that_is_wrong_with_it_is_told() {
-    let stage = Stage::of(1).await;
-    let client = stage.client(0);
+    let cluster = Cluster::of(1).await;
+    let client = cluster.client(0);
     let redis = client.profiles().await.unwrap().into_iter().find(|it| it.name == "redis").unwrap();
     assert!(redis.about.contains("`set` and `del`"));
 
@@ -210,16 +210,16 @@ async fn a_matrix_is_tried_before_it_is_used_and_all_that_is_wrong_with_it_is_to
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_outside_of_a_demo_has_none() {
-    let stage = Stage::of(1).await;
+    let cluster = Cluster::of(1).await;
     let link = DemoLink { a: "site1".to_owned(), b: "site2".to_owned(), cut: true };
-    for answer in [stage.client(0).demo().await, stage.client(0).set_demo_link(&link).await] {
+    for answer in [cluster.client(0).demo().await, cluster.client(0).set_demo_link(&link).await] {
         let problem = refused(answer);
         assert_eq!((problem.status, problem.title.as_str()), (404, "no demo"));
     }
 }
 
-async fn raw(stage: &Stage, method: &str, path: &str) -> String {
-    let here = stage.api_address(0).to_string();
+async fn raw(cluster: &Cluster, method: &str, path: &str) -> String {
+    let here = cluster.api_address(0).to_string();
     let mut connection = TcpStream::connect(&here).await.unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nHost: {here}\r\nConnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await.unwrap();
@@ -230,8 +230,8 @@ async fn raw(stage: &Stage, method: &str, path: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_gets_a_page_that_nothing_from_elsewhere_can_be_in() {
-    let stage = Stage::of(1).await;
-    let page = raw(&stage, "GET", "/").await;
+    let cluster = Cluster::of(1).await;
+    let page = raw(&cluster, "GET", "/").await;
     assert!(page.starts_with("http/1.1 200 "), "{page}");
     for said in [
         "content-type: text/html; charset=utf-8\r\n",
@@ -242,12 +242,12 @@ async fn a_browser_gets_a_page_that_nothing_from_elsewhere_can_be_in() {
     ] {
         assert!(page.contains(said), "{said} in {page}");
     }
-    let head = raw(&stage, "HEAD", "/").await;
+    let head = raw(&cluster, "HEAD", "/").await;
     assert!(head.starts_with("http/1.1 200 ") && !head.contains("<!doctype html>"), "{head}");
     for (method, path, status) in
         [("GET", "/assets/none.js", 404), ("GET", "/nothing", 404), ("POST", "/", 405)]
     {
-        let answer = raw(&stage, method, path).await;
+        let answer = raw(&cluster, method, path).await;
         assert!(answer.starts_with(&format!("http/1.1 {status} ")), "{answer}");
         assert!(answer.contains("application/problem+json"), "{answer}");
     }

@@ -33,7 +33,7 @@ use crate::paths::{self, segment};
 use crate::token::Token;
 use crate::types::{
     Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine,
-    Explanation, LoginLink, MatrixTrial, Operation, OriginalShow, Page, Problem, Profile, Resource,
+    Explanation, LegacyShow, LoginLink, MatrixTrial, Operation, Page, Problem, Profile, Resource,
     ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites,
     Submit, SubmitEvent, Summary, TryMatrix,
 };
@@ -354,15 +354,11 @@ impl Client {
     }
 
     /// Looks at a resource the way of the first Cheops.
-    pub async fn show_as_original(
-        &self,
-        id: &str,
-        form: &ShowForm,
-    ) -> Result<OriginalShow, ClientError> {
+    pub async fn legacy_show(&self, id: &str, form: &ShowForm) -> Result<LegacyShow, ClientError> {
         let mut parts = MultipartForm::new();
         parts.field("command", None, &form.command);
         parts.field("sites", None, &form.sites);
-        let ask = RequestBuilder::new(Method::POST, paths::show_as_original(id));
+        let ask = RequestBuilder::new(Method::POST, paths::legacy_show(id));
         self.document(ask.patience(ORIGINAL_WAIT).form(parts)).await
     }
 

@@ -6,10 +6,11 @@ mod change;
 mod cross;
 mod demo;
 mod explanation;
+mod fault;
+mod legacy;
 mod login;
 mod matrix;
 mod operation;
-mod original;
 mod page;
 mod problem;
 mod reply;
@@ -24,13 +25,14 @@ pub use change::{Change, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
+pub use fault::Fault;
+pub use legacy::{
+    ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
+};
 pub use login::LoginLink;
 pub use matrix::{ConfigFinding, InSequence, MatrixPair, MatrixTrial, Profile, TryMatrix, Which};
 pub use operation::{
     Asker, File, Header, HttpRequest, LeftOut, Operation, Payload, Replaces, ShellCommand,
-};
-pub use original::{
-    ExecForm, ExecLine, ExecStatus, InputOutput, OriginalShow, ReplyMark, ShowForm, SiteShow,
 };
 pub use page::{Cursor, Page, Seen};
 pub use problem::{PROBLEM_JSON, Problem};

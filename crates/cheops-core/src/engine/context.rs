@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
-use super::lies::{Liars, OldLives};
+use super::lies::{Liars, OldIncarnations};
 use super::links::Links;
 use super::needs::Needs;
 use super::ports::{Effect, JobId, Malformed, Notice, Now};
@@ -21,7 +21,7 @@ pub(super) struct Context {
     pub(super) clock: HybridClock,
     pub(super) links: Links,
     pub(super) liars: Liars,
-    pub(super) old_lives: OldLives,
+    pub(super) old_incarnations: OldIncarnations,
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
@@ -53,7 +53,7 @@ impl Context {
             links: Links::new(&settings),
             settings,
             liars: Liars::default(),
-            old_lives: OldLives::default(),
+            old_incarnations: OldIncarnations::default(),
             clock: HybridClock::default(),
             timers: Timers::default(),
             waiting: Waiting::default(),

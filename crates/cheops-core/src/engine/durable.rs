@@ -13,9 +13,10 @@ use std::sync::Arc;
 /// A log may forget, at any time, what a later record of the same log made obsolete:
 /// - an `Entry` that a later `Pruned` of its resource includes;
 /// - `Begun`, `Finished` and `Ran` before the last `Ran` of their resource;
-/// - a `Knows` or `EarlierLife` before the last `EarlierLife` of the same resource and site, and a
-///   `Knows` before another of them;
-/// - a `Pruned` or `Shed` before another of its resource, and a `Life` before another of its site;
+/// - a `Knows` or `EarlierIncarnation` before the last `EarlierIncarnation` of the same resource
+///   and site, and a `Knows` before another of them;
+/// - a `Pruned` or `Shed` before another of its resource, and an `Incarnation` before another of
+///   its site;
 /// - nothing of `SetApart`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
@@ -27,12 +28,12 @@ pub enum Record {
     Finished(ResourceId, Step, Ended),
     /// What ran here, whole: takes the place of all `Begun` and `Finished` before it.
     Ran(ResourceId, Box<RunLog>),
-    /// What another site is known to know of a resource, in which of its lives.
+    /// What another site is known to know of a resource, in which of its incarnations.
     Knows(ResourceId, SiteId, Incarnation, Vector),
-    /// What an earlier life of another site may have known and run.
-    EarlierLife(ResourceId, SiteId, Vector),
-    /// In which life of its disk another site was heard last.
-    Life(SiteId, Incarnation),
+    /// What an earlier incarnation of another site may have known and run.
+    EarlierIncarnation(ResourceId, SiteId, Vector),
+    /// In which incarnation of its disk another site was heard last.
+    Incarnation(SiteId, Incarnation),
     /// Entries up to the base are no longer needed. The log may forget them now.
     Pruned(ResourceId, Box<Base>),
     /// The files of these operations are no longer needed, though the operations are: every site
@@ -51,10 +52,10 @@ impl Record {
             | Self::Finished(resource, ..)
             | Self::Ran(resource, _)
             | Self::Knows(resource, ..)
-            | Self::EarlierLife(resource, ..)
+            | Self::EarlierIncarnation(resource, ..)
             | Self::Pruned(resource, _)
             | Self::Shed(resource, _) => Some(resource),
-            Self::Life(..) | Self::SetApart(_) => None,
+            Self::Incarnation(..) | Self::SetApart(_) => None,
         }
     }
 }

@@ -25,7 +25,7 @@ impl Files {
     /// in the service. What a command made of its files, nobody knows.
     pub(super) fn see(&mut self, operation: &Operation) {
         let is_large = operation.files().iter().any(|file| file.size >= LARGE);
-        if is_large && operation.replica().is_some() && !self.shed.contains(&operation.id) {
+        if is_large && operation.service_ref().is_some() && !self.shed.contains(&operation.id) {
             self.held.insert(operation.id.clone());
         }
     }

@@ -50,8 +50,8 @@ impl Resource {
         (listed, left_out)
     }
 
-    /// What was pruned is not among the operations that an earlier life may have run, and may be
-    /// in the application all the same.
+    /// What was pruned is not among the operations that an earlier incarnation may have run, and
+    /// may be in the application all the same.
     fn admit_unknown_past(
         &self,
         health: Health,
@@ -59,12 +59,12 @@ impl Resource {
         turn: &Turn<'_>,
     ) -> Health {
         let settings = &turn.context.settings;
-        let earlier_life =
+        let earlier_incarnation =
             |(author, _): (&Author, u64)| author.site == settings.me.site && *author != settings.me;
         if self.base.is_empty()
             || health != Health::InStep
             || settings.application == Application::Empty
-            || !self.knows.iter().any(earlier_life)
+            || !self.knows.iter().any(earlier_incarnation)
         {
             return health;
         }

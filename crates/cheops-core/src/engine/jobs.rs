@@ -126,7 +126,7 @@ impl Resource {
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
         self.write_reply(&operation, status, Some(outcome), turn);
-        self.publish_replicant(turn);
+        self.publish_id_map(turn);
     }
 
     fn finish(&mut self, step: Step, ended: Ended, turn: &mut Turn<'_>) {

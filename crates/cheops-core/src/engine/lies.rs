@@ -214,8 +214,8 @@ impl Resource {
         turn.context.liars.found.push(evidence);
     }
 
-    /// Shows a site that stays behind what does not count here, and why: what it lacks may be answers
-    /// to that, which it would wait for.
+    /// Shows a site that stays behind what does not count here, and why: what it lacks may be
+    /// answers to that, which it would wait for.
     pub(super) fn show_cuts(&self, to: &SiteId, turn: &mut Turn<'_>) {
         for author in self.cuts.keys().filter(|author| author.site != *to).take(MOST_EVIDENCE_TOLD)
         {
@@ -281,12 +281,12 @@ impl Resource {
     }
 }
 
-/// Lives that began before entries were signed, as this site remembers them: only for these does
-/// another site's word stand in for their author's, and only below what they signed since.
+/// Incarnations that began before entries were signed, as this site remembers them: only for these
+/// does another site's word stand in for their author's, and only below what they signed since.
 #[derive(Debug, Default)]
-pub(super) struct OldLives(BTreeMap<Author, u64>);
+pub(super) struct OldIncarnations(BTreeMap<Author, u64>);
 
-impl OldLives {
+impl OldIncarnations {
     /// Takes in an entry of this site's log.
     pub(super) fn see(&mut self, entry: &Entry) {
         let EntryId { author, n } = entry.id();

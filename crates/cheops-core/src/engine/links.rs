@@ -17,7 +17,7 @@ pub(super) struct Link {
     pub(super) since_ms: u64,
     /// Whether it counts as up.
     pub(super) up: bool,
-    /// Which life of its disk was heard last.
+    /// Which incarnation of its disk was heard last.
     pub(super) incarnation: Option<Incarnation>,
     /// Smoothed round-trip time.
     pub(super) round_trip_ms: Option<u64>,
@@ -102,7 +102,7 @@ impl Links {
         self.links.get(site).is_some_and(|link| link.usable(me))
     }
 
-    /// In which life that site was heard last, before this engine was started.
+    /// In which incarnation that site was heard last, before this engine was started.
     pub(super) fn lived(&mut self, site: &SiteId, incarnation: Incarnation) {
         if let Some(link) = self.links.get_mut(site) {
             link.incarnation = Some(incarnation);

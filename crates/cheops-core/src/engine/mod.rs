@@ -10,7 +10,7 @@
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
 //! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
-//! ones), `lies` (authors that sign two things in one place), `replicant` (what sites call a service's
+//! ones), `lies` (authors that sign two things in one place), `id_map` (what sites call a service's
 //! resource), `needs` (what has to be there first), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
@@ -19,6 +19,7 @@ mod context;
 mod durable;
 mod files;
 mod health;
+mod id_map;
 mod jobs;
 mod lies;
 mod links;
@@ -26,7 +27,6 @@ mod needs;
 mod peer;
 mod ports;
 mod recover;
-mod replicant;
 mod replies;
 mod resource;
 mod rulebook;
@@ -107,7 +107,7 @@ impl Engine {
         self.context.jobs.len()
     }
 
-    /// Who this engine is, in this life of its disk.
+    /// Who this engine is, in this incarnation of its disk.
     pub fn me(&self) -> &Author {
         &self.context.settings.me
     }
@@ -142,7 +142,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
     }
     match message {
         Message::Heartbeat(beat) => {
-            note_life(resources, from, beat.incarnation, turn);
+            note_incarnation(resources, from, beat.incarnation, turn);
             let me = turn.context.settings.me.site.clone();
             let heard = turn.context.links.heartbeat(from, &me, &beat, turn.now.mono_ms);
             lies::tell_of_liars(from, &beat, turn);
@@ -151,7 +151,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
             }
         }
         Message::Update(update) => {
-            note_life(resources, from, update.incarnation, turn);
+            note_incarnation(resources, from, update.incarnation, turn);
             hear_update(resources, from, *update, turn);
         }
         Message::Evidence(evidence) => lies::convict(resources, &evidence, turn),
@@ -167,7 +167,7 @@ fn link_is_back(site: &SiteId, turn: &mut Turn<'_>) {
 }
 
 /// Sees whether a site came back without its memory: then nothing it ever confirmed holds.
-fn note_life(
+fn note_incarnation(
     resources: &mut Resources,
     from: &SiteId,
     incarnation: Incarnation,
@@ -178,9 +178,9 @@ fn note_life(
     if before == Some(incarnation) {
         return;
     }
-    turn.record(Record::Life(from.clone(), incarnation));
+    turn.record(Record::Incarnation(from.clone(), incarnation));
     if before.is_none() {
-        return; // A site that was never heard before has no earlier life.
+        return; // A site that was never heard before has no earlier incarnation.
     }
     turn.notify(Notice::SiteLostItsDisk(from.clone()));
     for resource in resources.values_mut().filter(|resource| resource.peers.contains_key(from)) {

@@ -209,7 +209,7 @@ impl Resource {
     fn standing(&self, settings: &Settings) -> NeedStanding {
         let ends = |it: &Operation| {
             it.kind.is_deletion()
-                || it.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
+                || it.service_ref().is_some_and(|(_, service_ref)| service_ref.act == Act::Deletes)
         };
         let took = |it: &Arc<Operation>| {
             !ends(it) && self.runs.log.outcome(&it.id) == Some(RunEffect::Took)

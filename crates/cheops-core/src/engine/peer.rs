@@ -4,7 +4,7 @@ use crate::model::{Author, Incarnation, Vector};
 
 #[derive(Debug, Default)]
 pub(super) struct Peer {
-    /// In which life of its disk it said so.
+    /// In which incarnation of its disk it said so.
     pub(super) incarnation: Option<Incarnation>,
     /// What it said it knows. Never more than it does.
     pub(super) knows: Vector,
@@ -12,8 +12,8 @@ pub(super) struct Peer {
     pub(super) sent: Vector,
     /// What it was last told that this site knows.
     pub(super) told: Vector,
-    /// What an earlier life of it may have known, and so may have run.
-    pub(super) earlier_life: Vector,
+    /// What an earlier incarnation of it may have known, and so may have run.
+    pub(super) earlier_incarnation: Vector,
     /// Whether it just said what it knows, so that everything it lacks is on its way.
     pub(super) catching_up: bool,
     /// Whether it was asked what it knows and has not answered yet.
@@ -42,7 +42,7 @@ impl Peer {
             &mut self.knows,
             &mut self.sent,
             &mut self.told,
-            &mut self.earlier_life,
+            &mut self.earlier_incarnation,
             &mut self.recorded,
         ] {
             vector.limit(author, after);
@@ -51,8 +51,8 @@ impl Peer {
 
     /// It came back without its memory. What it may have run before stays on record.
     pub(super) fn lost_its_memory(&mut self, incarnation: Incarnation, we_know: &Vector) {
-        self.earlier_life.join(we_know);
-        let earlier_life = std::mem::take(&mut self.earlier_life);
-        *self = Self { incarnation: Some(incarnation), earlier_life, ..Self::default() };
+        self.earlier_incarnation.join(we_know);
+        let earlier_incarnation = std::mem::take(&mut self.earlier_incarnation);
+        *self = Self { incarnation: Some(incarnation), earlier_incarnation, ..Self::default() };
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::model::OverLimit;
 use crate::model::{
-    Asker, Chain, Declaration, Entry, Evidence, Incarnation, KeyId, OperationId, OperationType,
-    Outcome, Payload, Position, Replicant, Reply, ResourceId, SiteId, Stamp, Vector,
+    Asker, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
+    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -128,7 +128,7 @@ pub enum Effect {
     Notify(Notice),
     /// From now on, requests that speak of this resource of a service are to be known; or, with
     /// `None`, no more.
-    Publish(ResourceId, Option<Arc<Replicant>>),
+    Publish(ResourceId, Option<Arc<IdMap>>),
     /// From now on, nothing is to be heard from who holds that key of that site, and nothing said to
     /// it: it was shown to lie.
     SetApart(SiteId, KeyId),
@@ -365,7 +365,7 @@ pub enum Message {
 /// A sign of life, with what is needed to measure the round trip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Which life of the sender's disk.
+    /// Which incarnation of the sender's disk.
     pub incarnation: Incarnation,
     /// When it left, by the sender's clock.
     pub sent_ms: u64,
@@ -389,7 +389,7 @@ pub struct Echo {
 /// Entries the listener lacks, with what the speaker knows: enough to tell what either lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
-    /// Which life of the sender's disk.
+    /// Which incarnation of the sender's disk.
     pub incarnation: Incarnation,
     /// The resource.
     pub resource: ResourceId,
@@ -401,7 +401,7 @@ pub struct Update {
     pub knows: Vector,
     /// The hashes of the last entries that it knows, author by author.
     pub chain: Chain,
-    /// What an earlier life of the listener may have known, so it may have run it.
+    /// What an earlier incarnation of the listener may have known, so it may have run it.
     pub you_may_have_run: Vector,
     /// Whether the speaker wants to hear what the listener knows.
     pub asks: bool,
@@ -450,7 +450,7 @@ pub struct Declared {
     /// The last config given, and where in the total order that was.
     pub config: Option<Given>,
     /// What the sites call it, if it is a resource of a service.
-    pub replicant: Option<Replicant>,
+    pub id_map: Option<IdMap>,
 }
 
 impl Declared {
@@ -462,9 +462,9 @@ impl Declared {
 
     /// Takes in another declaration; whether it changed the sites or the config.
     pub fn join(&mut self, other: &Self) -> bool {
-        match (&mut self.replicant, &other.replicant) {
+        match (&mut self.id_map, &other.id_map) {
             (Some(ours), Some(theirs)) => ours.join(theirs),
-            (None, Some(theirs)) => self.replicant = Some(theirs.clone()),
+            (None, Some(theirs)) => self.id_map = Some(theirs.clone()),
             (_, None) => {}
         }
         let sites = self.sites.len();

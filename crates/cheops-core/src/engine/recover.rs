@@ -29,7 +29,7 @@ impl Engine {
                     .entry(id.clone())
                     .or_insert_with(|| turn.context.new_resource(id))
                     .replay(record, &mut turn),
-                (None, Record::Life(site, incarnation)) => {
+                (None, Record::Incarnation(site, incarnation)) => {
                     turn.context.links.lived(site, *incarnation);
                 }
                 (None, Record::SetApart(evidence)) => shown.push(Evidence::clone(evidence)),
@@ -40,7 +40,7 @@ impl Engine {
         let (resources, mut turn) = engine.turn(now, &mut out);
         lies::recall(resources, &shown, &mut turn);
         for resource in resources.values_mut() {
-            resource.recall_lives(&turn.context.links);
+            resource.recall_incarnations(&turn.context.links);
         }
         for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
@@ -51,7 +51,7 @@ impl Engine {
         }
         let me = turn.context.settings.me.clone();
         for resource in resources.values_mut() {
-            // In which life the others are is known only now.
+            // In which incarnation the others are is known only now.
             resource.see_what_is_answered(&me);
             resource.runs.recovered(resource.is_done_everywhere());
             follow_up(resource, &mut turn);
@@ -62,14 +62,15 @@ impl Engine {
 }
 
 impl Resource {
-    /// Who came back without its memory, and has not said anything of this resource since, is in the
-    /// life that was last heard of it: what its earlier lives said must not count again.
-    fn recall_lives(&mut self, links: &Links) {
+    /// Who came back without its memory, and has not said anything of this resource since, is in
+    /// the incarnation that was last heard of it: what its earlier incarnations said must not count
+    /// again.
+    fn recall_incarnations(&mut self, links: &Links) {
         let sites: Vec<_> = self.peers.keys().cloned().collect();
         for site in sites {
             if let Some(peer) = self.peers.get_mut(&site)
                 && peer.incarnation.is_none()
-                && !peer.earlier_life.is_empty()
+                && !peer.earlier_incarnation.is_empty()
             {
                 peer.incarnation = links.get(&site).and_then(|link| link.incarnation);
             }
@@ -92,11 +93,11 @@ impl Resource {
                 peer.says(incarnation, &knows);
                 peer.recorded = peer.knows.clone();
             }
-            Record::EarlierLife(_, site, earlier) => {
+            Record::EarlierIncarnation(_, site, earlier) => {
                 let peer = self.peers.get_or_insert_with(&site, Peer::default);
-                *peer = Peer { earlier_life: earlier, ..Default::default() };
+                *peer = Peer { earlier_incarnation: earlier, ..Default::default() };
             }
-            Record::Life(..) | Record::SetApart(_) => {}
+            Record::Incarnation(..) | Record::SetApart(_) => {}
             Record::Shed(_, operations) => self.files.shed(operations),
             Record::Pruned(_, base) => {
                 turn.context.written =

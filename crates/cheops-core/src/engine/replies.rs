@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::ports::Ending;
 use crate::model::{
-    Author, Entry, EntryBody, Few, Incarnation, OperationId, Reply, SiteId, Status, Vector,
+    Author, Entry, EntryBody, Incarnation, OperationId, Reply, SiteId, SmallMap, Status, Vector,
 };
 
 /// What the sites said of one operation.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    words: Few<Author, AuthorReplies>,
+    words: SmallMap<Author, AuthorReplies>,
 }
 
 /// What one author said.
@@ -42,9 +42,11 @@ impl Replies {
         self.words.values().filter_map(|words| words.first_verdict)
     }
 
-    /// The last word of a site in that life of its disk; in whichever, if that is not known.
-    pub(super) fn of(&self, site: &SiteId, life: Option<Incarnation>) -> Option<&Reply> {
-        let is_alive = |author: &Author| life.is_none_or(|life| author.incarnation == life);
+    /// The last word of a site in that incarnation of its disk; in whichever, if that is not known.
+    pub(super) fn of(&self, site: &SiteId, incarnation: Option<Incarnation>) -> Option<&Reply> {
+        let is_alive = |author: &Author| {
+            incarnation.is_none_or(|incarnation| author.incarnation == incarnation)
+        };
         let of_site =
             self.words.iter().filter(|(author, _)| author.site == *site && is_alive(author));
         let replies = of_site.filter_map(|(_, words)| reply_in(&words.latest));
@@ -69,7 +71,7 @@ impl Replies {
         self.succeeded_somewhere() && self.first_verdicts().any(|ok| !ok)
     }
 
-    /// Whether each of these sites has said something, be it in a life that is over.
+    /// Whether each of these sites has said something, be it in an incarnation that is over.
     pub(super) fn are_complete(&self, sites: &BTreeSet<SiteId>) -> bool {
         sites.iter().all(|site| self.words.keys().any(|author| author.site == *site))
     }

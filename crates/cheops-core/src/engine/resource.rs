@@ -15,8 +15,8 @@ use super::run::Runs;
 use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
-    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, Few, Operation,
-    OperationId, OperationType, Outcome, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp,
+    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, Operation,
+    OperationId, OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, SmallMap, Stamp,
     Status, Vector,
 };
 use crate::plan::RunEffect;
@@ -27,7 +27,7 @@ pub(super) struct Resource {
     pub(super) id: ResourceId,
     pub(super) declared: Declared,
     /// What requests are known by, as it was last said.
-    pub(super) published: Option<Arc<Replicant>>,
+    pub(super) published: Option<Arc<IdMap>>,
     /// What was pruned.
     pub(super) base: Vector,
     /// The last config that an operation gave which was pruned.
@@ -43,7 +43,7 @@ pub(super) struct Resource {
     pub(super) chain: Chain,
     pub(super) resolution: Resolution,
     pub(super) replies: BTreeMap<OperationId, Replies>,
-    pub(super) peers: Few<SiteId, Peer>,
+    pub(super) peers: SmallMap<SiteId, Peer>,
     pub(super) runs: Runs,
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
@@ -53,7 +53,7 @@ pub(super) struct Resource {
     unanswered: BTreeSet<OperationId>,
     /// Operations that went wrong at some site, by what it last said.
     pub(super) troubled: BTreeSet<OperationId>,
-    entries: Few<Author, BTreeMap<u64, HeldEntry>>,
+    entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
     waiting_bytes: usize,
@@ -107,14 +107,14 @@ impl Resource {
             chain: Chain::default(),
             resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
-            peers: Few::default(),
+            peers: SmallMap::default(),
             runs: Runs::default(),
             confirm_ms: None,
             files: Files::default(),
             own: OwnReplies::default(),
             unanswered: BTreeSet::new(),
             troubled: BTreeSet::new(),
-            entries: Few::default(),
+            entries: SmallMap::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
@@ -275,16 +275,16 @@ impl Resource {
         }
     }
 
-    /// Entries from before there were signatures are taken on another site's word: of lives that
-    /// began before there were any, not in the name of this one, which knows what it wrote, nor
-    /// after one that their author did sign.
+    /// Entries from before there were signatures are taken on another site's word: of incarnations
+    /// that began before there were any, not in the name of this one, which knows what it wrote,
+    /// nor after one that their author did sign.
     fn may_be_vouched_for(&self, entry: &Entry, context: &Context) -> bool {
         let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
         let (author, me) = (&entry.id().author, &context.settings.me);
-        // A life that this site itself remembers, or, where it remembers nothing, any.
-        let is_remembered =
-            context.old_lives.knows(author) || self.knows.iter().all(|(known, _)| known == me);
-        if !is_remembered || !context.old_lives.may_have_written(entry.id()) {
+        // An incarnation that this site itself remembers, or, where it remembers nothing, any.
+        let is_remembered = context.old_incarnations.knows(author)
+            || self.knows.iter().all(|(known, _)| known == me);
+        if !is_remembered || !context.old_incarnations.may_have_written(entry.id()) {
             return false;
         }
         let last = self.held_of(author).and_then(|held| held.last_key_value());
@@ -323,7 +323,7 @@ impl Resource {
         for held in self.entries.values_mut() {
             all.extend(std::mem::take(held).into_values());
         }
-        self.entries = Few::default();
+        self.entries = SmallMap::default();
         all.sort_by_key(|held| held.arrival);
         all.into_iter().map(|held| held.entry).collect()
     }
@@ -408,7 +408,7 @@ impl Resource {
             // Also one that only others remembered: its number must not be used again.
             turn.context.written = turn.context.written.max(id.n);
         }
-        turn.context.old_lives.see(entry);
+        turn.context.old_incarnations.see(entry);
         self.knows.add(&id);
         self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;
@@ -431,7 +431,7 @@ impl Resource {
         self.files.see(operation);
         let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
-        self.see_replica(operation, was_retired, turn);
+        self.see_service_ref(operation, was_retired, turn);
         let overwrites = self.config().overwrites(&operation.kind);
         if change == ListChange::Inserted && self.may_run_last(operation) {
             self.runs.list_grew(operation, overwrites);
@@ -469,7 +469,7 @@ impl Resource {
     fn declare(&mut self, operation: &Operation, said: &Declaration, turn: &mut Turn<'_>) {
         let config = said.config.clone().map(|config| (operation.position(), config));
         let sites = said.sites.clone();
-        self.join_declared(&Declared { sites, config, replicant: None }, turn);
+        self.join_declared(&Declared { sites, config, id_map: None }, turn);
     }
 
     pub(super) fn join_declared(&mut self, said: &Declared, turn: &mut Turn<'_>) {
@@ -535,30 +535,30 @@ impl Resource {
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
-                self.publish_replicant(turn);
+                self.publish_id_map(turn);
             }
         }
         self.see_whether_answered(&reply.operation, &turn.context.settings.me);
     }
 
-    /// What a site last said of an operation, in the life it leads now: what it said before it lost
-    /// its disk says nothing of how it stands there. But for what failed everywhere, which is not run
-    /// again.
+    /// What a site last said of an operation, in the incarnation it is in now: what it said before
+    /// it lost its disk says nothing of how it stands there. But for what failed everywhere, which
+    /// is not run again.
     pub(super) fn word_of(
         &self,
         site: &SiteId,
         operation: &OperationId,
         me: &Author,
     ) -> Option<&Reply> {
-        let life = match *site == me.site {
+        let incarnation = match *site == me.site {
             _ if self.resolution.operations().is_void(operation) => None,
             true => Some(me.incarnation),
             false => self.peers.get(site).and_then(|peer| peer.incarnation),
         };
-        self.replies.get(operation)?.of(site, life)
+        self.replies.get(operation)?.of(site, incarnation)
     }
 
-    /// Looks anew at who has answered what: who is to answer, or in which life, has changed.
+    /// Looks anew at who has answered what: who is to answer, or in which incarnation, has changed.
     pub(super) fn see_what_is_answered(&mut self, me: &Author) {
         let known: Vec<_> = self.resolution.operations().iter().map(|it| it.id.clone()).collect();
         known.iter().for_each(|operation| self.see_whether_answered(operation, me));
@@ -624,10 +624,10 @@ impl Resource {
         if had_its_time { None } else { out.by }
     }
 
-    /// Operations that this site ran in an earlier life, as its own log still says: it was started
-    /// from a copy, which stands where it stood. Nobody counts what an earlier life said, so it is
-    /// said again.
-    pub(super) fn said_in_an_earlier_life(
+    /// Operations that this site ran in an earlier incarnation, as its own log still says: it was
+    /// started from a copy, which stands where it stood. Nobody counts what an earlier incarnation
+    /// said, so it is said again.
+    pub(super) fn said_in_an_earlier_incarnation(
         &self,
         me: &Author,
     ) -> Vec<(OperationId, Status, Option<Outcome>)> {

@@ -276,7 +276,7 @@ impl Resource {
             }
             StandingsToCheck::AtAll => {
                 let me = turn.context.settings.me.clone();
-                for (operation, status, outcome) in self.said_in_an_earlier_life(&me) {
+                for (operation, status, outcome) in self.said_in_an_earlier_incarnation(&me) {
                     self.write_reply(&operation, status, outcome, turn);
                 }
                 for (operation, status, outcome) in self.no_longer_superseded(&me) {
@@ -461,7 +461,7 @@ impl Resource {
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
             // Only requests to services make use of it, and not every log need be searched.
-            again = matches!(&task, Task::Run(operation) if operation.replica().is_some())
+            again = matches!(&task, Task::Run(operation) if operation.service_ref().is_some())
                 && self.runs.log.may_have_happened(&item.id);
             inline_body = self.inline_body(&item.id);
         }
@@ -499,7 +499,7 @@ impl Resource {
         if self.operation(operation).is_some() && self.resolution.counts(operation) {
             self.write_reply(operation, Status::Ok, None, turn);
         }
-        self.publish_replicant(turn);
+        self.publish_id_map(turn);
     }
 
     /// The operator settles what is in doubt.
@@ -519,7 +519,7 @@ impl Resource {
         }
     }
 
-    /// An earlier life of this site may have run these, and its application may remember.
+    /// An earlier incarnation of this site may have run these, and its application may remember.
     pub(super) fn may_have_run(&mut self, known: &Vector, turn: &mut Turn<'_>) {
         if known.is_empty() || turn.context.settings.application == Application::Empty {
             return;

@@ -9,11 +9,11 @@ use crate::model::{Author, SiteId};
 /// How one site's engine behaves. All times in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// This site, in this life of its disk.
+    /// This site, in this incarnation of its disk.
     pub me: Author,
     /// The other sites of the mesh.
     pub peers: BTreeSet<SiteId>,
-    /// What the application may hold when this life of the disk begins.
+    /// What the application may hold when this incarnation of the disk begins.
     pub application: Application,
     /// Between signs of life to a site that shares a resource with this one.
     pub heartbeat_ms: u64,
@@ -44,7 +44,7 @@ pub struct Settings {
 /// What the application may hold when a site's memory is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Application {
-    /// Perhaps what an earlier life of this site did to it: nothing that may have run is run
+    /// Perhaps what an earlier incarnation of this site did to it: nothing that may have run is run
     /// again without care.
     MayHoldState,
     /// Nothing: it was lost together with the disk, or is new.

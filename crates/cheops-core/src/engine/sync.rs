@@ -38,11 +38,10 @@ impl Resource {
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
-        let of_earlier_life = |author: &Author| author.site == me.site && *author != me;
-        let remembers_us = update
-            .entries
-            .iter()
-            .any(|entry| of_earlier_life(&entry.id().author) && !before.includes(entry.id()));
+        let of_earlier_incarnation = |author: &Author| author.site == me.site && *author != me;
+        let remembers_us = update.entries.iter().any(|entry| {
+            of_earlier_incarnation(&entry.id().author) && !before.includes(entry.id())
+        });
         if let Some(base) = &update.base {
             let possible =
                 update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
@@ -61,7 +60,7 @@ impl Resource {
         }
         self.accept_waiting(turn);
         if remembers_us {
-            // Our earlier life held this resource: it may have run all there is.
+            // Our earlier incarnation held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
         } else {
             // A liar can make this site doubt so, and not make it run anything twice.
@@ -71,15 +70,15 @@ impl Resource {
             self.confirm_soon(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
-        let is_another_life = peer.incarnation != Some(update.incarnation);
+        let is_another_incarnation = peer.incarnation != Some(update.incarnation);
         peer.says(update.incarnation, &update.knows);
         peer.was_in_step |= self.knows.covers(&update.knows);
         let pruned = update.base.map(|base| base.upto).unwrap_or_default();
         let has_pruned = !peer.pruned.covers(&pruned);
         peer.pruned.join(&pruned);
-        if is_another_life || has_pruned {
+        if is_another_incarnation || has_pruned {
             self.see_what_is_answered(&me);
-            self.publish_replicant(turn);
+            self.publish_id_map(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else { return };
         if peer.asked
@@ -178,7 +177,7 @@ impl Resource {
             entries,
             knows: self.knows.clone(),
             chain: self.chain.clone(),
-            you_may_have_run: peer.earlier_life.clone(),
+            you_may_have_run: peer.earlier_incarnation.clone(),
             asks: asks == Asks::Yes,
         };
         turn.effect(Effect::Tell { to: to.clone(), message: Message::Update(Box::new(update)) });
@@ -233,11 +232,15 @@ impl Resource {
             ask_next(site, Timer::AskIfForgotten, turn);
         }
         let Some(peer) = self.peers.get_mut(site) else { return };
-        if !peer.earlier_life.is_empty() {
+        if !peer.earlier_incarnation.is_empty() {
             // It has been told what it may have run before, and has confirmed all of it.
-            peer.earlier_life = Vector::default();
+            peer.earlier_incarnation = Vector::default();
             peer.recorded = Vector::default();
-            turn.record(Record::EarlierLife(self.id.clone(), site.clone(), Vector::default()));
+            turn.record(Record::EarlierIncarnation(
+                self.id.clone(),
+                site.clone(),
+                Vector::default(),
+            ));
         }
         if let Some(incarnation) = peer.incarnation
             && peer.recorded != peer.knows
@@ -353,10 +356,10 @@ impl Resource {
     ) {
         let Some(peer) = self.peers.get_mut(site) else { return };
         peer.lost_its_memory(incarnation, &self.knows);
-        let earlier = peer.earlier_life.clone();
+        let earlier = peer.earlier_incarnation.clone();
         self.see_what_is_answered(&turn.context.settings.me);
-        self.publish_replicant(turn);
-        turn.record(Record::EarlierLife(self.id.clone(), site.clone(), earlier));
+        self.publish_id_map(turn);
+        turn.record(Record::EarlierIncarnation(self.id.clone(), site.clone(), earlier));
     }
 
     /// What every site of the resource knows, if that can be told: nothing concurrent to it can
@@ -396,7 +399,7 @@ impl Resource {
     fn adopt(&mut self, base: &Base, turn: &mut Turn<'_>) {
         if let Some(declared) = &base.declared {
             self.join_declared(declared, turn);
-            self.publish_replicant(turn);
+            self.publish_id_map(turn);
         }
         if !self.base.covers(&base.upto) {
             self.take_base(base);
@@ -413,7 +416,7 @@ impl Resource {
     ///
     /// Where all of it is known here, only if it is what this site would forget itself, but for
     /// sites that it cannot hear. Where something of it is not, only until this site was once in
-    /// step with who says so: an honest site forgets nothing that this life of ours has not
+    /// step with who says so: an honest site forgets nothing that this incarnation of ours has not
     /// confirmed, so after that there is nothing to learn from a base. Nor while another site was
     /// heard of late that has some of it still: entries show whose they are, and a base does not.
     fn believes(&self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
@@ -463,19 +466,19 @@ impl Resource {
                 below.covers(upto)
             })
         };
-        let has_another_life = |author: &Author| {
+        let has_another_incarnation = |author: &Author| {
             self.knows.iter().any(|(known, _)| known.site == author.site && known != author)
         };
         self.resolution.floors().any(is_over)
             || !self.base.covers(upto)
-                && self.resolution.floors_but_for(&has_another_life).any(is_over)
+                && self.resolution.floors_but_for(&has_another_incarnation).any(is_over)
     }
 }
 
 /// A site that was heard within this time is likely to be heard again.
 const OF_LATE_MS: u64 = 60_000;
 
-/// More authors than a resource can have, each a site in one life of its disk.
+/// More authors than a resource can have, each a site in one incarnation of its disk.
 const MOST_AUTHORS: usize = 4_096;
 
 /// Whether a message wants an answer.

@@ -10,8 +10,8 @@ use super::resource::Resource;
 use super::settings::Settings;
 use crate::config::Config;
 use crate::model::{
-    Author, KeyId, Operation, OperationId, OperationType, Replicant, Reply, ResourceId, SiteId,
-    Status, Vector,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Status,
+    Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Frozen, LeftOut};
@@ -77,9 +77,9 @@ pub struct ResourceView {
     /// Whether it was ended.
     pub deleted: bool,
     /// What the sites call it, if it is a resource of a service.
-    pub replicant: Option<Replicant>,
-    /// What this site's service called it in a life of the site that is over, where nobody has said
-    /// yet that it is still there.
+    pub id_map: Option<IdMap>,
+    /// What this site's service called it in an incarnation of the site that is over, where nobody
+    /// has said yet that it is still there.
     pub was_called: Option<String>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
@@ -124,7 +124,7 @@ pub struct Outline {
     /// What this site is doing about it.
     pub progress: RunProgress,
     /// What the sites call it, if it is a resource of a service.
-    pub replicant: Option<Replicant>,
+    pub id_map: Option<IdMap>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
 }
@@ -207,7 +207,7 @@ impl Engine {
             list: resource.resolution.list().cloned().collect(),
             config: resource.config(),
             progress: progress(resource),
-            replicant: resource.names_now(&self.context.settings),
+            id_map: resource.names_now(&self.context.settings),
             waits_for: resource.runs.waits_for(),
         })
     }
@@ -357,7 +357,7 @@ fn view(resource: &Resource, settings: &Settings) -> ResourceView {
         progress: progress(resource),
         converged: converged(resource),
         deleted: resource.is_deleted() || resource.is_retired(),
-        replicant: resource.names_now(settings),
+        id_map: resource.names_now(settings),
         was_called: resource.was_called(settings),
         waits_for: resource.runs.waits_for(),
     }

@@ -68,7 +68,7 @@ mod tests {
                 path: "/".to_owned(),
                 headers: Vec::new(),
                 body: Some(FileRef::of("body", named)),
-                replica: None,
+                service_ref: None,
             },
             replaces: Replaces::Nothing,
             declares: None,

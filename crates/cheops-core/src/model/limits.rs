@@ -27,7 +27,7 @@ pub const MAX_HEADERS: usize = 1024;
 pub const MAX_HEADER_BYTES: usize = 1024 * 1024;
 /// On how many sites a resource may live.
 pub const MAX_SITES: usize = 1024;
-/// On how many heads an operation may be made: sites may have had several lives.
+/// On how many heads an operation may be made: sites may have had several incarnations.
 pub const MAX_PARENTS: usize = 4 * MAX_SITES;
 /// The longest output of a reply, in bytes: what a site may be told to keep, and as much again for
 /// what it has to say itself.
@@ -144,11 +144,12 @@ impl Payload {
                 at_most("files", files.len(), MAX_FILES)?;
                 files.iter().try_for_each(check_file)
             }
-            Self::Http { service, method, path, headers, body, replica } => {
+            Self::Http { service, method, path, headers, body, service_ref } => {
                 at_most("bytes of the service's name", service.len(), MAX_NAME_BYTES)?;
                 at_most("bytes of the method", method.len(), MAX_NAME_BYTES)?;
                 at_most("bytes of the path", path.len(), MAX_PATH_BYTES)?;
-                let collection = replica.as_ref().map_or(0, |replica| replica.collection.len());
+                let collection =
+                    service_ref.as_ref().map_or(0, |service_ref| service_ref.collection.len());
                 at_most("bytes of the collection", collection, MAX_PATH_BYTES)?;
                 check_headers(headers)?;
                 body.iter().try_for_each(check_file)
@@ -197,8 +198,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::{
-        Act, Author, BlobId, EntryId, Incarnation, MetaId, OperationId, Output, Replaces, Replica,
-        ResourceId, SiteId, Stamp,
+        Act, Author, BlobId, EntryId, Incarnation, MetaId, OperationId, Output, Replaces,
+        ResourceId, ServiceRef, SiteId, Stamp,
     };
     use super::*;
     use crate::config::{Concurrent, Hook, HookAction, HookEvent, HookRun, Resolution, Rule};
@@ -236,15 +237,15 @@ mod tests {
     }
 
     fn request((path, headers, collection): (String, Vec<Header>, String)) -> Payload {
-        let replica =
-            Replica { meta_id: MetaId::new("m").unwrap(), collection, act: Act::CreatesAs };
+        let service_ref =
+            ServiceRef { meta_id: MetaId::new("m").unwrap(), collection, act: Act::CreatesAs };
         Payload::Http {
             service: "image".to_owned(),
             method: "PUT".to_owned(),
             path,
             headers,
             body: Some(file("body")),
-            replica: Some(Box::new(replica)),
+            service_ref: Some(Box::new(service_ref)),
         }
     }
 

@@ -2,24 +2,24 @@
 
 mod clock;
 mod entry;
-mod few;
+mod id_map;
 mod inline_body;
 mod limits;
 mod operation;
 mod placeholder;
-mod replicant;
 mod reply;
 mod request_kind;
 mod seal;
+mod small_map;
 mod vector;
 
 pub use crate::ids::{
-    Author, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId, OperationType,
-    ResourceId, SiteId,
+    Author, BadName, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId,
+    OperationType, ResourceId, SiteId,
 };
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Entry, EntryBody, Extension};
-pub(crate) use few::Few;
+pub use id_map::{Act, IdMap, LocalName, SaysAlready, ServiceRef};
 pub use inline_body::MAX_INLINE_BODY_BYTES;
 pub use limits::{
     MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
@@ -29,11 +29,11 @@ pub use operation::{
     Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces, shown_path,
 };
 pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
-pub use replicant::{Act, LocalName, Replica, Replicant, SaysAlready};
 pub use reply::{BROKEN_OFF_STATUS, Outcome, Output, Reply, Status, broken_off_header};
 pub use request_kind::RequestKind;
 pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
     resource_hash,
 };
+pub(crate) use small_map::SmallMap;
 pub use vector::{Chain, Vector};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlobId, OperationId, OperationType, Replica, ResourceId, SiteId, Stamp};
+use super::{BlobId, OperationId, OperationType, ResourceId, ServiceRef, SiteId, Stamp};
 use crate::config::Config;
 
 /// One change to one resource, as its receiving site recorded it.
@@ -69,9 +69,9 @@ impl Operation {
     }
 
     /// How it speaks of the resource, if that is one of a service.
-    pub fn replica(&self) -> Option<(&str, &Replica)> {
+    pub fn service_ref(&self) -> Option<(&str, &ServiceRef)> {
         match &self.payload {
-            Payload::Http { service, replica, .. } => Some((service, replica.as_deref()?)),
+            Payload::Http { service, service_ref, .. } => Some((service, service_ref.as_deref()?)),
             Payload::Shell { .. } => None,
         }
     }
@@ -82,9 +82,9 @@ impl Operation {
         const RULE: usize = 300;
         let payload = match &self.payload {
             Payload::Shell { command, .. } => command.len(),
-            Payload::Http { service, method, path, headers, replica, body: _ } => {
-                let names = replica.as_ref().map_or(0, |replica| {
-                    replica.meta_id.as_str().len() + replica.collection.len() + PARENT
+            Payload::Http { service, method, path, headers, service_ref, body: _ } => {
+                let names = service_ref.as_ref().map_or(0, |service_ref| {
+                    service_ref.meta_id.as_str().len() + service_ref.collection.len() + PARENT
                 });
                 let headers: usize = headers.iter().map(Header::size).sum();
                 service.len() + method.len() + path.len() + headers + names
@@ -152,7 +152,7 @@ pub enum Payload {
         /// The body's content, where there is one.
         body: Option<FileRef>,
         /// How it speaks of the resource, if each site's service may have its own id for it.
-        replica: Option<Box<Replica>>,
+        service_ref: Option<Box<ServiceRef>>,
     },
 }
 

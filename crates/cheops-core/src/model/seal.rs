@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Asker, Author, Declaration, EntryBody, Extension, Header, Operation, OperationId, Outcome,
-    Payload, Replaces, Replica, Reply, ResourceId, SiteId, Stamp, Status,
+    Payload, Replaces, Reply, ResourceId, ServiceRef, SiteId, Stamp, Status,
 };
 
 /// The hash of what an entry says, and by its chain of all that its author said before.
@@ -405,11 +405,11 @@ impl FieldHasher {
                 files.iter().for_each(|it| file(self, it));
                 self
             }
-            Payload::Http { service, method, path, headers, body, replica } => {
+            Payload::Http { service, method, path, headers, body, service_ref } => {
                 self.tag(1).text(service).text(method).text(path).headers(headers);
                 self.optional(body.as_ref(), file);
-                self.optional(replica.as_ref(), |digest, replica| {
-                    let Replica { meta_id, collection, act } = &**replica;
+                self.optional(service_ref.as_ref(), |digest, service_ref| {
+                    let ServiceRef { meta_id, collection, act } = &**service_ref;
                     digest.text(meta_id.as_str()).text(collection).tag(match act {
                         super::Act::Creates => 0,
                         super::Act::CreatesAs => 1,

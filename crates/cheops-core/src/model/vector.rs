@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::few::Few;
+use super::small_map::SmallMap;
 use super::{Author, EntryHash, EntryId};
 
 /// For each author, the number of the last entry known. Knowledge is always causally closed, and
 /// an author's entries on a resource form a chain, so the last one stands for all before it.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Vector(Few<Author, u64>);
+pub struct Vector(SmallMap<Author, u64>);
 
 impl Vector {
     /// Whether nothing is known.
@@ -83,7 +83,7 @@ impl Vector {
 /// For each author, the hash of the last entry known: two sites that know the same number of
 /// entries and not the same entries differ in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chain(Few<Author, EntryHash>);
+pub struct Chain(SmallMap<Author, EntryHash>);
 
 impl Chain {
     /// The hash of the last entry known of this author, if it is known.

@@ -90,7 +90,8 @@ impl Assessor<'_> {
     }
 
     /// What was refused, or is still to do, need not be looked at: if it minds what would be wiped
-    /// away, it minds what wipes it away as well, and offends where the two come in the wrong order.
+    /// away, it minds what wipes it away as well, and offends where the two come in the wrong
+    /// order.
     fn cast_shadows(&mut self) {
         let mut wipers = Wipers::new(&self.view.classes);
         for place in (0..self.at.len()).rev() {
@@ -195,8 +196,8 @@ impl Assessor<'_> {
     }
 }
 
-/// What may have run in a life that is lost, counted by class: whether it did, when, and what it
-/// had a part in is not known.
+/// What may have run in an incarnation that is lost, counted by class: whether it did, when, and
+/// what it had a part in is not known.
 pub(super) struct Forgotten<'a> {
     classes: &'a Classes<'a>,
     counts: Vec<usize>,

@@ -27,7 +27,8 @@ pub enum RunEffect {
     Refused,
 }
 
-/// The operator's word on an operation that is in doubt: because its run was cut short, or its undo.
+/// The operator's word on an operation that is in doubt: because its run was cut short, or its
+/// undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     /// It is done: what it changes is there. (If the list has left it out, it is undone if it can
@@ -65,8 +66,8 @@ pub struct Run {
     pub trace: Trace,
     /// Its undo failed, or would bring back a state that is no longer recorded.
     pub fixed: bool,
-    /// It belongs to a life of the disk that is lost: when it ran, as compared with others like
-    /// it, is not known.
+    /// It belongs to an incarnation of the disk that is lost: when it ran, as compared with others
+    /// like it, is not known.
     pub recalled: bool,
 }
 
@@ -103,8 +104,8 @@ pub struct RunLog {
     pending: Option<Step>,
     /// Oldest first.
     pub(super) snapshots: Vec<Saved>,
-    /// All that may have run in a life that is lost, for as long as one of them is among the runs:
-    /// even what is not there any more may have had a part in what is.
+    /// All that may have run in an incarnation that is lost, for as long as one of them is among
+    /// the runs: even what is not there any more may have had a part in what is.
     pub(super) suspects: Vec<Item>,
     next_snapshot: u64,
     /// Runs since a snapshot was last asked for.
@@ -122,7 +123,7 @@ pub struct RunLogParts {
     pub pending: Option<Step>,
     /// Oldest first.
     pub snapshots: Vec<Saved>,
-    /// All that may have run in a life that is lost.
+    /// All that may have run in an incarnation that is lost.
     pub suspects: Vec<Item>,
     /// The name that the next snapshot gets.
     pub next_snapshot: u64,
@@ -161,7 +162,7 @@ impl From<RunLogParts> for RunLog {
 
 impl RunLog {
     /// The log of a site that lost its disk but maybe not its application: any of these
-    /// operations may have run in its earlier life, in any order. They are in doubt until an
+    /// operations may have run in its earlier incarnation, in any order. They are in doubt until an
     /// overwriting operation, a check or the operator settles them.
     pub fn unknown_before(suspects: impl IntoIterator<Item = Item>) -> Self {
         let mut log = Self::default();
@@ -211,7 +212,8 @@ impl RunLog {
     }
 
     /// A restore was begun and cannot be ended any more, for example since the config has lost its
-    /// command: what it would have brought back or taken away is in doubt. Says whether there was one.
+    /// command: what it would have brought back or taken away is in doubt. Says whether there was
+    /// one.
     pub fn give_up_restore(&mut self) -> bool {
         let Some(Step::Restore(id)) = self.pending else { return false };
         self.doubt_since(id);

@@ -207,7 +207,7 @@ fn unwiped(classes: &Classes<'_>, runs: impl DoubleEndedIterator<Item = Ran>) ->
         if !is_wiped && ran.trace != Trace::Refused {
             wipers.meet_living(ran.class);
         }
-        // What came before a run of a life that is lost is not known.
+        // What came before a run of an incarnation that is lost is not known.
         if ran.trace == Trace::Took && !ran.recalled {
             wipers.meet_wiper(ran.class);
         }

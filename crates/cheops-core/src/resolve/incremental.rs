@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Resolved;
-use super::court;
+use super::decide;
 use super::list::List;
 use super::matrix::Rules;
 use super::operations::{OperationNode, OperationSet};
@@ -124,10 +124,10 @@ impl Resolution {
 
     /// Decides anew about everything not included in `below`; the rest is out.
     fn decide_above(&mut self, below: &Vector, new: Option<&OperationId>) -> ListChange {
-        let judgement = court::judge(&self.operations, &self.rules, below);
-        let arranged = order::arrange(&self.operations, &self.rules, &judgement.counting);
+        let decided = decide::decide(&self.operations, &self.rules, below);
+        let arranged = order::arrange(&self.operations, &self.rules, &decided.counting);
         let list: List = arranged.into_iter().collect();
-        self.stuck = judgement.stuck.iter().map(|node| node.arrival).collect();
+        self.stuck = decided.stuck.iter().map(|node| node.arrival).collect();
         let change = list.change_since(&self.list, new);
         self.list = list;
         change
@@ -166,7 +166,7 @@ impl Resolution {
         }
         let base = self.bases.iter().rev().find(|base| !operations.is_void(base));
         let below = base.and_then(|base| operations.past(base)).cloned().unwrap_or_default();
-        let counting = court::judge(&operations, &self.rules, &below).counting;
+        let counting = decide::decide(&operations, &self.rules, &below).counting;
         let list = order::arrange(&operations, &self.rules, &counting);
         list.into_iter().map(|(_, node)| Arc::clone(&node.operation)).collect()
     }

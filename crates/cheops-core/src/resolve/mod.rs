@@ -6,7 +6,7 @@
 //! up to date one operation at a time, at a cost that grows with the operations concurrent to the
 //! new one and not with the history. [`explain`] puts the same facts into sentences.
 
-mod court;
+mod decide;
 mod explain;
 mod incremental;
 mod list;
@@ -43,7 +43,7 @@ pub struct Resolved {
 /// Resolves a set of operations from scratch: the definition that [`Resolution`] must equal.
 pub fn resolve(operations: &OperationSet, config: &Config) -> Resolved {
     let rules = Rules::from(config.clone());
-    let counting = court::judge(operations, &rules, &Vector::default()).counting;
+    let counting = decide::decide(operations, &rules, &Vector::default()).counting;
     let list = order::arrange(operations, &rules, &counting);
     let arrivals: BTreeSet<_> = counting.iter().map(|node| node.arrival).collect();
     let reasons = Reasons {

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Author, Few, Operation, OperationId, OperationType, Position, Stamp, Vector};
+use crate::model::{
+    Author, Operation, OperationId, OperationType, Position, SmallMap, Stamp, Vector,
+};
 
 /// The operations of one resource with their causal order, and which of them are void.
 ///
@@ -13,10 +15,10 @@ use crate::model::{Author, Few, Operation, OperationId, OperationType, Position,
 /// rest.
 #[derive(Debug, Clone, Default)]
 pub struct OperationSet {
-    chains: Few<Author, BTreeMap<u64, OperationNode>>,
-    heads: Few<OperationId, ()>,
+    chains: SmallMap<Author, BTreeMap<u64, OperationNode>>,
+    heads: SmallMap<OperationId, ()>,
     /// How many there are of each type.
-    kinds: Few<OperationType, usize>,
+    kinds: SmallMap<OperationType, usize>,
     pruned: Vector,
     len: usize,
     arrivals: u64,

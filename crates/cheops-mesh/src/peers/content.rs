@@ -162,7 +162,7 @@ impl Peers {
                 }
             }
             // What every site has made use of is let go of, and no site will have it.
-            let may_be_gone = operation.replica().is_some();
+            let may_be_gone = operation.service_ref().is_some();
             if !had && !may_be_gone && self.sites().any(|site| self.link(site).is_none()) {
                 return Err(failed("nor at the sites that can be reached"));
             }
@@ -269,7 +269,7 @@ fn files_of(message: &Message) -> Vec<FilesNeeded> {
         if operation.files().is_empty() || entry.inline_body().is_some() {
             return None;
         }
-        let may_be_gone = operation.replica().is_some();
+        let may_be_gone = operation.service_ref().is_some();
         let files = operation.files().iter().cloned();
         let files = files.map(|file| WantedFile { file, may_be_gone }).collect();
         Some(FilesNeeded { by: operation.id.clone(), files })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cheops_core::model::{Replicant, ResourceId, SiteId};
+use cheops_core::model::{IdMap, ResourceId, SiteId};
 use percent_encoding::percent_decode_str;
 
 use super::rename::Towards;
@@ -21,13 +21,13 @@ pub(crate) enum Names {
 #[derive(Debug)]
 pub(crate) struct KnownReplica {
     pub(crate) resource: ResourceId,
-    pub(crate) replicant: Arc<Replicant>,
+    pub(crate) replicant: Arc<IdMap>,
     /// What the service of this site calls it; `None` if it has not made it.
     pub(crate) here: Option<String>,
 }
 
 impl KnownReplica {
-    pub(super) fn new(resource: ResourceId, replicant: Arc<Replicant>, me: &SiteId) -> Self {
+    pub(super) fn new(resource: ResourceId, replicant: Arc<IdMap>, me: &SiteId) -> Self {
         let here = replicant.at(me).map(str::to_owned);
         Self { resource, replicant, here }
     }
@@ -178,7 +178,7 @@ impl Directory {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use cheops_core::model::{Act, Author, EntryId, Incarnation, LocalId, MetaId, Replica};
+    use cheops_core::model::{Act, Author, EntryId, Incarnation, LocalId, MetaId, ServiceRef};
 
     pub(in super::super) const META: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000001";
 
@@ -190,8 +190,8 @@ pub(super) mod tests {
         let me = SiteId::new("paris").unwrap();
         let act = if local == Some(meta) { Act::CreatesAs } else { Act::Creates };
         let meta_id = MetaId::new(meta).unwrap();
-        let replica = Replica { meta_id, collection: collection.into(), act };
-        let mut replicant = Replicant::new("image", &replica);
+        let replica = ServiceRef { meta_id, collection: collection.into(), act };
+        let mut replicant = IdMap::new("image", &replica);
         if let Some(local) = local.filter(|local| *local != meta) {
             let author = Author { site: me.clone(), incarnation: Incarnation(1) };
             replicant.name(&EntryId { author, n: 2 }, &LocalId::new(local).unwrap());

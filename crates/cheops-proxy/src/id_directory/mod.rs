@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use cheops_core::model::{Replicant, ResourceId, SiteId};
+use cheops_core::model::{IdMap, ResourceId, SiteId};
 use tokio::sync::Notify;
 
 use self::directory::Directory;
@@ -63,7 +63,7 @@ impl IdDirectory {
     }
 
     /// From now on requests that speak of it are known; or, with `None`, no more.
-    pub fn publish(&self, resource: &ResourceId, replicant: Option<Arc<Replicant>>) {
+    pub fn publish(&self, resource: &ResourceId, replicant: Option<Arc<IdMap>>) {
         let mut services = self.0.services.write().unwrap_or_else(PoisonError::into_inner);
         let services = &mut *services;
         if let Some(service) = services.of.remove(resource)

@@ -22,7 +22,7 @@ pub(super) enum Aim {
 /// one that can be reached counts; if none can, the first.
 pub(super) fn aim(target: &Target, is_reached: &dyn Fn(&SiteId) -> bool) -> Aim {
     match target {
-        Target::Site(site) => Aim::FirstOf(SiteId::new(site.as_str()).into_iter().collect()),
+        Target::Site(site) => Aim::FirstOf(vec![site.clone()]),
         Target::Cross(parts) => spanned(parts).map_or(Aim::TooMuch, Aim::Cross),
         Target::All(parts) => {
             let one = |part: &Target| match aim(part, is_reached) {
@@ -69,7 +69,7 @@ pub(super) fn names(target: &Target, site: &SiteId) -> bool {
 /// site.
 fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {
     let site = |part: &Target| match part {
-        Target::Site(site) => SiteId::new(site.as_str()).ok(),
+        Target::Site(site) => Some(site.clone()),
         _ => None,
     };
     parts.iter().map(site).collect()
@@ -78,10 +78,10 @@ fn spanned(parts: &[Target]) -> Option<Vec<SiteId>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cheops_scope::{Known, SiteName, resolve_location};
+    use cheops_scope::{Known, resolve_location};
 
     fn target(text: &str) -> Target {
-        let sites = ["a", "b", "c"].map(|name| SiteName::new(name).unwrap());
+        let sites = ["a", "b", "c"].map(|name| SiteId::new(name).unwrap());
         resolve_location(text, &Known::new([], sites)).unwrap()
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, to_bytes};
 use cheops_core::model::SiteId;
-use cheops_scope::{Location, LocationKind, Micros, SiteName, parse};
+use cheops_scope::{Location, LocationKind, Micros, parse};
 use futures_util::future::join_all;
 use http::Request;
 
@@ -31,7 +31,7 @@ pub(super) struct Distances {
 struct SaidDistances {
     /// When it was last asked.
     asked: Option<Instant>,
-    round_trips: Vec<(SiteName, Micros)>,
+    round_trips: Vec<(SiteId, Micros)>,
 }
 
 impl Distances {
@@ -71,7 +71,7 @@ impl Distances {
     }
 
     /// What was said, from whom to whom.
-    pub(super) fn each(&self, mut tell: impl FnMut(&SiteId, &SiteName, Micros)) {
+    pub(super) fn each(&self, mut tell: impl FnMut(&SiteId, &SiteId, Micros)) {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         for (from, said) in said.iter() {
             said.round_trips.iter().for_each(|(to, time)| tell(from, to, *time));
@@ -90,7 +90,7 @@ impl Distances {
     }
 }
 
-async fn ask(peers: &dyn OtherSites, site: &SiteId) -> Option<Vec<(SiteName, Micros)>> {
+async fn ask(peers: &dyn OtherSites, site: &SiteId) -> Option<Vec<(SiteId, Micros)>> {
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = cheops_api::paths::SITES.parse().ok()?;
     let answer = async {
@@ -103,7 +103,7 @@ async fn ask(peers: &dyn OtherSites, site: &SiteId) -> Option<Vec<(SiteName, Mic
         let time = site.round_trip_ms.filter(|_| site.state == cheops_api::SiteState::Up)?;
         let time = Duration::try_from_secs_f64(time / 1000.0).ok()?;
         let time = Micros::new(u64::try_from(time.as_micros()).ok()?);
-        Some((SiteName::new(&site.site).ok()?, time))
+        Some((SiteId::new(&site.site).ok()?, time))
     };
     Some(sites.into_iter().filter_map(round_trip).collect())
 }

@@ -173,14 +173,6 @@ struct ProxiedRequest {
     among: Option<BTreeSet<SiteId>>,
 }
 
-/// Why there are no proxies.
-#[derive(Debug, thiserror::Error)]
-pub enum ProxyError {
-    /// No scope could mean this site.
-    #[error("`{0}` cannot be named in a scope")]
-    Unnameable(SiteId),
-}
-
 /// Why an attempt came to nothing.
 struct Failed {
     fate: Fate,
@@ -194,19 +186,18 @@ impl Proxies {
         services: &[ServiceConfig],
         config: &ProxyConfig,
         means: Means,
-    ) -> Result<Self, ProxyError> {
+    ) -> Self {
         let Means { peers, operations, bodies, replicas, .. } = means;
         let Means { memory, signatures, services: endpoints, reserve, .. } = means;
         let names = services.iter().map(|service| service.name.clone()).collect();
-        let scope_cache = ScopeCache::new(me, names, peers.clone())
-            .ok_or_else(|| ProxyError::Unnameable(me.clone()))?;
+        let scope_cache = ScopeCache::new(me, names, peers.clone());
         // Both are made of the same config: one without the other is not.
         let service = |service: &ServiceConfig| {
             let name = service.name.to_string();
             let endpoint = endpoints.find(&name)?.clone();
             Some((name, Arc::new(LocalService::new(me, service, endpoint))))
         };
-        Ok(Self(Arc::new(ProxyState {
+        Self(Arc::new(ProxyState {
             me: me.clone(),
             services: services.iter().filter_map(service).collect(),
             peers,
@@ -219,7 +210,7 @@ impl Proxies {
             strangers: Strangers::default(),
             reserve,
             answer_limit: config.answer_limit,
-        })))
+        }))
     }
 
     fn refuse(&self, refused: ProxyRefusal) -> Response<Body> {

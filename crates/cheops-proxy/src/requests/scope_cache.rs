@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cheops_core::model::SiteId;
-use cheops_scope::{
-    Known, Micros, Placement, Problems, RoundTrips, ServiceName, SiteName, parse, resolve,
-};
+use cheops_scope::{Known, Micros, Placement, Problems, RoundTrips, ServiceName, parse, resolve};
 
 use super::correlation::{Correlation, Holder, KnownScope};
 use super::distances::Distances;
@@ -20,9 +18,9 @@ const FRESH: Duration = Duration::from_secs(1);
 const MOST_SCOPES: usize = 1024;
 
 pub(super) struct ScopeCache {
-    me: SiteName,
+    me: SiteId,
     services: Vec<ServiceName>,
-    sites: Vec<(SiteName, SiteId)>,
+    sites: Vec<SiteId>,
     peers: Arc<dyn OtherSites>,
     distances: Distances,
     drawn: Mutex<Drawn>,
@@ -57,40 +55,34 @@ struct Drawn {
 }
 
 impl ScopeCache {
-    pub(super) fn new(
-        me: &SiteId,
-        services: Vec<ServiceName>,
-        peers: Arc<dyn OtherSites>,
-    ) -> Option<Self> {
-        let name = |site: &SiteId| SiteName::new(site.as_str()).ok();
-        let sites = peers.sites().filter_map(|site| Some((name(site)?, site.clone()))).collect();
+    pub(super) fn new(me: &SiteId, services: Vec<ServiceName>, peers: Arc<dyn OtherSites>) -> Self {
+        let sites = peers.sites().cloned().collect();
         let drawn = Drawn { at: Instant::now(), known: Known::default(), resolved: HashMap::new() };
         let (distances, drawn) = (Distances::default(), Mutex::new(drawn));
-        let mut scope_cache = Self { me: name(me)?, services, sites, peers, distances, drawn };
+        let mut scope_cache = Self { me: me.clone(), services, sites, peers, distances, drawn };
         let known = scope_cache.draw();
         scope_cache.drawn.get_mut().unwrap_or_else(PoisonError::into_inner).known = known;
-        Some(scope_cache)
+        scope_cache
     }
 
     fn draw(&self) -> Known {
         let mut round_trips = RoundTrips::default();
-        for (name, site) in &self.sites {
+        for site in &self.sites {
             let time = self
                 .peers
                 .round_trip(site)
                 .map(|time| Micros::new(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)));
             if let Some(time) = self.distances.measured(site, time) {
-                round_trips.set(self.me.clone(), name.clone(), time);
+                round_trips.set(self.me.clone(), site.clone(), time);
             }
         }
         self.distances.each(|from, to, time| {
-            let from = self.sites.iter().find(|(_, site)| site == from);
             // What this site measured itself counts more.
-            if let Some((from, _)) = from.filter(|_| *to != self.me) {
+            if self.sites.contains(from) && *to != self.me {
                 round_trips.set(from.clone(), to.clone(), time);
             }
         });
-        let sites = self.sites.iter().map(|(name, _)| name.clone()).chain([self.me.clone()]);
+        let sites = self.sites.iter().cloned().chain([self.me.clone()]);
         Known::new(self.services.iter().cloned(), sites).with_round_trips(round_trips)
     }
 

@@ -9,9 +9,9 @@ use cheops_core::engine::{
 };
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryHeader,
-    EntryId, Evidence, Extension, FileRef, Header, Incarnation, KeyId, LocalId, LocalName, MetaId,
-    Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof, Replaces,
-    Replica, Replicant, Reply, ResourceId, SignedBy, SiteId, Stamp, Status, Vector,
+    EntryId, Evidence, Extension, FileRef, Header, IdMap, Incarnation, KeyId, LocalId, LocalName,
+    MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof,
+    Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, Status, Vector,
 };
 use cheops_core::plan::{Divergence, Ended, Item, RunLog, SnapshotId, Step};
 
@@ -110,7 +110,7 @@ fn http(act: Act) -> Payload {
         path: "/v1/things".into(),
         headers: vec![Header { name: "accept".into(), value: "text/plain".into() }],
         body: Some(file()),
-        replica: Some(Box::new(Replica { meta_id, collection: "/v1/things".into(), act })),
+        service_ref: Some(Box::new(ServiceRef { meta_id, collection: "/v1/things".into(), act })),
     }
 }
 
@@ -200,7 +200,7 @@ fn run_log() -> RunLog {
 fn base() -> Base {
     let said = LocalName { id: LocalId::new("12").unwrap(), n: 3 };
     let local_ids = Some(BTreeMap::from([(author("paris"), said)]));
-    let replicant = Replicant {
+    let id_map = IdMap {
         service: "image".into(),
         meta_id: MetaId::new("m-1").unwrap(),
         collection: "/v1".into(),
@@ -210,7 +210,7 @@ fn base() -> Base {
     let declared = Declared {
         sites: BTreeSet::from([site("lyon"), site("paris")]),
         config: Some(given),
-        replicant: Some(replicant),
+        id_map: Some(id_map),
     };
     Base { upto: vector(), declared: Some(declared), chain: chain(), order: Some(stamp(7)) }
 }
@@ -246,8 +246,8 @@ pub(crate) fn records() -> Vec<(String, Record)> {
         ("finished: no", Record::Finished(album(), Step::Check(item(1)), Ended::ItDidNot)),
         ("ran", Record::Ran(album(), Box::new(run_log()))),
         ("knows", Record::Knows(album(), site("lyon"), Incarnation(6), vector())),
-        ("earlier life", Record::EarlierLife(album(), site("lyon"), vector())),
-        ("life", Record::Life(site("lyon"), Incarnation(6))),
+        ("earlier life", Record::EarlierIncarnation(album(), site("lyon"), vector())),
+        ("life", Record::Incarnation(site("lyon"), Incarnation(6))),
         ("pruned", Record::Pruned(album(), Box::new(base()))),
         ("shed", Record::Shed(album(), BTreeSet::from([operation_id(1), operation_id(2)]))),
         ("set apart", Record::SetApart(evidence())),

@@ -59,7 +59,7 @@ fn request(path: &str, headers: Vec<Header>) -> Arc<Entry> {
         path: path.into(),
         headers,
         body: None,
-        replica: None,
+        service_ref: None,
     };
     let operation = Operation { needs: Default::default(), ..samples::operation(payload) };
     samples::entry(EntryBody::Operation(operation), Vec::new(), Some(samples::proof()))

@@ -4,7 +4,7 @@ use super::{ParseGoal, Parser};
 use crate::ast::{Location, LocationKind};
 use crate::lexer::TokenKind;
 use crate::micros::{BadDuration, Micros};
-use crate::name::SiteName;
+use crate::name::SiteId;
 use crate::problem::{Code, ScopeProblem, shown};
 use crate::span::Span;
 use crate::suggest::closest;
@@ -89,7 +89,7 @@ impl Parser<'_> {
 
     fn site(&mut self) -> Option<Location> {
         let span = self.token().span;
-        let site = match SiteName::new(self.slice(span)) {
+        let site = match SiteId::new(self.slice(span)) {
             Ok(name) => {
                 let kind = LocationKind::Site(name);
                 Some(Location { kind, span })

@@ -2,7 +2,8 @@
 
 use crate::world::france;
 use cheops_scope::{
-    Look, MAX_DEPTH, MAX_NAME_BYTES, MAX_PROBLEMS, MAX_SCOPE_BYTES, parse, resolve,
+    Look, MAX_DEPTH, MAX_PROBLEMS, MAX_SCOPE_BYTES, MAX_SERVICE_BYTES, MAX_SITE_BYTES, parse,
+    resolve,
 };
 use serde_json::Value;
 
@@ -62,7 +63,8 @@ fn the_readings_shown_are_real() {
 #[test]
 fn the_limits_shown_are_real() {
     is_shown(&format!("| {MAX_SCOPE_BYTES} bytes |"));
-    is_shown(&format!("| {MAX_NAME_BYTES} bytes |"));
+    is_shown(&format!("| the name of a service | {MAX_SERVICE_BYTES} bytes |"));
+    is_shown(&format!("| the name of a site | {MAX_SITE_BYTES} bytes |"));
     is_shown(&format!("| {MAX_DEPTH} deep |"));
     is_shown(&format!("| {MAX_PROBLEMS}; the rest are counted |"));
     assert_eq!(cheops_scope::MAX_STEPS, 262_144);

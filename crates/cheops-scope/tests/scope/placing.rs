@@ -2,7 +2,7 @@
 
 use crate::world::{france, service, site};
 use cheops_scope::{
-    Consistency, Known, MAX_STEPS, Micros, RoundTrips, SiteName, Target, parse, resolve,
+    Consistency, Known, MAX_STEPS, Micros, RoundTrips, SiteId, Target, parse, resolve,
     resolve_location,
 };
 use expect_test::{Expect, expect};
@@ -102,13 +102,13 @@ fn a_placement_answers_for_each_service_it_names() {
     let compute = placement.of(&service("compute")).unwrap();
     assert_eq!(compute.consistency, None);
     assert_eq!(placement.of(&service("network")), None);
-    let sites: Vec<&str> = image.target.sites().into_iter().map(SiteName::as_str).collect();
+    let sites: Vec<&str> = image.target.sites().into_iter().map(SiteId::as_str).collect();
     assert_eq!(sites, ["lyon", "paris"]);
 }
 
 #[test]
 fn too_many_surroundings_are_refused_not_computed() {
-    let sites: Vec<SiteName> = (0..1000).map(|index| site(&format!("s{index}"))).collect();
+    let sites: Vec<SiteId> = (0..1000).map(|index| site(&format!("s{index}"))).collect();
     let mut times = RoundTrips::default();
     for to in &sites {
         times.set(site("s0"), to.clone(), Micros::new(1));

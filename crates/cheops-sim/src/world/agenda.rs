@@ -5,10 +5,10 @@ use cheops_core::engine::{JobId, Message};
 #[derive(Debug)]
 pub(super) enum AgendaItem {
     Deliver { to: usize, from: usize, message: Message },
-    CarryOut { site: usize, life: u64, job: JobId },
-    End { site: usize, life: u64, job: JobId },
-    Tick { site: usize, life: u64 },
-    Restart { site: usize, life: u64 },
+    CarryOut { site: usize, start: u64, job: JobId },
+    End { site: usize, start: u64, job: JobId },
+    Tick { site: usize, start: u64 },
+    Restart { site: usize, start: u64 },
 }
 
 #[derive(Debug)]

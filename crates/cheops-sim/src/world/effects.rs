@@ -20,7 +20,7 @@ impl World {
             Effect::Run(job) => self.run(site, job),
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
-            Effect::Publish(resource, replicant) => self.published(site, &resource, replicant),
+            Effect::Publish(resource, id_map) => self.published(site, &resource, id_map),
             Effect::SetApart(liar, key) => self.set_apart(site, &liar, key),
         }
     }
@@ -87,10 +87,10 @@ impl World {
         let (least, most) = self.setup.command_ms;
         let takes = self.rng.between(least, most);
         let acts = self.rng.below(takes + 1);
-        let (id, life) = (job.id, self.sites[site].life);
+        let (id, start) = (job.id, self.sites[site].start);
         self.sites[site].running.insert(id, RunningJob { job, outcome: None });
-        self.schedule(acts, AgendaItem::CarryOut { site, life, job: id });
-        self.schedule(takes, AgendaItem::End { site, life, job: id });
+        self.schedule(acts, AgendaItem::CarryOut { site, start, job: id });
+        self.schedule(takes, AgendaItem::End { site, start, job: id });
     }
 
     fn answer(&mut self, site: usize, ticket: Ticket, answer: Answer) {

@@ -1,6 +1,6 @@
 //! The simulated world: sites, time, and what happens next. One thread, one source of chance.
 //!
-//! Here: the stage and what can be done to it. `agenda` is what happens when, `decisions` what an
+//! Here: the cluster and what can be done to it. `agenda` is what happens when, `decisions` what an
 //! event leads to, `effects` what is done about it.
 
 mod agenda;
@@ -171,7 +171,7 @@ impl World {
                 directory: BTreeMap::new(),
                 shed: BTreeSet::new(),
                 skew_ms: 0,
-                life: 0,
+                start: 0,
                 settings,
                 running: BTreeMap::new(),
                 set_apart: BTreeSet::new(),
@@ -246,16 +246,16 @@ impl World {
         self.now_ms = self.now_ms.max(next.at_ms);
         match next.what {
             AgendaItem::Deliver { to, from, message } => self.deliver(to, from, message),
-            AgendaItem::CarryOut { site, life, job } => self.carry_out(site, life, job),
-            AgendaItem::End { site, life, job } => self.end(site, life, job),
-            AgendaItem::Tick { site, life } => {
-                if self.sites[site].life == life {
+            AgendaItem::CarryOut { site, start, job } => self.carry_out(site, start, job),
+            AgendaItem::End { site, start, job } => self.end(site, start, job),
+            AgendaItem::Tick { site, start } => {
+                if self.sites[site].start == start {
                     self.sites[site].tick_ms = None;
                     self.handle(site, Event::Ticked);
                 }
             }
-            AgendaItem::Restart { site, life } => {
-                if self.sites[site].life == life && self.sites[site].engine.is_none() {
+            AgendaItem::Restart { site, start } => {
+                if self.sites[site].start == start && self.sites[site].engine.is_none() {
                     self.sometimes.saw("crash: clean restart");
                     self.start(site);
                 }
@@ -290,8 +290,8 @@ impl World {
         self.handle(to, Event::Heard { from, message });
     }
 
-    fn carry_out(&mut self, site: usize, life: u64, job: JobId) {
-        if self.sites[site].life != life || self.sites[site].engine.is_none() {
+    fn carry_out(&mut self, site: usize, start: u64, job: JobId) {
+        if self.sites[site].start != start || self.sites[site].engine.is_none() {
             return;
         }
         if self.send_request(site, job) {
@@ -345,8 +345,8 @@ impl World {
         }
     }
 
-    fn end(&mut self, site: usize, life: u64, job: JobId) {
-        if self.sites[site].life != life || self.sites[site].engine.is_none() {
+    fn end(&mut self, site: usize, start: u64, job: JobId) {
+        if self.sites[site].start != start || self.sites[site].engine.is_none() {
             return;
         }
         let Some(running) = self.sites[site].running.remove(&job) else { return };
@@ -365,8 +365,8 @@ impl World {
         let due = due.max(self.now_ms);
         if self.sites[site].tick_ms.is_none_or(|scheduled| due < scheduled) {
             self.sites[site].tick_ms = Some(due);
-            let life = self.sites[site].life;
-            self.schedule(due - self.now_ms, AgendaItem::Tick { site, life });
+            let start = self.sites[site].start;
+            self.schedule(due - self.now_ms, AgendaItem::Tick { site, start });
         }
     }
 
@@ -382,9 +382,9 @@ impl World {
         site.engine = None;
         site.running.clear();
         site.tick_ms = None;
-        site.life += 1;
-        let life = site.life;
-        self.schedule(after, AgendaItem::Restart { site: site_index, life });
+        site.start += 1;
+        let start = site.start;
+        self.schedule(after, AgendaItem::Restart { site: site_index, start });
     }
 
     /// The disk is gone, and perhaps the application's with it.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cheops_core::engine::{JobId, Task};
 use cheops_core::model::{
-    Act, FileRef, LocalId, MAX_INLINE_BODY_BYTES, Operation, OperationId, Outcome, Output, Payload,
-    Replicant, RequestKind, ResourceId, SaysAlready,
+    Act, FileRef, IdMap, LocalId, MAX_INLINE_BODY_BYTES, Operation, OperationId, Outcome, Output,
+    Payload, RequestKind, ResourceId, SaysAlready,
 };
 use cheops_core::plan::Decision;
 
@@ -22,14 +22,14 @@ impl World {
         &mut self,
         site: usize,
         resource: &ResourceId,
-        replicant: Option<Arc<Replicant>>,
+        id_map: Option<Arc<IdMap>>,
     ) {
         let of = &mut self.sites[site];
-        let name = replicant.as_ref().and_then(|known| known.at(&of.id)).map(str::to_owned);
-        match replicant {
+        let name = id_map.as_ref().and_then(|known| known.at(&of.id)).map(str::to_owned);
+        match id_map {
             Some(known) => {
                 if name.is_some() && known.named_by().any(|author| is_earlier(author, of)) {
-                    self.sometimes.saw("service: id of an earlier life counts");
+                    self.sometimes.saw("service: id of an earlier incarnation counts");
                 }
                 of.directory.insert(resource.clone(), known);
             }
@@ -89,7 +89,7 @@ impl World {
     pub(super) fn send_request(&mut self, site: usize, job: JobId) -> bool {
         let Some(running) = self.sites[site].running.get(&job) else { return false };
         let Task::Run(operation) = &running.job.task else { return false };
-        if operation.replica().is_none() {
+        if operation.service_ref().is_none() {
             return false;
         }
         let (operation, again) = (operation.clone(), running.job.again);
@@ -109,10 +109,11 @@ impl World {
         again: bool,
         inline: Option<&[u8]>,
     ) -> Outcome {
-        let Payload::Http { method, body, replica: Some(replica), .. } = &operation.payload else {
+        let Payload::Http { method, body, service_ref: Some(service_ref), .. } = &operation.payload
+        else {
             return Outcome::NotStarted { reason: "no request".to_owned() };
         };
-        let act = replica.act;
+        let act = service_ref.act;
         let is_short = |file: &FileRef| file.size <= MAX_INLINE_BODY_BYTES as u64;
         let is_a_liars = self.sites.iter().any(|of| of.lies && of.id == *operation.id.site());
         if inline.is_none() && !is_a_liars && body.as_ref().is_some_and(is_short) {
@@ -210,9 +211,9 @@ impl World {
         operation: &OperationId,
     ) -> Option<Decision> {
         let held = self.operations.get(operation)?;
-        let (_, replica) = held.replica()?;
-        let creates = replica.act == Act::Creates;
-        let path = replica.collection.clone();
+        let (_, service_ref) = held.service_ref()?;
+        let creates = service_ref.act == Act::Creates;
+        let path = service_ref.collection.clone();
         let holds = |object: &crate::service::Object| object.effects.contains(operation);
         if !creates {
             let is_there = self.sites[site].service.made_by(resource).any(holds);

@@ -1,6 +1,6 @@
 //! Figures 9 to 12 of the technical report, through real engines at real sites.
 
-use crate::stage::Stage;
+use crate::cluster::Cluster;
 use expect_test::{Expect, expect};
 
 const REPLACE_WINS: &str = r#"{"ResolutionMatrix": [
@@ -16,13 +16,13 @@ const KEEP_BOTH: &str = r#"{"ResolutionMatrix": [
     {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
 
 /// What every site makes of the resource once all agree.
-fn check(stage: &mut Stage, expected: &Expect) {
-    stage.converges();
-    let mut lines = vec![format!("list:  {}", stage.list_everywhere().join(" | "))];
-    lines.push(format!("value: {}", stage.value_everywhere()));
-    for operation in stage.view(0).operations {
+fn check(cluster: &mut Cluster, expected: &Expect) {
+    cluster.converges();
+    let mut lines = vec![format!("list:  {}", cluster.list_everywhere().join(" | "))];
+    lines.push(format!("value: {}", cluster.value_everywhere()));
+    for operation in cluster.view(0).operations {
         let Some(left_out) = operation.left_out else { continue };
-        let winner = left_out.by.map_or_else(|| "nobody".to_owned(), |by| stage.command(&by));
+        let winner = left_out.by.map_or_else(|| "nobody".to_owned(), |by| cluster.command(&by));
         lines.push(format!("out:   {} by {winner}", operation.operation.payload.summary()));
     }
     expected.assert_eq(&(lines.join("\n") + "\n"));
@@ -30,36 +30,36 @@ fn check(stage: &mut Stage, expected: &Expect) {
 
 /// Two sites that do not hear each other, each with a list of its own. The clock of the second is
 /// so much ahead.
-fn two_lists(config: &str, lists: [&[(&str, &str)]; 2], ahead_ms: i64) -> Stage {
-    let mut stage = Stage::new(2, config);
-    stage.world.sites[1].skew_ms = ahead_ms;
-    stage.world.cut_all();
+fn two_lists(config: &str, lists: [&[(&str, &str)]; 2], ahead_ms: i64) -> Cluster {
+    let mut cluster = Cluster::new(2, config);
+    cluster.world.sites[1].skew_ms = ahead_ms;
+    cluster.world.cut_all();
     for (site, list) in lists.into_iter().enumerate() {
         for (kind, command) in list {
-            stage.does(site, kind, command);
-            stage.passes(100);
+            cluster.does(site, kind, command);
+            cluster.passes(100);
         }
     }
-    stage.passes(5_000);
-    stage.world.network.heal_all();
-    stage
+    cluster.passes(5_000);
+    cluster.world.network.heal_all();
+    cluster
 }
 
 #[test]
 fn figure_9_an_inc_on_top_of_an_inc_is_appended() {
-    let mut stage = Stage::new(2, REPLACE_WINS);
-    stage.does(0, "inc", "inc 1");
-    stage.does(0, "inc", "inc 2");
+    let mut cluster = Cluster::new(2, REPLACE_WINS);
+    cluster.does(0, "inc", "inc 1");
+    cluster.does(0, "inc", "inc 2");
     check(
-        &mut stage,
+        &mut cluster,
         &expect![[r#"
             list:  inc 1 | inc 2
             value: 3
         "#]],
     );
-    stage.does(1, "inc", "inc 4");
+    cluster.does(1, "inc", "inc 4");
     check(
-        &mut stage,
+        &mut cluster,
         &expect![[r#"
             list:  inc 1 | inc 2 | inc 4
             value: 7
@@ -70,21 +70,21 @@ fn figure_9_an_inc_on_top_of_an_inc_is_appended() {
 #[test]
 fn figure_10_a_set_on_top_of_an_inc_replaces_the_entire_list() {
     for config in [REPLACE_WINS, KEEP_BOTH] {
-        let mut stage = Stage::new(2, config);
-        stage.does(0, "set", "set 10");
-        stage.does(0, "inc", "inc 1");
+        let mut cluster = Cluster::new(2, config);
+        cluster.does(0, "set", "set 10");
+        cluster.does(0, "inc", "inc 1");
         check(
-            &mut stage,
+            &mut cluster,
             &expect![[r#"
                 list:  set 10 | inc 1
                 value: 11
             "#]],
         );
-        stage.does(1, "set", "set 20");
-        assert_eq!(stage.view(1).list.len(), 1, "at once, at the site that was asked");
+        cluster.does(1, "set", "set 20");
+        assert_eq!(cluster.view(1).list.len(), 1, "at once, at the site that was asked");
         // What was replaced is known to every site, and so it is forgotten.
         check(
-            &mut stage,
+            &mut cluster,
             &expect![[r#"
                 list:  set 20
                 value: 20

@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod cluster;
 mod figures;
 mod published;
 mod report;
 mod scale;
 mod services;
-mod stage;
 mod sync;
 mod torture;
 mod verdicts;

@@ -1,8 +1,8 @@
 //! The published outcomes, end to end: the report's experiments on three sites, with the report's
 //! matrices, for every order of the sites' clocks.
 
+use crate::cluster::Cluster;
 use crate::report::{TABLE_4, TABLE_5, TABLE_6};
-use crate::stage::Stage;
 use cheops_core::model::{OperationId, Status};
 use cheops_core::resolve::Why;
 use cheops_sim::site_name;
@@ -62,41 +62,41 @@ impl Experiment {
     }
 
     /// One after the other, each known and run everywhere before the next.
-    fn in_sequence(&self, config: &str) -> Stage {
-        let mut stage = Stage::new(3, config);
+    fn in_sequence(&self, config: &str) -> Cluster {
+        let mut cluster = Cluster::new(3, config);
         let (kind, command) = self.initial;
-        stage.does(0, kind, command);
-        stage.converges();
+        cluster.does(0, kind, command);
+        cluster.converges();
         for (site, (kind, command)) in self.operations.into_iter().enumerate() {
-            stage.does(site, kind, command);
-            stage.converges();
+            cluster.does(site, kind, command);
+            cluster.converges();
         }
-        stage
+        cluster
     }
 
     /// The network is cut between all sites, each gets its operation, and the network heals.
     fn cut(&self, config: &str, clocks: [u64; 3], cut_ms: u64) -> Cut {
-        let mut stage = Stage::new(3, config);
+        let mut cluster = Cluster::new(3, config);
         let (kind, command) = self.initial;
-        stage.does(0, kind, command);
-        stage.converges();
+        cluster.does(0, kind, command);
+        cluster.converges();
         // Far enough from what was observed so far: the hybrid clocks are at zero again.
-        stage.passes(1_000);
+        cluster.passes(1_000);
         for (site, clock) in clocks.into_iter().enumerate() {
-            stage.world.sites[site].skew_ms = i64::try_from(clock * 10_000).unwrap();
+            cluster.world.sites[site].skew_ms = i64::try_from(clock * 10_000).unwrap();
         }
-        stage.world.cut_all();
+        cluster.world.cut_all();
         let made = [0, 1, 2].map(|site| {
             let (kind, command) = self.operations[site];
-            stage.does(site, kind, command)
+            cluster.does(site, kind, command)
         });
-        let stamps = made.each_ref().map(|id| stage.world.operations[id].stamp);
+        let stamps = made.each_ref().map(|id| cluster.world.operations[id].stamp);
         for (a, b) in [(0, 1), (1, 2), (0, 2)] {
             assert_eq!(stamps[a].cmp(&stamps[b]), clocks[a].cmp(&clocks[b]), "{stamps:?}");
         }
-        stage.passes(cut_ms);
-        stage.world.network.heal_all();
-        Cut { stage, clocks, made }
+        cluster.passes(cut_ms);
+        cluster.world.network.heal_all();
+        Cut { cluster, clocks, made }
     }
 
     /// All of these for every order of the clocks, and for short cuts, which nobody notices, and
@@ -126,7 +126,7 @@ const CLOCKS: [[u64; 3]; 13] = [
 
 /// What was done while the network was cut, and the network heals.
 struct Cut {
-    stage: Stage,
+    cluster: Cluster,
     clocks: [u64; 3],
     made: [OperationId; 3],
 }
@@ -150,7 +150,7 @@ impl Cut {
         let loser = &self.made[loser];
         let winner = &self.made[winner];
         for site in 0..3 {
-            let view = self.stage.view(site);
+            let view = self.cluster.view(site);
             let seen = view.operations.iter().find(|operation| operation.id() == loser).unwrap();
             let left_out = seen.left_out.as_ref().unwrap();
             assert_eq!(left_out.by.as_ref(), Some(winner), "{:?}", self.clocks);
@@ -166,7 +166,7 @@ impl Cut {
 
     fn assert_failed_everywhere(&self, failed: usize) {
         for site in 0..3 {
-            let view = self.stage.view(site);
+            let view = self.cluster.view(site);
             let operation =
                 view.operations.iter().find(|op| *op.id() == self.made[failed]).unwrap();
             assert_eq!(operation.left_out.as_ref().unwrap().why, Why::FailedEverywhere);
@@ -197,8 +197,8 @@ fn one_after_the_other_kubernetes_gives_4() {
 #[test]
 fn cut_and_healed_redis_gives_29_everywhere_whatever_the_clocks_say() {
     for mut cut in REDIS.every_cut(TABLE_5) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "29", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "29", "{:?}", cut.clocks);
         cut.assert_superseded(1, 0);
         cut.assert_superseded(2, 0);
     }
@@ -207,8 +207,8 @@ fn cut_and_healed_redis_gives_29_everywhere_whatever_the_clocks_say() {
 #[test]
 fn cut_and_healed_the_file_holds_middle_everywhere_whatever_the_clocks_say() {
     for mut cut in FILE.every_cut(TABLE_6) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "middle\n", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "middle\n", "{:?}", cut.clocks);
         cut.assert_superseded(0, 1);
         cut.assert_superseded(2, 1);
     }
@@ -217,9 +217,9 @@ fn cut_and_healed_the_file_holds_middle_everywhere_whatever_the_clocks_say() {
 #[test]
 fn cut_and_healed_kubernetes_has_the_last_writers_replicas_everywhere() {
     for mut cut in KUBERNETES.every_cut(TABLE_4) {
-        cut.stage.converges();
+        cut.cluster.converges();
         let winner = cut.last_writer(&[0, 1, 2]);
-        assert_eq!(cut.stage.value_everywhere(), ["2", "3", "4"][winner], "{:?}", cut.clocks);
+        assert_eq!(cut.cluster.value_everywhere(), ["2", "3", "4"][winner], "{:?}", cut.clocks);
         for loser in (0..3).filter(|site| *site != winner) {
             cut.assert_superseded(loser, winner);
         }
@@ -229,8 +229,8 @@ fn cut_and_healed_kubernetes_has_the_last_writers_replicas_everywhere() {
 #[test]
 fn with_a_failing_sadd_redis_gives_29_everywhere() {
     for mut cut in REDIS.failing_at(2).every_cut(TABLE_5) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "29", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "29", "{:?}", cut.clocks);
         cut.assert_superseded(1, 0);
     }
 }
@@ -238,8 +238,8 @@ fn with_a_failing_sadd_redis_gives_29_everywhere() {
 #[test]
 fn with_a_failing_append_the_file_holds_middle_everywhere() {
     for mut cut in FILE.failing_at(2).every_cut(TABLE_6) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "middle\n", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "middle\n", "{:?}", cut.clocks);
         cut.assert_superseded(0, 1);
     }
 }
@@ -248,11 +248,11 @@ fn with_a_failing_append_the_file_holds_middle_everywhere() {
 fn with_a_failing_apply_kubernetes_has_the_last_writers_among_the_others() {
     for failing in 0..3 {
         for mut cut in KUBERNETES.failing_at(failing).every_cut(TABLE_4) {
-            cut.stage.converges();
+            cut.cluster.converges();
             let working: Vec<usize> = (0..3).filter(|site| *site != failing).collect();
             let winner = cut.last_writer(&working);
             assert_eq!(
-                cut.stage.value_everywhere(),
+                cut.cluster.value_everywhere(),
                 ["2", "3", "4"][winner],
                 "{failing} fails, {:?}",
                 cut.clocks
@@ -269,23 +269,23 @@ fn with_a_failing_apply_kubernetes_has_the_last_writers_among_the_others() {
 fn with_every_apply_failing_kubernetes_stays_as_it_was() {
     let broken = KUBERNETES.failing_at(0).failing_at(1).failing_at(2);
     for mut cut in broken.every_cut(TABLE_4) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "1", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "1", "{:?}", cut.clocks);
     }
 }
 
 #[test]
 fn a_set_that_fails_everywhere_gives_back_what_it_had_superseded() {
     for mut cut in REDIS.failing_at(0).every_cut(TABLE_5) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "11", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "11", "{:?}", cut.clocks);
         cut.assert_failed_everywhere(0);
     }
     for mut cut in FILE.failing_at(1).every_cut(TABLE_6) {
-        cut.stage.agrees();
+        cut.cluster.agrees();
         let list = cut.in_total_order(vec![0, 2]).into_iter().map(|site| FILE.operations[site].1);
         let expected: Vec<&str> = std::iter::once("set initial\n").chain(list).collect();
-        assert_eq!(cut.stage.list_everywhere(), expected, "{:?}", cut.clocks);
+        assert_eq!(cut.cluster.list_everywhere(), expected, "{:?}", cut.clocks);
     }
 }
 
@@ -296,11 +296,11 @@ fn two_who_take_more_than_there_is_leave_nothing_and_are_told_how_much_they_got(
         operations: [("take", "take 50"), ("take", "take 51"), ("take", "take 0")],
     };
     for mut cut in stock.every_cut(P_COUNTER) {
-        cut.stage.agrees();
-        assert_eq!(cut.stage.value_everywhere(), "0", "{:?}", cut.clocks);
+        cut.cluster.agrees();
+        assert_eq!(cut.cluster.value_everywhere(), "0", "{:?}", cut.clocks);
         let (fifty, more) = (&cut.made[0], &cut.made[1]);
         for seen_at in 0..3 {
-            let status = |id, of| cut.stage.status(seen_at, id, of).unwrap();
+            let status = |id, of| cut.cluster.status(seen_at, id, of).unwrap();
             assert_eq!(status(fifty, 0), Status::Ok);
             assert_eq!(status(more, 0), Status::Partial { done: 50, of: 51 });
             assert_eq!(status(fifty, 1), Status::Partial { done: 49, of: 50 });
@@ -318,42 +318,42 @@ fn two_who_take_more_than_there_is_leave_nothing_and_are_told_how_much_they_got(
 #[test]
 fn where_both_are_kept_redis_gives_30_everywhere_whatever_the_clocks_say() {
     for mut cut in REDIS.every_cut(TABLE_5_KEPT) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "30", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "30", "{:?}", cut.clocks);
         let incs = cut.in_total_order(vec![1, 2]).into_iter().map(|site| REDIS.operations[site].1);
         let expected: Vec<&str> = ["set 10", "set 29"].into_iter().chain(incs).collect();
-        assert_eq!(cut.stage.list_everywhere(), expected, "{:?}", cut.clocks);
+        assert_eq!(cut.cluster.list_everywhere(), expected, "{:?}", cut.clocks);
     }
     for mut cut in REDIS.failing_at(2).every_cut(TABLE_5_KEPT) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "42", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "42", "{:?}", cut.clocks);
     }
 }
 
 #[test]
 fn where_both_are_kept_the_file_holds_middle_then_the_others_in_total_order() {
     for mut cut in FILE.every_cut(TABLE_6_KEPT_ORDERED) {
-        cut.stage.converges();
+        cut.cluster.converges();
         let appended = match cut.in_total_order(vec![0, 2])[0] {
             0 => "left\nright\n",
             _ => "right\nleft\n",
         };
         let expected = format!("middle\n{appended}");
-        assert_eq!(cut.stage.value_everywhere(), expected, "{:?}", cut.clocks);
+        assert_eq!(cut.cluster.value_everywhere(), expected, "{:?}", cut.clocks);
     }
     for mut cut in FILE.failing_at(2).every_cut(TABLE_6_KEPT_ORDERED) {
-        cut.stage.converges();
-        assert_eq!(cut.stage.value_everywhere(), "middle\nleft\n", "{:?}", cut.clocks);
+        cut.cluster.converges();
+        assert_eq!(cut.cluster.value_everywhere(), "middle\nleft\n", "{:?}", cut.clocks);
     }
 }
 
 #[test]
 fn where_table_6_calls_two_appends_commutative_the_lists_agree_all_the_same() {
     for mut cut in FILE.every_cut(TABLE_6_KEPT) {
-        cut.stage.agrees();
+        cut.cluster.agrees();
         let appends = cut.in_total_order(vec![0, 2]).into_iter();
         let appends = appends.map(|site| FILE.operations[site].1);
         let expected: Vec<&str> = std::iter::once("set middle\n").chain(appends).collect();
-        assert_eq!(cut.stage.list_everywhere(), expected, "{:?}", cut.clocks);
+        assert_eq!(cut.cluster.list_everywhere(), expected, "{:?}", cut.clocks);
     }
 }

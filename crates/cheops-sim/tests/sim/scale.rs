@@ -1,6 +1,6 @@
 //! What an operation costs does not depend on how many sites there are. The benchmark of the same
 //! name does this with a thousand of them.
-#[path = "stage/scale.rs"]
+#[path = "cluster/scale.rs"]
 mod experiment;
 
 use experiment::{Scale, measure};

@@ -1,6 +1,6 @@
 //! Keeping sites in step, in sentences: what travels, when, how much of it, and what is left.
 
-use crate::stage::Stage;
+use crate::cluster::Cluster;
 use cheops_core::engine::{Answer, Event, Notice, RunProgress, SiteStatus, Submission, WaitFor};
 use cheops_core::model::Status;
 use cheops_core::plan::{Decision, Health};
@@ -16,8 +16,8 @@ const SUM: &str =
     r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
 
 /// What went over the network since then, signs of life apart.
-fn since(stage: &Stage, before: Traffic) -> Traffic {
-    let now = stage.world.traffic;
+fn since(cluster: &Cluster, before: Traffic) -> Traffic {
+    let now = cluster.world.traffic;
     Traffic {
         updates: now.updates - before.updates,
         update_bytes: now.update_bytes - before.update_bytes,
@@ -26,9 +26,9 @@ fn since(stage: &Stage, before: Traffic) -> Traffic {
     }
 }
 
-fn isolate(stage: &mut Stage, site: usize) {
-    for other in (0..stage.world.sites.len()).filter(|other| *other != site) {
-        stage.world.cut_both_ways(site, other);
+fn isolate(cluster: &mut Cluster, site: usize) {
+    for other in (0..cluster.world.sites.len()).filter(|other| *other != site) {
+        cluster.world.cut_both_ways(site, other);
     }
 }
 
@@ -36,24 +36,24 @@ fn isolate(stage: &mut Stage, site: usize) {
 /// bring it up to date once the network heals.
 fn catching_up(history: u64, missed: u64, cut_ms: u64) -> Traffic {
     // Checks look at the whole history after every step, which here is long.
-    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, SUM);
+    let mut cluster = Cluster::with(Setup { check: false, ..Setup::new(3, 1) }, SUM);
     for _ in 0..history {
-        stage.does(0, "inc", "inc 1");
-        stage.passes(100);
+        cluster.does(0, "inc", "inc 1");
+        cluster.passes(100);
     }
-    stage.converges();
-    isolate(&mut stage, 2);
-    stage.passes(4_000);
+    cluster.converges();
+    isolate(&mut cluster, 2);
+    cluster.passes(4_000);
     for _ in 0..missed {
-        stage.does(0, "inc", "inc 1");
-        stage.passes(100);
+        cluster.does(0, "inc", "inc 1");
+        cluster.passes(100);
     }
-    stage.passes(cut_ms - 4_000 - 100 * missed);
-    let before = stage.world.traffic;
-    stage.world.network.heal_all();
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), (history + missed).to_string());
-    since(&stage, before)
+    cluster.passes(cut_ms - 4_000 - 100 * missed);
+    let before = cluster.world.traffic;
+    cluster.world.network.heal_all();
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), (history + missed).to_string());
+    since(&cluster, before)
 }
 
 /// Whether two numbers are within a fifth of each other: who passes on what to whom is a matter of
@@ -82,203 +82,203 @@ fn catching_up_costs_with_what_was_missed_and_not_with_the_history() {
 
 #[test]
 fn sites_with_nothing_to_do_exchange_signs_of_life_and_nothing_else() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.passes(10_000);
-    assert_eq!((stage.world.traffic.updates, stage.world.traffic.entries), (0, 0));
-    stage.does(0, "set", "set 1");
-    stage.converges();
-    stage.passes(1_000);
-    let before = stage.world.traffic;
-    stage.passes(600_000);
-    assert_eq!(since(&stage, before), Traffic::default());
-    assert!(stage.world.traffic.heartbeats > before.heartbeats);
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.passes(10_000);
+    assert_eq!((cluster.world.traffic.updates, cluster.world.traffic.entries), (0, 0));
+    cluster.does(0, "set", "set 1");
+    cluster.converges();
+    cluster.passes(1_000);
+    let before = cluster.world.traffic;
+    cluster.passes(600_000);
+    assert_eq!(since(&cluster, before), Traffic::default());
+    assert!(cluster.world.traffic.heartbeats > before.heartbeats);
 }
 
 #[test]
 fn sites_that_share_no_resource_hear_nothing_of_it() {
     // Whoever is told of a resource it does not hold is a violation.
-    let mut stage = Stage::at(Setup::new(5, 1), COUNTER, &[0, 1]);
+    let mut cluster = Cluster::at(Setup::new(5, 1), COUNTER, &[0, 1]);
     for number in 0..20 {
-        stage.does(number % 2, "inc", "inc 1");
-        stage.passes(50);
+        cluster.does(number % 2, "inc", "inc 1");
+        cluster.passes(50);
     }
-    stage.converges();
-    stage.passes(30_000);
-    assert_eq!(stage.value_everywhere(), "20");
+    cluster.converges();
+    cluster.passes(30_000);
+    assert_eq!(cluster.value_everywhere(), "20");
     for stranger in 2..5 {
-        assert_eq!(stage.engine(stranger).resources().count(), 0);
-        assert!(stage.engine(stranger).sites().iter().all(|site| site.shared == 0));
+        assert_eq!(cluster.engine(stranger).resources().count(), 0);
+        assert!(cluster.engine(stranger).sites().iter().all(|site| site.shared == 0));
     }
 }
 
 /// One inc more than before is done at the first site. All run it, and all hear so from all.
-fn is_heard_everywhere(stage: &mut Stage, value: &str) {
-    let operation = stage.does(0, "inc", "inc 1");
-    stage.until("it has run everywhere, and everyone knows", |stage| {
-        let told = |at| (0..3).all(|of| stage.status(at, &operation, of) == Some(Status::Ok));
-        (0..3).all(|site| stage.value(site) == value && told(site))
+fn is_heard_everywhere(cluster: &mut Cluster, value: &str) {
+    let operation = cluster.does(0, "inc", "inc 1");
+    cluster.until("it has run everywhere, and everyone knows", |cluster| {
+        let told = |at| (0..3).all(|of| cluster.status(at, &operation, of) == Some(Status::Ok));
+        (0..3).all(|site| cluster.value(site) == value && told(site))
     });
 }
 
 #[test]
 fn an_operation_and_its_replies_travel_through_a_third_site_when_the_direct_link_is_cut() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.does(0, "set", "set 1");
-    stage.converges();
-    stage.world.cut_both_ways(0, 2);
-    is_heard_everywhere(&mut stage, "2");
-    assert!(stage.world.sometimes.count("sync: relayed by a third site") > 0);
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.does(0, "set", "set 1");
+    cluster.converges();
+    cluster.world.cut_both_ways(0, 2);
+    is_heard_everywhere(&mut cluster, "2");
+    assert!(cluster.world.sometimes.count("sync: relayed by a third site") > 0);
     // Long after everyone has seen that the link is cut.
-    stage.passes(10_000);
-    is_heard_everywhere(&mut stage, "3");
-    stage.world.network.heal_all();
-    stage.converges();
+    cluster.passes(10_000);
+    is_heard_everywhere(&mut cluster, "3");
+    cluster.world.network.heal_all();
+    cluster.converges();
 }
 
 #[test]
 fn an_operation_and_its_replies_find_their_way_when_a_link_works_in_one_direction_only() {
     for (from, to) in [(0, 2), (2, 0)] {
-        let mut stage = Stage::new(3, COUNTER);
-        stage.does(0, "set", "set 1");
-        stage.converges();
-        stage.world.network.cut(from, to);
-        is_heard_everywhere(&mut stage, "2");
-        stage.passes(10_000);
-        is_heard_everywhere(&mut stage, "3");
-        stage.world.network.heal_all();
-        stage.converges();
+        let mut cluster = Cluster::new(3, COUNTER);
+        cluster.does(0, "set", "set 1");
+        cluster.converges();
+        cluster.world.network.cut(from, to);
+        is_heard_everywhere(&mut cluster, "2");
+        cluster.passes(10_000);
+        is_heard_everywhere(&mut cluster, "3");
+        cluster.world.network.heal_all();
+        cluster.converges();
     }
 }
 
 #[test]
 fn messages_that_arrive_twice_late_and_out_of_order_change_nothing() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.world.network.weather = Weather { loss: 0, duplication: 1_000, reordering: 500 };
-    stage.does(0, "set", "set 0");
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.world.network.weather = Weather { loss: 0, duplication: 1_000, reordering: 500 };
+    cluster.does(0, "set", "set 0");
     for number in 0..60 {
-        stage.passes(30);
-        stage.does(number % 3, "inc", "inc 1");
+        cluster.passes(30);
+        cluster.does(number % 3, "inc", "inc 1");
     }
-    stage.converges();
-    assert!(stage.value_everywhere().parse::<u64>().unwrap() <= 60);
-    stage.does(0, "set", "set 0");
-    stage.converges();
+    cluster.converges();
+    assert!(cluster.value_everywhere().parse::<u64>().unwrap() <= 60);
+    cluster.does(0, "set", "set 0");
+    cluster.converges();
     for number in 0..60 {
-        stage.passes(30);
-        stage.does(number % 3, "inc", "inc 1");
+        cluster.passes(30);
+        cluster.does(number % 3, "inc", "inc 1");
     }
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "60", "every one of them, once");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "60", "every one of them, once");
 }
 
 #[test]
 fn operations_get_through_when_every_third_message_is_lost() {
-    let mut stage = Stage::new(3, SUM);
-    stage.world.network.weather = Weather { loss: 333, ..Weather::default() };
+    let mut cluster = Cluster::new(3, SUM);
+    cluster.world.network.weather = Weather { loss: 333, ..Weather::default() };
     for number in 0..60 {
-        stage.does(number % 3, "inc", "inc 1");
-        stage.passes(100);
+        cluster.does(number % 3, "inc", "inc 1");
+        cluster.passes(100);
     }
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "60");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "60");
 }
 
 #[test]
 fn a_site_that_lost_its_disk_and_its_application_gets_everything_back() {
-    let mut stage = Stage::new(3, SUM);
+    let mut cluster = Cluster::new(3, SUM);
     for number in 0..9 {
-        stage.does(number % 3, "inc", "inc 1");
+        cluster.does(number % 3, "inc", "inc 1");
     }
-    stage.converges();
-    let before = stage.view(2);
-    stage.world.lose_disk(2, true);
-    assert_eq!(stage.value(2), "");
-    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
-    assert_eq!(stage.engine(2).resources().count(), 0, "it knows nothing");
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "9");
-    assert_eq!(stage.view(2).list, before.list);
-    assert!(stage.world.notices.contains(&(site_name(0), Notice::SiteLostItsDisk(site_name(2)))));
+    cluster.converges();
+    let before = cluster.view(2);
+    cluster.world.lose_disk(2, true);
+    assert_eq!(cluster.value(2), "");
+    cluster.until("it is up again", |cluster| cluster.world.sites[2].engine.is_some());
+    assert_eq!(cluster.engine(2).resources().count(), 0, "it knows nothing");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "9");
+    assert_eq!(cluster.view(2).list, before.list);
+    assert!(cluster.world.notices.contains(&(site_name(0), Notice::SiteLostItsDisk(site_name(2)))));
 }
 
 #[test]
 fn a_site_that_lost_its_disk_and_kept_its_application_starts_again_from_a_set() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.does(0, "set", "set 100");
-    stage.converges();
-    stage.does(2, "inc", "inc 5");
-    stage.converges();
-    stage.world.lose_disk(2, false);
-    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "105");
-    stage.does(2, "inc", "inc 1");
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "106");
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.does(0, "set", "set 100");
+    cluster.converges();
+    cluster.does(2, "inc", "inc 5");
+    cluster.converges();
+    cluster.world.lose_disk(2, false);
+    cluster.until("it is up again", |cluster| cluster.world.sites[2].engine.is_some());
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "105");
+    cluster.does(2, "inc", "inc 1");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "106");
 }
 
 #[test]
 fn where_nothing_tells_what_a_lost_disk_had_run_the_operator_is_asked_and_nothing_runs_twice() {
-    let mut stage = Stage::new(3, SUM);
-    stage.does(0, "inc", "inc 7");
-    stage.converges();
-    stage.world.lose_disk(2, false);
-    let awaits = |stage: &Stage| {
-        let engine = stage.world.sites[2].engine.as_ref()?;
-        match engine.resource(&stage.resource)?.progress {
+    let mut cluster = Cluster::new(3, SUM);
+    cluster.does(0, "inc", "inc 7");
+    cluster.converges();
+    cluster.world.lose_disk(2, false);
+    let awaits = |cluster: &Cluster| {
+        let engine = cluster.world.sites[2].engine.as_ref()?;
+        match engine.resource(&cluster.resource)?.progress {
             RunProgress::AwaitsOperator(operation) => Some(operation),
             _ => None,
         }
     };
-    stage.until("the operator is asked", |stage| awaits(stage).is_some());
-    let operation = awaits(&stage).unwrap();
-    assert_eq!(stage.status(2, &operation, 2), Some(Status::InDoubt));
-    let resource = stage.resource.clone();
+    cluster.until("the operator is asked", |cluster| awaits(cluster).is_some());
+    let operation = awaits(&cluster).unwrap();
+    assert_eq!(cluster.status(2, &operation, 2), Some(Status::InDoubt));
+    let resource = cluster.resource.clone();
     let event = Event::Decided { resource, operation, decision: Decision::Skip };
-    stage.world.handle(2, event);
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "7");
+    cluster.world.handle(2, event);
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "7");
 }
 
 #[test]
 fn an_operation_that_only_a_lost_disk_knew_is_gone_and_its_id_is_never_used_again() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.does(0, "set", "set 1");
-    stage.converges();
-    isolate(&mut stage, 2);
-    let gone = stage.does(2, "inc", "inc 10");
-    stage.world.lose_disk(2, true);
-    stage.world.network.heal_all();
-    stage.until("it is up again", |stage| stage.world.sites[2].engine.is_some());
-    stage.converges();
-    let next = stage.does(2, "inc", "inc 20");
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.does(0, "set", "set 1");
+    cluster.converges();
+    isolate(&mut cluster, 2);
+    let gone = cluster.does(2, "inc", "inc 10");
+    cluster.world.lose_disk(2, true);
+    cluster.world.network.heal_all();
+    cluster.until("it is up again", |cluster| cluster.world.sites[2].engine.is_some());
+    cluster.converges();
+    let next = cluster.does(2, "inc", "inc 20");
     assert_ne!(next, gone);
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "21");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "21");
 }
 
 #[test]
 fn a_site_that_is_cut_off_is_seen_down_within_three_seconds_and_up_soon_after() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.does(0, "set", "set 1");
-    stage.converges();
-    stage.world.notices.clear();
-    isolate(&mut stage, 2);
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.does(0, "set", "set 1");
+    cluster.converges();
+    cluster.world.notices.clear();
+    isolate(&mut cluster, 2);
     let down = (site_name(0), Notice::SiteDown(site_name(2)));
-    let took = stage.until("it is seen down", |stage| stage.world.notices.contains(&down));
+    let took = cluster.until("it is seen down", |cluster| cluster.world.notices.contains(&down));
     assert!((2_000..=3_100).contains(&took), "{took} ms");
-    let status = |stage: &Stage| {
-        let sites = stage.engine(0).sites();
+    let status = |cluster: &Cluster| {
+        let sites = cluster.engine(0).sites();
         sites.into_iter().find(|site| site.site == site_name(2)).unwrap().status
     };
-    assert!(matches!(status(&stage), SiteStatus::Unknown { .. }), "{:?}", status(&stage));
-    stage.passes(60_000);
-    stage.world.network.heal_all();
+    assert!(matches!(status(&cluster), SiteStatus::Unknown { .. }), "{:?}", status(&cluster));
+    cluster.passes(60_000);
+    cluster.world.network.heal_all();
     let up = (site_name(0), Notice::SiteUp(site_name(2)));
-    let took = stage.until("it is seen up", |stage| stage.world.notices.contains(&up));
+    let took = cluster.until("it is seen up", |cluster| cluster.world.notices.contains(&up));
     assert!(took <= 600, "{took} ms");
-    assert!(matches!(status(&stage), SiteStatus::Up { .. }));
-    let changes = stage.world.notices.iter().filter(|(at, notice)| {
+    assert!(matches!(status(&cluster), SiteStatus::Up { .. }));
+    let changes = cluster.world.notices.iter().filter(|(at, notice)| {
         *at == site_name(0) && matches!(notice, Notice::SiteDown(_) | Notice::SiteUp(_))
     });
     assert_eq!(changes.count(), 2, "once down, once up");
@@ -286,34 +286,34 @@ fn a_site_that_is_cut_off_is_seen_down_within_three_seconds_and_up_soon_after() 
 
 #[test]
 fn the_first_operation_that_two_sites_share_is_sent_at_once() {
-    let mut stage = Stage::new(2, COUNTER);
+    let mut cluster = Cluster::new(2, COUNTER);
     // In between two signs of life, which are rare where nothing is shared.
-    stage.passes(4_000);
-    stage.does(0, "set", "set 1");
-    let took = stage.until("it has run at the other", |stage| stage.value(1) == "1");
-    assert!(!stage.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
+    cluster.passes(4_000);
+    cluster.does(0, "set", "set 1");
+    let took = cluster.until("it has run at the other", |cluster| cluster.value(1) == "1");
+    assert!(!cluster.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
     assert!(took <= 100, "{took} ms");
 }
 
 #[test]
 fn a_site_that_was_never_heard_is_not_said_to_be_down() {
-    let mut stage = Stage::new(2, COUNTER);
-    stage.world.cut_all();
-    stage.does(0, "set", "set 1");
-    stage.passes(20_000);
-    assert_eq!(stage.engine(0).sites()[0].status, SiteStatus::NeverHeard);
-    assert!(!stage.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
+    let mut cluster = Cluster::new(2, COUNTER);
+    cluster.world.cut_all();
+    cluster.does(0, "set", "set 1");
+    cluster.passes(20_000);
+    assert_eq!(cluster.engine(0).sites()[0].status, SiteStatus::NeverHeard);
+    assert!(!cluster.world.notices.iter().any(|(_, notice)| matches!(notice, Notice::SiteDown(_))));
 }
 
 #[test]
 fn round_trips_are_measured_as_they_are() {
-    let mut stage = Stage::new(8, COUNTER);
-    stage.does(0, "set", "set 1");
-    stage.passes(10_000);
+    let mut cluster = Cluster::new(8, COUNTER);
+    cluster.does(0, "set", "set 1");
+    cluster.passes(10_000);
     let seen_from_paris =
         [("lyon", 7), ("nantes", 9), ("newyork", 77), ("tokyo", 218), ("sydney", 277)];
     for (city, round_trip_ms) in seen_from_paris {
-        let sites = stage.engine(0).sites();
+        let sites = cluster.engine(0).sites();
         let seen = sites.iter().find(|site| site.site.as_str() == city).unwrap();
         let measured = seen.round_trip_ms.unwrap();
         // The network adds up to a fifth, and a tick is a millisecond.
@@ -324,19 +324,19 @@ fn round_trips_are_measured_as_they_are() {
 
 #[test]
 fn who_waits_for_nobody_is_answered_as_soon_as_the_operation_is_durable() {
-    let mut stage = Stage::new(3, COUNTER);
-    let ticket = stage.asks(0, "set", "set 1", WaitFor::Nothing, 1_000);
-    let answers = &stage.world.answers[&ticket];
+    let mut cluster = Cluster::new(3, COUNTER);
+    let ticket = cluster.asks(0, "set", "set 1", WaitFor::Nothing, 1_000);
+    let answers = &cluster.world.answers[&ticket];
     assert!(matches!(answers[..], [Answer::Accepted(..), Answer::Done]), "{answers:?}");
 }
 
 #[test]
 fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.world.cut_all();
-    let ticket = stage.asks(0, "set", "set 1", WaitFor::Local, 1_000);
-    stage.passes(1_000);
-    let answers = &stage.world.answers[&ticket];
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.world.cut_all();
+    let ticket = cluster.asks(0, "set", "set 1", WaitFor::Local, 1_000);
+    cluster.passes(1_000);
+    let answers = &cluster.world.answers[&ticket];
     let [Answer::Accepted(..), Answer::Replied(reply), Answer::Done] = &answers[..] else {
         panic!("{answers:?}");
     };
@@ -345,11 +345,11 @@ fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
 
 #[test]
 fn who_waits_for_all_hears_of_every_site_and_then_that_it_is_done() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.passes(1_000);
-    let ticket = stage.asks(0, "set", "set 1", WaitFor::All, 5_000);
-    stage.converges();
-    let answers = &stage.world.answers[&ticket];
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.passes(1_000);
+    let ticket = cluster.asks(0, "set", "set 1", WaitFor::All, 5_000);
+    cluster.converges();
+    let answers = &cluster.world.answers[&ticket];
     let replies = answers.iter().filter(|answer| matches!(answer, Answer::Replied(_))).count();
     assert_eq!(replies, 3);
     assert_eq!(answers.last(), Some(&Answer::Done));
@@ -357,91 +357,91 @@ fn who_waits_for_all_hears_of_every_site_and_then_that_it_is_done() {
 
 #[test]
 fn who_waited_long_enough_hears_who_is_missing_and_the_work_goes_on() {
-    let mut stage = Stage::new(3, COUNTER);
-    stage.does(0, "set", "set 1");
-    stage.converges();
-    isolate(&mut stage, 2);
-    let ticket = stage.asks(0, "inc", "inc 1", WaitFor::All, 2_000);
-    stage.passes(1_999);
+    let mut cluster = Cluster::new(3, COUNTER);
+    cluster.does(0, "set", "set 1");
+    cluster.converges();
+    isolate(&mut cluster, 2);
+    let ticket = cluster.asks(0, "inc", "inc 1", WaitFor::All, 2_000);
+    cluster.passes(1_999);
     let timed_out = Answer::TimedOut { missing: vec![site_name(2)] };
-    assert!(!stage.world.answers[&ticket].contains(&timed_out), "not before its time");
-    stage.passes(1);
-    assert_eq!(stage.world.answers[&ticket].last(), Some(&timed_out));
-    assert_eq!((stage.value(0), stage.value(1)), ("2".to_owned(), "2".to_owned()));
-    stage.world.network.heal_all();
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "2");
-    assert_eq!(stage.world.answers[&ticket].last(), Some(&timed_out), "said once, and no more");
+    assert!(!cluster.world.answers[&ticket].contains(&timed_out), "not before its time");
+    cluster.passes(1);
+    assert_eq!(cluster.world.answers[&ticket].last(), Some(&timed_out));
+    assert_eq!((cluster.value(0), cluster.value(1)), ("2".to_owned(), "2".to_owned()));
+    cluster.world.network.heal_all();
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "2");
+    assert_eq!(cluster.world.answers[&ticket].last(), Some(&timed_out), "said once, and no more");
 }
 
 #[test]
 fn who_asks_at_a_site_that_does_not_hold_the_resource_is_refused() {
-    let mut stage = Stage::at(Setup::new(3, 1), COUNTER, &[0, 1]);
-    let ticket = stage.asks(2, "set", "set 1", WaitFor::All, 1_000);
-    assert!(matches!(stage.world.answers[&ticket][..], [Answer::Refused(_)]));
-    let unsaid = Submission { sites: None, ..stage.submission("set", "set 1") };
-    let ticket = stage.world.submit(2, unsaid).unwrap();
-    assert!(matches!(stage.world.answers[&ticket][..], [Answer::Refused(_)]));
+    let mut cluster = Cluster::at(Setup::new(3, 1), COUNTER, &[0, 1]);
+    let ticket = cluster.asks(2, "set", "set 1", WaitFor::All, 1_000);
+    assert!(matches!(cluster.world.answers[&ticket][..], [Answer::Refused(_)]));
+    let unsaid = Submission { sites: None, ..cluster.submission("set", "set 1") };
+    let ticket = cluster.world.submit(2, unsaid).unwrap();
+    assert!(matches!(cluster.world.answers[&ticket][..], [Answer::Refused(_)]));
 }
 
 /// How much history the sites keep at most: operations, and records on the disk.
-fn most_kept(stage: &Stage) -> (usize, usize) {
-    let operations = stage.home().map(|site| stage.view(site).operations.len()).max();
-    let records = stage.world.sites.iter().map(|site| site.disk.records().len()).max();
+fn most_kept(cluster: &Cluster) -> (usize, usize) {
+    let operations = cluster.home().map(|site| cluster.view(site).operations.len()).max();
+    let records = cluster.world.sites.iter().map(|site| site.disk.records().len()).max();
     (operations.unwrap(), records.unwrap())
 }
 
 #[test]
 fn a_long_stream_of_sets_over_three_sites_keeps_little_history() {
-    let mut stage = Stage::new(3, COUNTER);
+    let mut cluster = Cluster::new(3, COUNTER);
     let (mut operations, mut records) = (0, 0);
     for number in 0..2_000 {
-        stage.does(number % 3, "set", &format!("set {number}"));
-        stage.passes(100);
+        cluster.does(number % 3, "set", &format!("set {number}"));
+        cluster.passes(100);
         if number % 10 == 9 {
-            let kept = most_kept(&stage);
+            let kept = most_kept(&cluster);
             operations = operations.max(kept.0);
             records = records.max(kept.1);
         }
     }
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "1999");
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "1999");
     assert!(operations <= 20, "{operations} operations were kept");
     assert!(records <= 1_000, "{records} records were kept");
-    assert_eq!(most_kept(&stage).0, 1, "in the end there is one operation left");
+    assert_eq!(most_kept(&cluster).0, 1, "in the end there is one operation left");
 }
 
 #[test]
 fn history_grows_while_a_site_is_away_and_is_forgotten_when_it_returns() {
-    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
-    stage.does(2, "set", "set 0");
-    stage.converges();
-    isolate(&mut stage, 2);
+    let mut cluster = Cluster::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
+    cluster.does(2, "set", "set 0");
+    cluster.converges();
+    isolate(&mut cluster, 2);
     for number in 1..=300 {
-        stage.does(number % 2, "set", &format!("set {number}"));
-        stage.passes(100);
+        cluster.does(number % 2, "set", &format!("set {number}"));
+        cluster.passes(100);
     }
-    let (kept, _) = most_kept(&stage);
+    let (kept, _) = most_kept(&cluster);
     assert!(kept > 290, "nothing may be forgotten that the third has not seen: {kept}");
-    stage.world.network.heal_all();
-    stage.converges();
-    assert_eq!(stage.value_everywhere(), "300");
-    assert_eq!(most_kept(&stage).0, 1);
-    assert!(stage.home().all(|site| stage.view(site).health == Health::InStep));
+    cluster.world.network.heal_all();
+    cluster.converges();
+    assert_eq!(cluster.value_everywhere(), "300");
+    assert_eq!(most_kept(&cluster).0, 1);
+    assert!(cluster.home().all(|site| cluster.view(site).health == Health::InStep));
 }
 
 #[test]
 fn history_is_forgotten_also_where_two_of_the_sites_never_hear_each_other() {
-    let mut stage = Stage::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
-    stage.does(0, "set", "set 0");
-    stage.converges();
-    stage.world.cut_both_ways(0, 2);
+    let mut cluster = Cluster::with(Setup { check: false, ..Setup::new(3, 1) }, COUNTER);
+    cluster.does(0, "set", "set 0");
+    cluster.converges();
+    cluster.world.cut_both_ways(0, 2);
     for number in 1..=300 {
-        stage.does(number % 3, "set", &format!("set {number}"));
-        stage.passes(1_000);
+        cluster.does(number % 3, "set", &format!("set {number}"));
+        cluster.passes(1_000);
     }
-    stage.passes(30_000);
-    assert_eq!(stage.value_everywhere(), "300");
-    let (kept, _) = most_kept(&stage);
+    cluster.passes(30_000);
+    assert_eq!(cluster.value_everywhere(), "300");
+    let (kept, _) = most_kept(&cluster);
     assert!(kept <= 20, "{kept} operations were kept");
 }

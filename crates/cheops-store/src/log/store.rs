@@ -274,10 +274,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let site = SiteId::new("paris").unwrap();
         let mut opened = crate::open(dir.path(), &site, || 1, StoreOptions::default()).unwrap();
-        let life = Record::Life(site, Incarnation(1));
-        opened.store.keep(std::slice::from_ref(&life), []).unwrap();
+        let incarnation = Record::Incarnation(site, Incarnation(1));
+        opened.store.keep(std::slice::from_ref(&incarnation), []).unwrap();
         opened.store.buried = Buried::NotYet;
-        assert_eq!(opened.store.records().unwrap(), [life]);
+        assert_eq!(opened.store.records().unwrap(), [incarnation]);
         assert_eq!(opened.store.buried, Buried::Yes);
     }
 }

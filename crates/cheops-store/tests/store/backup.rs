@@ -25,7 +25,7 @@ fn modes_below(dir: &Path, found: &mut Vec<(bool, u32)>) {
 }
 
 #[test]
-fn a_copy_holds_everything_and_begins_a_life_of_its_own() {
+fn a_copy_holds_everything_and_begins_an_incarnation_of_its_own() {
     let (dir, place) = (tempdir().unwrap(), tempdir().unwrap());
     let to = place.path().join("deep/copy");
     let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
@@ -47,14 +47,14 @@ fn a_copy_holds_everything_and_begins_a_life_of_its_own() {
     opened.store.keep(&[entry("a", id("paris", 2))], []).unwrap();
     let copy = open(&to, &site("paris"), || 99, StoreOptions::default()).unwrap();
     assert_eq!(copy.records, [operation("a", id("paris", 1), &[stored.id])]);
-    assert_eq!((copy.incarnation, copy.first_life), (Incarnation(99), false));
+    assert_eq!((copy.incarnation, copy.first_incarnation), (Incarnation(99), false));
     assert!(copy.blobs.open_checked(stored.id, 0).unwrap().unwrap().next(usize::MAX).is_ok());
     assert!(copy.snapshots.open_verified(&resource("a"), SnapshotId(3)).unwrap().is_some());
     assert_eq!(copy.reader.identities().unwrap().len(), 1);
     drop(copy);
     let again =
         open(&to, &site("paris"), || panic!("drawn again"), StoreOptions::default()).unwrap();
-    assert_eq!(again.incarnation, Incarnation(99), "it keeps the life that it drew");
+    assert_eq!(again.incarnation, Incarnation(99), "it keeps the incarnation that it drew");
     drop(opened);
     let original = open(dir.path(), &site("paris"), || panic!(), StoreOptions::default()).unwrap();
     assert_eq!(original.incarnation, Incarnation(7), "the original goes on in its own");
@@ -98,12 +98,12 @@ fn a_copy_made_while_much_is_written_is_what_the_log_was_at_one_moment() {
     let written = writing.join().unwrap();
     let mut before = 0;
     for (at, to) in copies.iter().enumerate() {
-        let life = 100 + at as u64;
-        let copy = open(to, &site("paris"), || life, StoreOptions::default()).unwrap();
+        let incarnation = 100 + at as u64;
+        let copy = open(to, &site("paris"), || incarnation, StoreOptions::default()).unwrap();
         let records = copy.records.len() as u64;
         assert!(records.is_multiple_of(2), "whole batches");
         assert!(before <= records && records <= written);
         before = records;
-        assert_eq!(copy.incarnation, Incarnation(life));
+        assert_eq!(copy.incarnation, Incarnation(incarnation));
     }
 }

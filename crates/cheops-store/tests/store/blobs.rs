@@ -79,7 +79,7 @@ fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
     let blob = stored.id;
     let body = Some(FileRef { name: "body".into(), blob, size: 6 });
     let (service, method, path) = ("kv".into(), "PUT".into(), "/".into());
-    let http = Payload::Http { service, method, path, headers: vec![], body, replica: None };
+    let http = Payload::Http { service, method, path, headers: vec![], body, service_ref: None };
     let (first, second) =
         (operation("a", id("paris", 1), &[blob]), with_payload("b", id("paris", 2), http));
     disk.keep(&[first, second], &[]).unwrap();
@@ -97,7 +97,7 @@ fn a_content_stays_while_an_operation_needs_it_and_goes_with_the_last_one() {
 fn request(n: u64, named: &[u8], brought: &[u8]) -> Record {
     let body = Some(FileRef::of("body", named));
     let (service, method, path) = ("kv".into(), "PUT".into(), "/".into());
-    let http = Payload::Http { service, method, path, headers: vec![], body, replica: None };
+    let http = Payload::Http { service, method, path, headers: vec![], body, service_ref: None };
     let Record::Entry(of, entry) = with_payload("a", id("paris", n), http) else { panic!("none") };
     let beside = Extension { name: "body".into(), must_understand: false, value: brought.to_vec() };
     let entry = Entry::new(&of, Default::default(), entry.body.clone(), vec![beside]);

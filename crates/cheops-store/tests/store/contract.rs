@@ -10,8 +10,8 @@ use cheops_core::plan::Ended;
 use cheops_store::{ChangeKind, MemoryStore, ReadError, Seq};
 
 use crate::support::{
-    Clock, OnDisk, Twin, converged, entry, id, life_of, operation, pruned, reply, resource, site,
-    step, vector,
+    Clock, OnDisk, Twin, converged, entry, id, incarnation_of, operation, pruned, reply, resource,
+    site, step, vector,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -48,7 +48,7 @@ contract! {
         let second = [
             Record::Finished(resource("a"), step(id("paris", 1)), Ended::Ok),
             reply("a", id("paris", 2), id("paris", 1)),
-            Record::Life(site("lyon"), Incarnation(3)),
+            Record::Incarnation(site("lyon"), Incarnation(3)),
         ];
         log.keep(&first, &[]).unwrap();
         log.keep(&second, &[converged("a")]).unwrap();
@@ -65,11 +65,11 @@ contract! {
         assert_eq!(log.records(), [begun("b"), ran(), begun("a")]);
     }
 
-    fn an_earlier_life_takes_the_place_of_what_was_known_of_the_site(log, _clock; DAY) {
+    fn an_earlier_incarnation_takes_the_place_of_what_was_known_of_the_site(log, _clock; DAY) {
         let knows = |name: &str, n| {
             Record::Knows(resource("a"), site(name), Incarnation(1), vector([id("paris", n)]))
         };
-        let earlier = || Record::EarlierLife(resource("a"), site("lyon"), Vector::default());
+        let earlier = || Record::EarlierIncarnation(resource("a"), site("lyon"), Vector::default());
         log.keep(&[knows("lyon", 1), knows("nantes", 1), knows("lyon", 2)], &[]).unwrap();
         assert_eq!(log.records(), [knows("nantes", 1), knows("lyon", 2)]);
         log.keep(&[earlier(), knows("lyon", 3)], &[]).unwrap();
@@ -79,17 +79,17 @@ contract! {
         assert_eq!(log.records(), [knows("nantes", 1), earlier()]);
     }
 
-    fn the_last_life_of_each_site_counts(log, _clock; DAY) {
-        let life = |name: &str, n| Record::Life(site(name), Incarnation(n));
-        log.keep(&[life("lyon", 1), life("nantes", 2), life("lyon", 3)], &[]).unwrap();
+    fn the_last_incarnation_of_each_site_counts(log, _clock; DAY) {
+        let incarnation = |name: &str, n| Record::Incarnation(site(name), Incarnation(n));
+        log.keep(&[incarnation("lyon", 1), incarnation("nantes", 2), incarnation("lyon", 3)], &[]).unwrap();
         log.restart();
-        assert_eq!(log.records(), [life("nantes", 2), life("lyon", 3)]);
+        assert_eq!(log.records(), [incarnation("nantes", 2), incarnation("lyon", 3)]);
     }
 
     fn pruned_entries_are_not_recovered_and_others_are(log, _clock; DAY) {
         let kept = [
             entry("a", id("paris", 3)),
-            entry("a", life_of("paris", 2, 1)),
+            entry("a", incarnation_of("paris", 2, 1)),
             entry("a", id("lyon", 1)),
             entry("b", id("paris", 1)),
         ];
@@ -122,8 +122,8 @@ contract! {
 
     fn changes_are_entries_and_notices_in_order(log, clock; DAY) {
         clock.set(17);
-        let life = Record::Life(site("lyon"), Incarnation(3));
-        log.keep(&[entry("a", id("paris", 1)), life, entry("b", id("paris", 2))], &[converged("a")])
+        let incarnation = Record::Incarnation(site("lyon"), Incarnation(3));
+        log.keep(&[entry("a", id("paris", 1)), incarnation, entry("b", id("paris", 2))], &[converged("a")])
             .unwrap();
         log.restart();
         let changes = log.changes(0, None, 10).unwrap();
@@ -161,9 +161,9 @@ contract! {
     }
 
     fn places_are_never_given_out_twice(log, _clock; DAY) {
-        let life = |n| Record::Life(site("lyon"), Incarnation(n));
-        log.keep(&[life(1), life(2)], &[]).unwrap();
-        log.keep(&[life(3)], &[]).unwrap();
+        let incarnation = |n| Record::Incarnation(site("lyon"), Incarnation(n));
+        log.keep(&[incarnation(1), incarnation(2)], &[]).unwrap();
+        log.keep(&[incarnation(3)], &[]).unwrap();
         log.restart();
         assert_eq!(log.last(), Seq(3));
         log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();

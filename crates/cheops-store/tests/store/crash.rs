@@ -12,7 +12,7 @@ use cheops_core::model::BlobId;
 use cheops_store::{Blobs, Seq, StoreOptions};
 use tempfile::tempdir;
 
-use crate::history::{Told, batch, everything, options, told_after_each};
+use crate::history::{LogContent, batch, content_after_each, everything, options};
 use crate::support::{Clock, id, open_paris, operation};
 
 const DIR: &str = "CHEOPS_STORE_TEST_DIR";
@@ -21,12 +21,12 @@ const DO: &str = "CHEOPS_STORE_TEST_DO";
 /// More than a child lives to write.
 const BATCHES: u64 = 4000;
 
-struct Running {
+struct ChildProcess {
     child: Child,
     says: BufReader<ChildStderr>,
 }
 
-impl Running {
+impl ChildProcess {
     fn start(what: &str, dir: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["crash::child", "--exact", "--nocapture", "--test-threads=1"])
@@ -113,31 +113,31 @@ fn batches_in(rows: u64) -> u64 {
     0
 }
 
-fn told_by(dir: &Path) -> (Told, u64) {
+fn content_of(dir: &Path) -> (LogContent, u64) {
     let clock = Clock::default();
     let opened = open_paris(dir, options(&clock)).unwrap();
     let changes = everything(|after| opened.reader.changes_since(after, None, usize::MAX));
     let last = opened.reader.last_seq().unwrap();
     let cursor = opened.reader.cursor("batches").unwrap().map_or(0, |seq| seq.0);
-    (Told { records: opened.records, changes, last }, cursor)
+    (LogContent { records: opened.records, changes, last }, cursor)
 }
 
 #[test]
 fn killed_at_any_moment_a_store_has_whole_batches_and_all_that_were_acknowledged() {
     let dir = tempdir().unwrap();
-    let expected = told_after_each(1000);
+    let expected = content_after_each(1000);
     let mut acknowledged = Acknowledged::default();
     for round in 0..40u32 {
-        let mut child = Running::start("append", dir.path());
+        let mut child = ChildProcess::start("append", dir.path());
         // From before the first one on: in the end the log has been through checkpoints too.
         for _ in 0..round % 25 {
             acknowledged.hear(&child.next_line().unwrap());
         }
         child.kill().iter().for_each(|line| acknowledged.hear(line));
-        let (told, cursor) = told_by(dir.path());
-        let batches = batches_in(told.last.0);
+        let (content, cursor) = content_of(dir.path());
+        let batches = batches_in(content.last.0);
         assert!(batches >= acknowledged.batches, "round {round}: {batches} of {acknowledged:?}");
-        assert!(told.is(&expected[usize::try_from(batches).unwrap()]), "round {round}");
+        assert!(content.is(&expected[usize::try_from(batches).unwrap()]), "round {round}");
         assert!(cursor >= acknowledged.cursor && cursor <= batches, "{cursor} of {acknowledged:?}");
     }
     assert!(acknowledged.batches > 200, "hardly anything was written: {acknowledged:?}");
@@ -165,7 +165,7 @@ fn killed_at_any_moment_every_content_referred_to_is_whole_and_no_other_is_left(
     let dir = tempdir().unwrap();
     let mut committed = Vec::new();
     for round in 0..20usize {
-        let mut child = Running::start("blobs", dir.path());
+        let mut child = ChildProcess::start("blobs", dir.path());
         let mut said: Vec<_> = (0..round).map(|_| child.next_line().unwrap()).collect();
         said.extend(child.kill());
         for line in said {

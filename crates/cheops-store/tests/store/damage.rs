@@ -9,7 +9,7 @@ use cheops_core::model::{BlobId, Incarnation};
 use cheops_store::{Corruption, LogPlace, OpenError, ReadError, Seq};
 use tempfile::{TempDir, tempdir};
 
-use crate::history::{Told, batch, everything, options, told_after_each};
+use crate::history::{LogContent, batch, content_after_each, everything, options};
 use crate::support::{Clock, OnDisk, Twin, entry, id, open_paris, operation, site};
 
 const BATCHES: u64 = 60;
@@ -19,7 +19,7 @@ struct Image {
     db: Vec<u8>,
     wal: Vec<u8>,
     journal: Vec<u8>,
-    expected: Vec<Told>,
+    expected: Vec<LogContent>,
 }
 
 /// How far the write-ahead log has been copied into the database.
@@ -78,7 +78,7 @@ impl Image {
     fn of(disk: &OnDisk) -> Self {
         let read = |name: &str| fs::read(disk.dir.path().join(name)).unwrap_or_default();
         let (db, wal, journal) = (read("log.db"), read("log.db-wal"), read("journal"));
-        Self { db, wal, journal, expected: told_after_each(BATCHES) }
+        Self { db, wal, journal, expected: content_after_each(BATCHES) }
     }
 
     /// As if the tables had never been behind: nothing but them says what was written.
@@ -111,8 +111,8 @@ impl Image {
         };
         let changes = everything(|after| opened.reader.changes_since(after, None, usize::MAX));
         let last = opened.reader.last_seq().unwrap();
-        let told = Told { records: opened.records, changes, last };
-        let batches = self.expected.iter().position(|expected| told.is(expected));
+        let content = LogContent { records: opened.records, changes, last };
+        let batches = self.expected.iter().position(|expected| content.is(expected));
         assert!(batches.is_some(), "{what}: neither refused nor what was written");
         batches
     }
@@ -318,8 +318,8 @@ fn tampered(sql: &str) -> Corruption {
         disk.keep(&records, &notices).unwrap();
     }
     let blob = BlobId([3; 32]);
-    let life = Record::Life(site("nantes"), Incarnation(1));
-    disk.keep(&[operation("a", id("paris", 99), &[blob]), life], &[]).unwrap();
+    let incarnation = Record::Incarnation(site("nantes"), Incarnation(1));
+    disk.keep(&[operation("a", id("paris", 99), &[blob]), incarnation], &[]).unwrap();
     disk.stop();
     tamper(&disk.dir.path().join("log.db"), sql);
     match open_paris(disk.dir.path(), options(&clock)) {

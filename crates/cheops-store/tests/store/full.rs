@@ -60,7 +60,7 @@ fn files_that_may_not_grow_refuse_batches_until_they_may() {
 #[test]
 fn tables_that_cannot_take_a_batch_over_stay_as_they_are_and_take_it_later() {
     let mut disk = OnDisk::new(Clock::default().options(Duration::from_secs(60)));
-    let before = [entry("a", id("paris", 1)), Record::Life(site("lyon"), Incarnation(1))];
+    let before = [entry("a", id("paris", 1)), Record::Incarnation(site("lyon"), Incarnation(1))];
     disk.keep(&before, &[]).unwrap();
     let changes = disk.changes(0, None, 9).unwrap();
     let db = rusqlite::Connection::open(disk.dir.path().join("log.db")).unwrap();
@@ -71,7 +71,7 @@ fn tables_that_cannot_take_a_batch_over_stay_as_they_are_and_take_it_later() {
     .unwrap();
     let batch = [
         entry("a", id("paris", 2)),
-        Record::Life(site("lyon"), Incarnation(2)),
+        Record::Incarnation(site("lyon"), Incarnation(2)),
         pruned("a", [id("paris", 1)]),
         entry("poison", id("paris", 3)),
     ];
@@ -132,7 +132,7 @@ fn child_without_room() {
         assert!(full.unwrap_err().is_full());
     }
 
-    // With room again, all goes on: in this life and in the next.
+    // With room again, all goes on: in this incarnation and in the next.
     make_room(ballast);
     opened.store.keep(&big(written + 1), []).unwrap();
     drop(opened);

@@ -35,13 +35,13 @@ pub(crate) fn batch(n: u64) -> (Vec<Record>, Vec<Notice>) {
 
 /// What a log says from outside.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct LogContent {
     pub(crate) records: Vec<Record>,
     pub(crate) changes: Vec<LoggedChange>,
     pub(crate) last: Seq,
 }
 
-impl Told {
+impl LogContent {
     /// Whether it is what was expected. What is past its retention goes when the tables take
     /// something over: it may be there longer.
     pub(crate) fn is(&self, expected: &Self) -> bool {
@@ -52,10 +52,10 @@ impl Told {
 }
 
 /// What a log with the first batches of the history says, for each number of batches up to this.
-pub(crate) fn told_after_each(batches: u64) -> Vec<Told> {
+pub(crate) fn content_after_each(batches: u64) -> Vec<LogContent> {
     let clock = Clock::default();
     let memory = MemoryStore::new(clock.options(RETENTION));
-    let tell = || Told {
+    let tell = || LogContent {
         records: memory.records(),
         changes: everything(|after| memory.changes_since(after, None, usize::MAX)),
         last: memory.last_seq(),

@@ -11,18 +11,18 @@ use tempfile::tempdir;
 use crate::support::{entry, id, open_paris, site};
 
 #[test]
-fn a_new_directory_begins_a_life_and_keeps_it() {
+fn a_new_directory_begins_an_incarnation_and_keeps_it() {
     let parent = tempdir().unwrap();
     let dir = parent.path().join("deep/data");
     let mut opened = open_paris(&dir, StoreOptions::default()).unwrap();
-    assert_eq!((opened.incarnation, opened.first_life), (Incarnation(7), true));
+    assert_eq!((opened.incarnation, opened.first_incarnation), (Incarnation(7), true));
     assert!(opened.records.is_empty());
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
     opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
     drop(opened);
     let again =
         open(&dir, &site("paris"), || panic!("drawn again"), StoreOptions::default()).unwrap();
-    assert_eq!((again.incarnation, again.first_life), (Incarnation(7), false));
+    assert_eq!((again.incarnation, again.first_incarnation), (Incarnation(7), false));
     assert_eq!(again.records, [entry("a", id("paris", 1))]);
 }
 

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::support::{
-    Clock, OnDisk, Twin, base, life_of, operation, reply, resource, site, step, vector,
+    Clock, OnDisk, Twin, base, incarnation_of, operation, reply, resource, site, step, vector,
     with_payload,
 };
 
@@ -30,8 +30,9 @@ fn any_site() -> impl Strategy<Value = &'static str> {
 
 fn any_id() -> impl Strategy<Value = EntryId> {
     let n = prop_oneof![9 => 1..8u64, 1 => any::<u64>()];
-    let life = prop_oneof![9 => Just(1u64), 1 => Just(u64::MAX)];
-    (any_site(), life, n).prop_map(|(site, life, n)| life_of(site, life, n))
+    let incarnation = prop_oneof![9 => Just(1u64), 1 => Just(u64::MAX)];
+    (any_site(), incarnation, n)
+        .prop_map(|(site, incarnation, n)| incarnation_of(site, incarnation, n))
 }
 
 fn any_vector() -> impl Strategy<Value = Vector> {
@@ -49,7 +50,11 @@ fn any_entry() -> impl Strategy<Value = Record> {
             body.map(|byte| FileRef { name: "body".into(), blob: BlobId([byte; 32]), size: 3 });
         let headers = vec![Header { name: "x".into(), value: "y".into() }];
         let (service, method, path) = ("kv".into(), "PUT".into(), "/é?x=1".into());
-        with_payload(of, id, Payload::Http { service, method, path, headers, body, replica: None })
+        with_payload(
+            of,
+            id,
+            Payload::Http { service, method, path, headers, body, service_ref: None },
+        )
     };
     prop_oneof![
         (any_resource(), any_id(), blobs).prop_map(|(of, id, blobs)| operation(of, id, &blobs)),
@@ -73,10 +78,10 @@ fn any_record() -> impl Strategy<Value = Record> {
             .prop_map(|(of, step, ended)| Record::Finished(resource(of), step, ended)),
         1 => (any_resource(), vec(any_step(), 0..2)).prop_map(ran),
         2 => (pair(), any::<u64>(), any_vector())
-            .prop_map(|((of, at), life, knows)| Record::Knows(of, at, Incarnation(life), knows)),
-        1 => (pair(), any_vector()).prop_map(|((of, at), v)| Record::EarlierLife(of, at, v)),
+            .prop_map(|((of, at), incarnation, knows)| Record::Knows(of, at, Incarnation(incarnation), knows)),
+        1 => (pair(), any_vector()).prop_map(|((of, at), v)| Record::EarlierIncarnation(of, at, v)),
         1 => (any_site(), any::<u64>())
-            .prop_map(|(at, life)| Record::Life(site(at), Incarnation(life))),
+            .prop_map(|(at, incarnation)| Record::Incarnation(site(at), Incarnation(incarnation))),
         2 => (any_resource(), any_vector()).prop_map(|(of, upto)| {
             Record::Pruned(resource(of), Box::new(base(upto, None)))
         }),
@@ -110,16 +115,18 @@ fn by_the_rules(all: &[Record]) -> Vec<Record> {
 }
 
 fn makes_obsolete(later: &Record, record: &Record) -> bool {
-    use Record::{Begun, EarlierLife, Finished, Knows, Life, Pruned, Ran};
+    use Record::{Begun, EarlierIncarnation, Finished, Knows, Pruned, Ran};
     match (record, later) {
         (Record::Entry(of, entry), Pruned(pruned, base)) => {
             of == pruned && base.upto.includes(Entry::id(entry))
         }
         (Begun(of, _) | Finished(of, ..) | Ran(of, _), Ran(later, _)) => of == later,
-        (Knows(of, at, ..), Knows(later, there, ..) | EarlierLife(later, there, _))
-        | (EarlierLife(of, at, _), EarlierLife(later, there, _)) => (of, at) == (later, there),
+        (Knows(of, at, ..), Knows(later, there, ..) | EarlierIncarnation(later, there, _))
+        | (EarlierIncarnation(of, at, _), EarlierIncarnation(later, there, _)) => {
+            (of, at) == (later, there)
+        }
         (Pruned(of, _), Pruned(later, _)) => of == later,
-        (Life(at, _), Life(there, _)) => at == there,
+        (Record::Incarnation(at, _), Record::Incarnation(there, _)) => at == there,
         _ => false,
     }
 }
@@ -211,7 +218,9 @@ fn a_config_is_written_and_read_as_it_is() {
     let rule = Rule::Logic("sort".into());
     config.matrix.insert((set.clone(), inc), Resolution { rule, concurrent: Concurrent::KeepBoth });
     config.types.insert(set, Handling { undo: Some("undo".into()), ..Handling::default() });
-    let Record::Entry(of, plain) = operation("a", life_of("paris", 1, 1), &[]) else { panic!() };
+    let Record::Entry(of, plain) = operation("a", incarnation_of("paris", 1, 1), &[]) else {
+        panic!()
+    };
     let mut body = plain.body.clone();
     if let EntryBody::Operation(operation) = &mut body {
         let sites = [site("paris")].into();

@@ -27,10 +27,10 @@ pub(crate) fn resource(name: &str) -> ResourceId {
 }
 
 pub(crate) fn id(name: &str, n: u64) -> EntryId {
-    life_of(name, 1, n)
+    incarnation_of(name, 1, n)
 }
 
-pub(crate) fn life_of(name: &str, incarnation: u64, n: u64) -> EntryId {
+pub(crate) fn incarnation_of(name: &str, incarnation: u64, n: u64) -> EntryId {
     let author = Author { site: site(name), incarnation: Incarnation(incarnation) };
     EntryId { author, n }
 }
@@ -98,7 +98,7 @@ pub(crate) fn step(id: EntryId) -> Step {
 
 pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Record {
     let sites = BTreeSet::from([site("paris")]);
-    let declared = Some(Declared { sites, config: None, replicant: None });
+    let declared = Some(Declared { sites, config: None, id_map: None });
     Record::Pruned(resource(of), Box::new(base(vector(upto), declared)))
 }
 

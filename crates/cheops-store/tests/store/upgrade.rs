@@ -54,7 +54,7 @@ fn options() -> StoreOptions {
 }
 
 fn open_every(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
-    open(dir, &site("paris"), || panic!("it keeps its life"), options)
+    open(dir, &site("paris"), || panic!("it keeps its incarnation"), options)
 }
 
 /// Everything that a directory holds, as text.
@@ -72,7 +72,7 @@ fn a_directory_with_every_kind_of_record_opens_with_all_it_held() {
     let dir = every();
     let opened = open_every(dir.path(), options()).unwrap();
     assert_eq!(opened.incarnation.0, 7);
-    assert!(!opened.first_life);
+    assert!(!opened.first_incarnation);
     // Read once, against what the program that wrote it was told to write.
     expect_file!["format-3-every.txt"].assert_eq(&all_of(&opened));
     for kind in [
@@ -81,8 +81,8 @@ fn a_directory_with_every_kind_of_record_opens_with_all_it_held() {
         |record: &Record| matches!(record, Record::Finished(..)),
         |record: &Record| matches!(record, Record::Ran(..)),
         |record: &Record| matches!(record, Record::Knows(..)),
-        |record: &Record| matches!(record, Record::EarlierLife(..)),
-        |record: &Record| matches!(record, Record::Life(..)),
+        |record: &Record| matches!(record, Record::EarlierIncarnation(..)),
+        |record: &Record| matches!(record, Record::Incarnation(..)),
         |record: &Record| matches!(record, Record::Pruned(..)),
         |record: &Record| matches!(record, Record::Shed(..)),
     ] {
@@ -217,7 +217,8 @@ fn the_directories_of_two_agents_that_were_killed_open_with_what_only_they_had()
         [("paris", "counter", "echo last word"), ("lyon", "fresh", "echo fresh at lyon")]
     {
         let dir = old_directory(name, 8 << 20);
-        let opened = open(dir.path(), &site(name), || panic!("a new life"), options()).unwrap();
+        let opened =
+            open(dir.path(), &site(name), || panic!("a new incarnation"), options()).unwrap();
         let (of, had) = (resource(of), format!("{:?}", opened.records));
         assert!(had.contains(command), "{name}");
         let is_operation = |record: &&Record| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cheops_scope::{
     Known, Location, LocationKind, Look, Micros, Placement, Problems, RoundTrips, Scope,
-    ServiceName, SiteName,
+    ServiceName, SiteId,
 };
 use clap::Args;
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     services: Vec<ServiceName>,
     /// The sites there are; if not given, those that `--rtt` names, else those in the scope
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
-    sites: Vec<SiteName>,
+    sites: Vec<SiteId>,
     /// The round-trip time between two sites, such as `paris:lyon=7ms`
     #[arg(long, value_delimiter = ',', value_name = "A:B=TIME,…", value_parser = round_trip)]
     rtt: Vec<RoundTrip>,
@@ -55,8 +55,8 @@ pub(crate) struct Arguments {
 /// What `--rtt` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RoundTrip {
-    from: SiteName,
-    to: SiteName,
+    from: SiteId,
+    to: SiteId,
     time: Micros,
 }
 
@@ -64,7 +64,7 @@ fn round_trip(text: &str) -> Result<RoundTrip, String> {
     let shape = || "expected `SITE:SITE=TIME`, such as `paris:lyon=7ms`".to_owned();
     let (sites, time) = text.split_once('=').ok_or_else(shape)?;
     let (from, to) = sites.split_once(':').ok_or_else(shape)?;
-    let site = |name: &str| SiteName::new(name).map_err(|why| format!("`{name}`: {why}"));
+    let site = |name: &str| SiteId::new(name).map_err(|why| format!("`{name}`: {why}"));
     let time = time.parse().map_err(|why| format!("`{time}`: {why}"))?;
     Ok(RoundTrip { from: site(from)?, to: site(to)?, time })
 }
@@ -187,7 +187,7 @@ fn known(arguments: &Arguments, scope: Option<&Scope>) -> Known {
     Known::new(services, sites).with_round_trips(round_trips)
 }
 
-fn collect_sites(location: &Location, sites: &mut BTreeSet<SiteName>) {
+fn collect_sites(location: &Location, sites: &mut BTreeSet<SiteId>) {
     match &location.kind {
         LocationKind::Site(site) => {
             sites.insert(site.clone());

@@ -160,7 +160,7 @@ pub(crate) fn request(
         path: path.to_owned(),
         headers: headers.iter().map(header).collect(),
         body,
-        replica: None,
+        service_ref: None,
     };
     job("thing", Task::Run(operation(payload)))
 }

@@ -13,7 +13,7 @@ fn an_operation_is_durable_then_acknowledged_sent_and_run() {
     paris.submits(asks_for("inc"));
     paris.told(expect![[r#"
         > lyon: alive at 0
-          + lyon is in life 1
+          + lyon is in incarnation 1
           note SiteUp(lyon)
           tell lyon: alive at 2, echo of 0 held for 0
         > 1: counter inc
@@ -191,7 +191,7 @@ fn a_user_is_told_when_time_is_up_who_is_missing_and_nothing_after_that() {
         > 102 ms
           answer 1: timed out without lyon
         > lyon: [lyon.1 says OK of paris.1] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 says OK of paris.1
           note SiteUp(lyon)
           note Settled(counter, paris.1, Applied)
@@ -255,7 +255,7 @@ fn a_reply_that_somebody_gives_twice_is_told_to_the_user_once() {
     paris.told(expect![[r#"
         > lyon: [lyon.1 says KO of paris.1: no] knows lyon.1
           ! answer 1: lyon says KO of paris.1: no
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 says KO of paris.1: no
           note SiteUp(lyon)
           tell lyon: [paris.1 inc at lyon paris] knows lyon.1 paris.1

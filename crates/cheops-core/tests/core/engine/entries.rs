@@ -5,7 +5,7 @@ use expect_test::expect;
 
 use super::fixture::*;
 
-fn declared(kind: &str) -> Said {
+fn declared(kind: &str) -> Unwritten {
     op(kind).declaring("lyon paris", None)
 }
 
@@ -17,7 +17,7 @@ fn a_resource_that_another_site_made_is_kept_run_and_confirmed() {
     paris.lives_until(100);
     paris.told(expect![[r#"
         > lyon: [lyon.1 inc at lyon paris] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris
           + begin run lyon.1
           + lyon knows lyon.1
@@ -80,7 +80,7 @@ fn a_reply_waits_for_the_operation_it_is_about() {
     paris.hears("lyon", lyon.tells([later]));
     paris.told(expect![[r#"
         > nantes: [nantes.1 says OK of lyon.2] knows lyon.2 nantes.1
-          + nantes is in life 1
+          + nantes is in incarnation 1
           + nantes knows lyon.2 nantes.1
           note SiteUp(nantes)
           tell nantes: alive at 3
@@ -126,7 +126,7 @@ fn a_resource_whose_declaration_cannot_be_taken_yet_is_still_unknown() {
     paris.hears("lyon", lyon.tells([first, second]));
     paris.told(expect![[r#"
         > lyon: [lyon.2 inc on lyon.1 at lyon paris] knows lyon.2
-          + lyon is in life 1
+          + lyon is in incarnation 1
           note SiteUp(lyon)
           tell lyon: alive at 2
         = counter: not known
@@ -151,7 +151,7 @@ fn who_asks_about_a_resource_that_is_not_known_here_is_told_so_and_who_does_not_
     paris.hears("lyon", lyon.tells([]));
     paris.told(expect![[r#"
         > lyon: knows lyon.3, and you?
-          + lyon is in life 1
+          + lyon is in incarnation 1
           note SiteUp(lyon)
           tell lyon: knows nothing
           tell lyon: alive at 2
@@ -181,7 +181,7 @@ fn a_time_far_ahead_is_taken_and_called_strange_by_how_much() {
     paris.at(20).hears("lyon", lyon.tells_of(op("inc").on("lyon.1").at_ms(1_000_020 + 60_001)));
     paris.told(expect![[r#"
         > lyon: [lyon.1 inc at lyon paris] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris
           + begin run lyon.1
           + lyon knows lyon.1

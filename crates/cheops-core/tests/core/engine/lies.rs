@@ -22,7 +22,7 @@ fn first() -> Arc<Entry> {
     other("lyon").writes(declared())
 }
 
-fn declared() -> Said {
+fn declared() -> Unwritten {
     op("inc").declaring("lyon nantes paris", Some(matrix("take-both")))
 }
 

@@ -175,21 +175,21 @@ fn nothing_is_sent_to_a_site_that_does_not_hear_this_one_until_it_does() {
 fn a_site_that_came_back_without_its_disk_is_said_once() {
     let mut paris = paris();
     paris.hears("lyon", beat());
-    paris.hears("lyon", beat().in_life(2));
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     paris.restarts();
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     paris.told(expect![[r#"
         > lyon: alive at 0
-          + lyon is in life 1
+          + lyon is in incarnation 1
           note SiteUp(lyon)
           tell lyon: alive at 2, echo of 0 held for 0
-        > lyon: alive at 0 in life 2
-          + lyon is in life 2
+        > lyon: alive at 0 in incarnation 2
+          + lyon is in incarnation 2
           note SiteLostItsDisk(lyon)
-        > lyon: alive at 0 in life 2
+        > lyon: alive at 0 in incarnation 2
         > restart
-        > lyon: alive at 0 in life 2
+        > lyon: alive at 0 in incarnation 2
           note SiteUp(lyon)
           tell lyon: alive at 6, echo of 0 held for 0
           tell nantes: alive at 6

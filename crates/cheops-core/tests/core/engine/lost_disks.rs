@@ -28,9 +28,9 @@ fn a_site_that_lost_its_disk_has_yet_to_say_how_things_stand_there() {
     paris.told(expect![[r#"
         = list [paris.1], InStep, Idle, converged
             paris.1 lyon=OK paris=OK
-        > lyon: knows nothing in life 2, and you?
-          + lyon is in life 2
-          + lyon knew lyon.1 paris.2 in an earlier life
+        > lyon: knows nothing in incarnation 2, and you?
+          + lyon is in incarnation 2
+          + lyon knew lyon.1 paris.2 in an earlier incarnation
           note SiteLostItsDisk(lyon)
           tell lyon: [paris.1 inc at lyon paris; paris.2 says OK of paris.1; lyon.1 says OK of paris.1] knows lyon.1 paris.2, you may have run lyon.1 paris.2
         = list [paris.1], InStep, Idle
@@ -41,12 +41,12 @@ fn a_site_that_lost_its_disk_has_yet_to_say_how_things_stand_there() {
 #[test]
 fn a_sign_of_life_is_enough_to_see_it_and_it_is_asked_in_time() {
     let (mut paris, _) = in_step();
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     paris.ticks_at(2_000);
     paris.told(expect![[r#"
-        > lyon: alive at 0 in life 2
-          + lyon is in life 2
-          + lyon knew lyon.1 paris.2 in an earlier life
+        > lyon: alive at 0 in incarnation 2
+          + lyon is in incarnation 2
+          + lyon knew lyon.1 paris.2 in an earlier incarnation
           note SiteLostItsDisk(lyon)
         > 2000 ms
           tell lyon: knows lyon.1 paris.2, you may have run lyon.1 paris.2
@@ -59,7 +59,7 @@ fn a_sign_of_life_is_enough_to_see_it_and_it_is_asked_in_time() {
 fn what_it_may_have_run_is_told_until_it_has_confirmed_all_of_it_also_after_a_restart() {
     let (mut paris, _) = in_step();
     let mut lyon = other("lyon-2");
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     paris.restarts();
     paris.so_far();
     paris.hears("lyon", lyon.asks());
@@ -67,32 +67,32 @@ fn what_it_may_have_run_is_told_until_it_has_confirmed_all_of_it_also_after_a_re
     paris.hears("lyon", lyon.tells([]));
     paris.hears("lyon", lyon.asks());
     paris.told(expect![[r#"
-        > lyon: knows nothing in life 2, and you?
+        > lyon: knows nothing in incarnation 2, and you?
           note SiteUp(lyon)
           tell lyon: [paris.1 inc at lyon paris; paris.2 says OK of paris.1; lyon.1 says OK of paris.1] knows lyon.1 paris.2, you may have run lyon.1 paris.2
           tell lyon: alive at 7
           tell nantes: alive at 7
           tell lyon: knows lyon.1 paris.2, you may have run lyon.1 paris.2, and you?
-        > lyon: knows lyon.1 paris.2 in life 2
-          + lyon knew nothing in an earlier life
+        > lyon: knows lyon.1 paris.2 in incarnation 2
+          + lyon knew nothing in an earlier incarnation
           + lyon-2 knows lyon.1 paris.2
-        > lyon: knows lyon.1 paris.2 in life 2, and you?
+        > lyon: knows lyon.1 paris.2 in incarnation 2, and you?
           tell lyon: knows lyon.1 paris.2
     "#]]);
 }
 
 #[test]
-fn a_reply_that_is_restated_in_a_new_life_counts_and_the_old_one_does_not() {
+fn a_reply_that_is_restated_in_a_new_incarnation_counts_and_the_old_one_does_not() {
     let (mut paris, _) = in_step();
     let mut lyon = other("lyon-2");
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     lyon.learns("paris.2 lyon.1");
     paris.so_far();
     paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ko)));
     paris.shows("counter").told(expect![[r#"
-        > lyon: [lyon-2.1 says KO of paris.1] knows lyon.1 lyon-2.1 paris.2 in life 2
+        > lyon: [lyon-2.1 says KO of paris.1] knows lyon.1 lyon-2.1 paris.2 in incarnation 2
           + lyon-2.1 says KO of paris.1
-          + lyon knew nothing in an earlier life
+          + lyon knew nothing in an earlier incarnation
           + lyon-2 knows lyon.1 lyon-2.1 paris.2
           note PartialError(counter, paris.1)
           note Converged(counter)
@@ -102,23 +102,23 @@ fn a_reply_that_is_restated_in_a_new_life_counts_and_the_old_one_does_not() {
 }
 
 #[test]
-fn a_late_message_of_a_life_that_is_over_is_taken_for_yet_another_loss() {
+fn a_late_message_of_an_incarnation_that_is_over_is_taken_for_yet_another_loss() {
     let (mut paris, old) = in_step();
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     paris.so_far();
     paris.hears("lyon", old.tells([]));
     paris.told(expect![[r#"
         > lyon: knows lyon.1 paris.2
-          + lyon is in life 1
-          + lyon knew lyon.1 paris.2 in an earlier life
-          + lyon knew nothing in an earlier life
+          + lyon is in incarnation 1
+          + lyon knew lyon.1 paris.2 in an earlier incarnation
+          + lyon knew nothing in an earlier incarnation
           + lyon knows lyon.1 paris.2
           note SiteLostItsDisk(lyon)
           note Converged(counter)
     "#]]);
 }
 
-/// What nantes remembers of paris' first life, which wrote and ran one operation.
+/// What nantes remembers of paris' first incarnation, which wrote and ran one operation.
 fn remembered() -> (Other, News) {
     let mut before = other("paris");
     let mine = before.writes(op("inc").declaring("nantes paris", None));
@@ -129,7 +129,7 @@ fn remembered() -> (Other, News) {
     (nantes, news)
 }
 
-/// Paris in its second life, which has heard nothing yet.
+/// Paris in its second incarnation, which has heard nothing yet.
 fn reborn(application: Application) -> Site {
     let mut settings = settings("lyon nantes");
     settings.me = author("paris-2");
@@ -150,27 +150,27 @@ fn a_site_gets_its_resources_back_and_doubts_what_its_application_may_hold() {
     expect![[r#"
         # MayHoldState
         > nantes: [paris.1 inc at nantes paris; paris.2 says OK of paris.1] knows paris.2
-          + nantes is in life 1
+          + nantes is in incarnation 1
           + paris.1 inc at nantes paris
           + paris.2 says OK of paris.1
           + ran [paris.1?]
           + paris-2.1 says IN-DOUBT of paris.1
           note SiteUp(nantes)
           note InDoubt(counter, paris.1)
-          tell nantes: [paris-2.1 says IN-DOUBT of paris.1] knows paris.2 paris-2.1 in life 2
-          tell nantes: alive at 2 in life 2
+          tell nantes: [paris-2.1 says IN-DOUBT of paris.1] knows paris.2 paris-2.1 in incarnation 2
+          tell nantes: alive at 2 in incarnation 2
         = list [paris.1], InStep, AwaitsOperator(paris.1)
             paris.1 paris-2=IN-DOUBT
         # Empty
         > nantes: [paris.1 inc at nantes paris; paris.2 says OK of paris.1] knows paris.2
-          + nantes is in life 1
+          + nantes is in incarnation 1
           + paris.1 inc at nantes paris
           + paris.2 says OK of paris.1
           + begin run paris.1
           + nantes knows paris.2
           note SiteUp(nantes)
           job 1: run paris.1
-          tell nantes: alive at 2 in life 2
+          tell nantes: alive at 2 in incarnation 2
         = list [paris.1], InStep, Running
             paris.1
     "#]]
@@ -178,7 +178,7 @@ fn a_site_gets_its_resources_back_and_doubts_what_its_application_may_hold() {
 }
 
 #[test]
-fn numbers_of_the_earlier_life_are_not_used_again_and_its_word_is_not_this_ones() {
+fn numbers_of_the_earlier_incarnation_are_not_used_again_and_its_word_is_not_this_ones() {
     let mut paris = reborn(Application::Empty);
     let (_, news) = remembered();
     paris.hears("nantes", news);
@@ -205,26 +205,26 @@ fn what_another_says_that_this_site_may_have_run_is_doubted_and_not_run() {
     paris.shows("counter");
     paris.told(expect![[r#"
         > nantes: [nantes.1 inc at nantes paris] knows nantes.1, you may have run nantes.1
-          + nantes is in life 1
+          + nantes is in incarnation 1
           + nantes.1 inc at nantes paris
           + ran [nantes.1?]
           + paris-2.1 says IN-DOUBT of nantes.1
           note SiteUp(nantes)
           note InDoubt(counter, nantes.1)
-          tell nantes: [paris-2.1 says IN-DOUBT of nantes.1] knows nantes.1 paris-2.1 in life 2
-          tell nantes: alive at 2 in life 2
+          tell nantes: [paris-2.1 says IN-DOUBT of nantes.1] knows nantes.1 paris-2.1 in incarnation 2
+          tell nantes: alive at 2 in incarnation 2
         > nantes: [nantes.1 inc at nantes paris] knows nantes.1, you may have run nantes.1
         > operator: Skip nantes.1
           + ran [nantes.1]
           + paris-2.2 says OK of nantes.1
-          tell nantes: [paris-2.2 says OK of nantes.1] knows nantes.1 paris-2.2 in life 2
+          tell nantes: [paris-2.2 says OK of nantes.1] knows nantes.1 paris-2.2 in incarnation 2
         = list [nantes.1], InStep, Idle
             nantes.1 paris-2=OK
     "#]]);
 }
 
 #[test]
-fn what_this_life_ran_itself_is_not_doubted_whatever_anybody_says() {
+fn what_this_incarnation_ran_itself_is_not_doubted_whatever_anybody_says() {
     let (mut paris, lyon) = in_step();
     let told = lyon.tells([]).changed(|it| it.you_may_have_run = vector("paris.1"));
     paris.hears("lyon", told);
@@ -243,11 +243,8 @@ fn an_application_that_may_hold_what_was_pruned_is_diverged_until_something_over
     before.writes(op("inc").declaring("nantes paris", None));
     let kept = before.writes(op("set").on("paris.1").replacing());
     nantes.learns("paris.2");
-    let declared = cheops_core::engine::Declared {
-        sites: sites("nantes paris"),
-        config: None,
-        replicant: None,
-    };
+    let declared =
+        cheops_core::engine::Declared { sites: sites("nantes paris"), config: None, id_map: None };
     let news = nantes.tells([kept]).pruned("paris.1").changed(|it| {
         it.base.as_mut().unwrap().declared = Some(declared);
     });
@@ -323,12 +320,12 @@ fn of_what_ran_before_the_disk_was_lost_nobody_knows_the_order_and_that_is_said(
         > operator: Skip nantes.1
           + ran [nantes.1, nantes.2?]
           + paris-2.2 says OK of nantes.1
-          tell nantes: [paris-2.2 says OK of nantes.1] knows nantes.2 paris-2.2 in life 2
+          tell nantes: [paris-2.2 says OK of nantes.1] knows nantes.2 paris-2.2 in incarnation 2
         > operator: Skip nantes.2
           + ran [nantes.1, nantes.2]
           + paris-2.3 says OK of nantes.2
           note Diverged(counter, Forgotten { ran: nantes.1 })
-          tell nantes: [paris-2.3 says OK of nantes.2] knows nantes.2 paris-2.3 in life 2
+          tell nantes: [paris-2.3 says OK of nantes.2] knows nantes.2 paris-2.3 in incarnation 2
         = list [nantes.1 nantes.2], Diverged { why: Forgotten { ran: nantes.1 } }, Idle
             nantes.1 paris-2=OK
             nantes.2 paris-2=OK
@@ -352,7 +349,7 @@ fn what_is_overwritten_here_needs_no_operator_whatever_ran_before_the_disk_was_l
           + pruned nantes.1 (at nantes paris, config of nantes.1)
           + ran [nantes.2]
           note Applied(counter, nantes.2)
-          tell nantes: [paris-2.2 says OK of nantes.2] knows nantes.2 paris-2.2 in life 2
+          tell nantes: [paris-2.2 says OK of nantes.2] knows nantes.2 paris-2.2 in incarnation 2
           note Pruned(counter, 1)
         = list [nantes.2], InStep, Idle, pruned nantes.1
             nantes.2 paris-2=OK

@@ -6,7 +6,7 @@ use expect_test::expect;
 
 use super::fixture::*;
 
-fn declared(kind: &str) -> Said {
+fn declared(kind: &str) -> Unwritten {
     op(kind).declaring("lyon paris", None)
 }
 
@@ -31,7 +31,7 @@ fn left_aside(from: &str, change: impl FnOnce(&mut Other) -> News) -> String {
 #[test]
 fn what_cannot_be_is_left_aside_and_said_with_the_reason() {
     use Malformed::{BeyondLimits, NoSuchTime, NumberNotAfter, WrongResource};
-    type Says = fn(Said) -> Said;
+    type Says = fn(Unwritten) -> Unwritten;
     let rows: [(Malformed, Says); 12] = [
         (NumberNotAfter, |said| said.numbered(2, 2)),
         (NumberNotAfter, |said| said.numbered(u64::MAX, 1)),
@@ -76,7 +76,7 @@ fn a_declaration_that_names_this_site_and_not_the_one_that_tells_it_is_not_liste
     paris.hears("nantes", other("nantes").tells([elsewhere]).knowing("nantes.1"));
     paris.shows("counter").told(expect![[r#"
         > nantes: [lyon.1 inc at lyon paris] knows lyon.1
-          + nantes is in life 1
+          + nantes is in incarnation 1
           note SiteUp(nantes)
           tell nantes: alive at 2
         = counter: not known
@@ -150,7 +150,7 @@ fn more_entries_at_once_than_four_messages_may_hold_are_not_looked_at() {
 #[test]
 fn more_authors_than_a_resource_can_have_are_not_looked_at() {
     let many = |lyon: &mut Other| {
-        let authors = (0..4_097).map(|life| format!("lyon-{:x}.1 ", life + 2));
+        let authors = (0..4_097).map(|incarnation| format!("lyon-{:x}.1 ", incarnation + 2));
         lyon.tells([]).knowing(&authors.collect::<String>())
     };
     assert_eq!(left_aside("lyon", many), malformed("lyon", Malformed::TooMany));
@@ -256,12 +256,12 @@ fn numbers_that_a_site_says_it_knows_can_be_as_large_as_they_like() {
 
 #[test]
 fn what_was_written_before_signatures_is_taken_on_anothers_word_only_where_nothing_is_known() {
-    // A site that remembers nothing takes what another says was written in an old life.
+    // A site that remembers nothing takes what another says was written in an old incarnation.
     let mut paris = paris();
     let mut nantes = other("nantes");
     let old = nantes.writes(op("inc").declaring("lyon nantes paris", None).vouched_by("lyon"));
     paris.hears("lyon", other("lyon").tells([old]).knowing("nantes.1"));
-    // A life it remembers may go on so, up to what it signed itself.
+    // An incarnation it remembers may go on so, up to what it signed itself.
     let next = nantes.writes(op("inc").on("nantes.1").vouched_by("lyon"));
     paris.hears("lyon", other("lyon").tells([next]).knowing("nantes.2"));
     let signed = nantes.writes(op("inc").on("nantes.2"));
@@ -269,7 +269,7 @@ fn what_was_written_before_signatures_is_taken_on_anothers_word_only_where_nothi
     paris.so_far();
     let forged = nantes.writes(op("inc").on("nantes.3").vouched_by("lyon"));
     paris.hears("lyon", other("lyon").tells([forged]).knowing("nantes.4"));
-    // Nor is a life believed in that nobody here has heard of, ...
+    // Nor is an incarnation believed in that nobody here has heard of, ...
     let unheard = other("nantes-9").writes(op("inc").on("nantes.1").vouched_by("lyon"));
     paris.at(70_000).hears("lyon", other("lyon").tells([unheard]).knowing("nantes-9.1"));
     // ... nor one in the name of this site, which knows what it wrote.

@@ -31,7 +31,7 @@ fn what_was_replaced_is_forgotten_once_every_site_knows_what_replaced_it_and_it_
     let (mut paris, _) = replaced();
     paris.shows("counter").told(expect![[r#"
         > lyon: [lyon.1 inc replacing on paris.1; lyon.2 says OK of lyon.1] knows lyon.2 paris.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc replacing on paris.1
           + lyon.2 says OK of lyon.1
           + begin run lyon.1
@@ -86,9 +86,9 @@ fn who_knows_what_was_pruned_is_told_how_far_and_who_does_not_what_it_declared_a
     paris.told(expect![[r#"
         > lyon: knows lyon.2 paris.1, and you?
           tell lyon: [paris.2 says OK of paris.1] knows lyon.2 paris.2, pruned paris.1
-        > lyon: knows nothing in life 2, and you?
-          + lyon is in life 2
-          + lyon knew lyon.2 paris.2 in an earlier life
+        > lyon: knows nothing in incarnation 2, and you?
+          + lyon is in incarnation 2
+          + lyon knew lyon.2 paris.2 in an earlier incarnation
           note SiteLostItsDisk(lyon)
           tell lyon: [paris.2 says OK of paris.1; lyon.1 inc replacing on paris.1; lyon.2 says OK of lyon.1] knows lyon.2 paris.2, pruned paris.1 (at lyon paris, config of paris.1), you may have run lyon.2 paris.2
     "#]]);
@@ -160,7 +160,7 @@ fn nobody_makes_a_site_forget_what_it_knows_and_still_needs() {
     paris.hears("lyon", lyon.tells([]).pruned("paris.1"));
     paris.shows("counter").told(expect![[r#"
         > lyon: knows paris.1, pruned paris.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon knows paris.1
           note SiteUp(lyon)
           tell lyon: alive at 3
@@ -202,7 +202,7 @@ fn what_others_forgot_is_forgotten_although_one_who_lost_its_disk_knew_nothing_o
     paris.so_far();
     paris.hears("lyon", lyon.tells([]).pruned("paris.1"));
     assert!(!paris.story().contains("Pruned"), "nantes did it at the same time, and must be heard");
-    // In its new life it knows nothing: to that, too, everything is concurrent.
+    // In its new incarnation it knows nothing: to that, too, everything is concurrent.
     let mut paris = not_pruned_yet().0;
     let mut reborn = other("nantes-2");
     let again = reborn.writes(op("inc").declaring("lyon nantes paris", None));
@@ -219,17 +219,17 @@ fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
     let mut lyon = other("lyon");
     lyon.writes(op("set").declaring("lyon paris", None));
     let kept = lyon.writes(op("set").on("lyon.1").replacing());
-    let declared = Declared { sites: sites("lyon paris"), config: None, replicant: None };
+    let declared = Declared { sites: sites("lyon paris"), config: None, id_map: None };
     let news = lyon.tells([kept]).pruned("lyon.1").changed(|it| {
         it.base.as_mut().unwrap().declared = Some(declared);
     });
     paris.hears("lyon", news.clone());
     paris.shows("counter");
-    // Said again and again, it is taken once.
+    // Unwritten again and again, it is taken once.
     paris.hears("lyon", news);
     paris.told(expect![[r#"
         > lyon: [lyon.2 set replacing on lyon.1] knows lyon.2, pruned lyon.1 (at lyon paris)
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + pruned lyon.1 (at lyon paris)
           + ran []
           + lyon.2 set replacing on lyon.1
@@ -289,9 +289,9 @@ fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one
     // Whoever knows the same resolves by the same config, so none must arrive before its operation.
     paris.hears("lyon", lyon.asks().knowing("").changed(|it| it.incarnation.0 = 2));
     paris.told(expect![[r#"
-        > lyon: knows nothing in life 2, and you?
-          + lyon is in life 2
-          + lyon knew lyon.2 paris.3 in an earlier life
+        > lyon: knows nothing in incarnation 2, and you?
+          + lyon is in incarnation 2
+          + lyon knew lyon.2 paris.3 in an earlier incarnation
           note SiteLostItsDisk(lyon)
           tell lyon: [paris.2 says OK of paris.1; lyon.1 inc replacing on paris.1; lyon.2 says OK of lyon.1; paris.3 inc on lyon.1 at lyon paris with config] knows lyon.2 paris.3, pruned paris.1 (at lyon paris, config of paris.1), you may have run lyon.2 paris.3
     "#]]);
@@ -300,10 +300,10 @@ fn who_lost_its_memory_is_told_the_config_of_what_was_pruned_and_not_a_later_one
 /// A request with a body of that size, at paris and lyon.
 fn upload(size: u64) -> Submission {
     let payload = match http("counter", "put", Act::CreatesAs).payload {
-        Payload::Http { service, method, path, headers, replica, .. } => {
+        Payload::Http { service, method, path, headers, service_ref, .. } => {
             let blob = cheops_core::model::BlobId([7; 32]);
             let file = cheops_core::model::FileRef { name: "body".into(), blob, size };
-            Payload::Http { service, method, path, headers, body: Some(file), replica }
+            Payload::Http { service, method, path, headers, body: Some(file), service_ref }
         }
         other => other,
     };
@@ -329,7 +329,7 @@ fn large_files_are_let_go_once_every_site_has_made_use_of_them_and_all_know_it()
         > lyon: [lyon.1 says OK of paris.1] knows lyon.1 paris.1
           ! answer 1: lyon says OK of paris.1
           ! answer 1: done
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 says OK of paris.1
           note SiteUp(lyon)
           note Settled(counter, paris.1, Applied)

@@ -45,7 +45,7 @@ fn a_snapshot_is_taken_first_and_brought_back_when_something_must_come_earlier()
           + paris.2 says OK of paris.1
           note Applied(counter, paris.1)
         > lyon: [lyon.1 inc at lyon paris] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris
           + begin restore 0
           note SiteUp(lyon)

@@ -117,7 +117,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
     expect![[r#"
         # earlier
         > lyon: [lyon.1 inc at lyon paris with config] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris with config
           + paris.3 says SUPERSEDED by paris.1 of lyon.1
           note SiteUp(lyon)
@@ -130,7 +130,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
             paris.1 paris=OK
         # later
         > lyon: [lyon.1 inc at lyon paris with config] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris with config
           + paris.3 says SUPERSEDED by lyon.1 of paris.1
           + begin run lyon.1
@@ -240,7 +240,7 @@ fn what_should_have_come_first_and_cannot_any_more_is_a_divergence_said_once() {
     paris.restarts();
     paris.told(expect![[r#"
         > lyon: [lyon.1 inc at lyon paris] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris
           + begin run lyon.1
           note SiteUp(lyon)
@@ -274,7 +274,7 @@ fn what_comes_late_and_commutes_is_simply_run() {
     paris.shows("counter");
     paris.told(expect![[r#"
         > lyon: [lyon.1 inc at lyon paris with config] knows lyon.1
-          + lyon is in life 1
+          + lyon is in incarnation 1
           + lyon.1 inc at lyon paris with config
           + begin run lyon.1
           note SiteUp(lyon)

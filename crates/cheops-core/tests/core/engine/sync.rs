@@ -218,7 +218,7 @@ fn a_link_that_is_back_is_asked_about_so_many_resources_at_once_and_the_next_as_
         paris.hears("lyon", lyon.tells([]));
     }
     expect![[r#"
-          + lyon is in life 1
+          + lyon is in incarnation 1
           note SiteUp(lyon)
           tell lyon: a: knows paris.1, and you?
         > lyon: a: knows paris.1

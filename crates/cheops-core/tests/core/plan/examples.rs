@@ -13,20 +13,20 @@ use super::setup::{Powers, config, id, item, kind};
 use super::site::{Crash, Rest, Site};
 
 /// A site with these operations, numbered from 1.
-struct Told {
+struct SiteWithCommands {
     site: Site,
     commands: Vec<Command>,
 }
 
-fn told(config: &Config, commands: &[Command]) -> Told {
+fn site_with(config: &Config, commands: &[Command]) -> SiteWithCommands {
     let mut site = Site::new(config);
     for (n, command) in commands.iter().enumerate() {
         site.commands.insert(id(n + 1), *command);
     }
-    Told { site, commands: commands.to_vec() }
+    SiteWithCommands { site, commands: commands.to_vec() }
 }
 
-impl Told {
+impl SiteWithCommands {
     fn list(&self, numbers: &[usize]) -> Vec<Item> {
         numbers.iter().map(|n| item(*n, self.commands[n - 1])).collect()
     }
@@ -75,162 +75,163 @@ use Command::{Add, Append, Assign, Bill, Clear, Deposit, Inc, Remove, Reset, Set
 
 #[test]
 fn only_the_new_ones_at_the_end_are_run_where_that_is_right() {
-    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    assert_eq!(told.follows(&[1, 2, 3]), "run 3");
-    assert_eq!(told.follows(&[1, 3, 2]), "", "increments may be swapped");
+    let mut site = site_with(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(site.follows(&[1, 2, 3]), "run 3");
+    assert_eq!(site.follows(&[1, 3, 2]), "", "increments may be swapped");
 }
 
 #[test]
 fn what_a_replacing_operation_overwrote_needs_no_repair() {
-    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(29)]);
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    assert_eq!(told.follows(&[3]), "run 3");
+    let mut site = site_with(&plain(&COUNTER), &[Inc(1), Inc(2), Set(29)]);
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(site.follows(&[3]), "run 3");
 }
 
 #[test]
 fn the_list_is_run_again_from_the_replacing_operation_where_a_new_one_must_come_earlier() {
-    let mut told = told(&plain(&["assign", "append"]), &[Assign('x'), Append('a'), Append('b')]);
-    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
-    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    let mut site =
+        site_with(&plain(&["assign", "append"]), &[Assign('x'), Append('a'), Append('b')]);
+    assert_eq!(site.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(site.follows(&[1, 2, 3]), "run 1, run 2, run 3");
 }
 
 #[test]
 fn a_superseded_operation_that_ran_after_the_replacing_one_is_wiped_away() {
-    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
-    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
-    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
+    let mut site = site_with(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3)]);
+    assert_eq!(site.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(site.follows(&[1, 3]), "run 1, run 3");
 }
 
 #[test]
 fn one_that_never_ran_is_heard_before_it_is_overwritten_again() {
-    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3), Inc(4)]);
-    assert_eq!(told.follows(&[3, 4]), "run 3, run 4");
-    assert_eq!(told.follows(&[1, 2, 3, 4]), "run 1, run 2, run 3, run 4");
+    let mut site = site_with(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3), Inc(4)]);
+    assert_eq!(site.follows(&[3, 4]), "run 3, run 4");
+    assert_eq!(site.follows(&[1, 2, 3, 4]), "run 1, run 2, run 3, run 4");
 }
 
 #[test]
 fn a_replacing_operation_that_always_fails_is_no_start_but_an_earlier_one_is() {
-    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3), Command::BadSet]);
-    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
-    assert_eq!(told.follows(&[1, 4, 3]), "run 4 (Ko), run 1, run 4 (Ko), run 3");
+    let mut site = site_with(&plain(&COUNTER), &[Set(1), Inc(2), Inc(3), Command::BadSet]);
+    assert_eq!(site.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(site.follows(&[1, 4, 3]), "run 4 (Ko), run 1, run 4 (Ko), run 3");
 }
 
 #[test]
 fn an_operation_that_commutes_with_the_later_ones_is_undone_alone() {
     let undo = Powers { undo: true, ..Powers::default() };
-    let mut told = told(&with(&["inc"], undo), &[Inc(1), Inc(2), Inc(3)]);
-    assert_eq!(told.follows(&[1, 2, 3]), "run 1, run 2, run 3");
-    assert_eq!(told.follows(&[2, 3]), "undo 1");
+    let mut site = site_with(&with(&["inc"], undo), &[Inc(1), Inc(2), Inc(3)]);
+    assert_eq!(site.follows(&[1, 2, 3]), "run 1, run 2, run 3");
+    assert_eq!(site.follows(&[2, 3]), "undo 1");
 }
 
 #[test]
 fn the_later_ones_go_with_it_where_their_order_counts() {
     let undo = Powers { undo: true, ..Powers::default() };
-    let mut told = told(&with(&TEXT, undo), &[Append('a'), Append('b'), Append('c')]);
-    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
-    assert_eq!(told.follows(&[1, 2, 3]), "undo 3, run 2, run 3");
+    let mut site = site_with(&with(&TEXT, undo), &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(site.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(site.follows(&[1, 2, 3]), "undo 3, run 2, run 3");
 }
 
 #[test]
 fn without_undo_the_last_snapshot_that_fits_is_restored() {
     let config = config(&TEXT, &BTreeMap::new(), &[], true);
-    let mut told = told(&config, &[Append('a'), Append('b'), Append('c')]);
-    assert_eq!(told.follows(&[1, 3]), "snapshot, run 1, run 3");
-    assert_eq!(told.follows(&[1, 2, 3]), "restore, run 1, run 2, run 3");
+    let mut site = site_with(&config, &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(site.follows(&[1, 3]), "snapshot, run 1, run 3");
+    assert_eq!(site.follows(&[1, 2, 3]), "restore, run 1, run 2, run 3");
 }
 
 #[test]
 fn a_long_list_is_restored_from_a_late_snapshot() {
     let config = config(&TEXT, &BTreeMap::new(), &[], true);
-    let mut told = told(&config, &[Append('a'); 40]);
+    let mut site = site_with(&config, &[Append('a'); 40]);
     let all: Vec<_> = (1..=39).collect();
-    told.follows(&all);
+    site.follows(&all);
     let late = [&all[..38], &[40, 39]].concat();
-    let steps = told.follows(&late);
+    let steps = site.follows(&late);
     assert_eq!(steps, "restore, run 33, run 34, run 35, run 36, run 37, run 38, run 40, run 39");
-    assert_eq!(told.site.log.snapshots().count(), 3);
+    assert_eq!(site.site.log.snapshots().count(), 3);
 }
 
 #[test]
 fn where_nothing_helps_the_site_says_so_and_goes_on() {
-    let mut told = told(&plain(&TEXT), &[Append('a'), Append('b'), Append('c')]);
-    assert_eq!(told.follows(&[2]), "run 2");
-    let says = told.follows(&[1, 2]);
+    let mut site = site_with(&plain(&TEXT), &[Append('a'), Append('b'), Append('c')]);
+    assert_eq!(site.follows(&[2]), "run 2");
+    let says = site.follows(&[1, 2]);
     assert!(says.starts_with("run 1; Diverged(\"`paris-1.3` took effect here before"), "{says}");
-    assert!(told.follows(&[1, 2, 3]).starts_with("run 3; Diverged"));
-    assert_eq!(told.follows(&[2, 1, 3]), "", "the list came round to what ran");
+    assert!(site.follows(&[1, 2, 3]).starts_with("run 3; Diverged"));
+    assert_eq!(site.follows(&[2, 1, 3]), "", "the list came round to what ran");
 }
 
 #[test]
 fn a_superseded_operation_that_nothing_takes_back_is_a_divergence_until_it_is_overwritten() {
-    let mut told = told(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3)]);
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    let says = told.follows(&[2]);
+    let mut site = site_with(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3)]);
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    let says = site.follows(&[2]);
     assert!(says.contains("`paris-1.2` took effect here and was left out since"), "{says}");
-    assert_eq!(told.follows(&[2, 3]), "run 3");
+    assert_eq!(site.follows(&[2, 3]), "run 3");
 }
 
 #[test]
 fn what_was_refused_is_tried_again_when_something_earlier_arrives() {
-    let mut told = told(&plain(&["deposit", "withdraw"]), &[Deposit(5), Withdraw(3)]);
-    assert_eq!(told.follows(&[2]), "run 2 (Ko)");
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    let mut site = site_with(&plain(&["deposit", "withdraw"]), &[Deposit(5), Withdraw(3)]);
+    assert_eq!(site.follows(&[2]), "run 2 (Ko)");
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
 }
 
 #[test]
 fn a_matrix_that_says_nothing_is_not_believed_about_refusals() {
     // `deposit` and `withdraw` do not commute, and yet nobody said so.
-    let mut told = told(&Config::default(), &[Deposit(5), Withdraw(3)]);
-    assert_eq!(told.follows(&[2]), "run 2 (Ko)");
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+    let mut site = site_with(&Config::default(), &[Deposit(5), Withdraw(3)]);
+    assert_eq!(site.follows(&[2]), "run 2 (Ko)");
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
 }
 
 #[test]
 fn independent_parts_of_the_state_are_left_alone() {
     let config = plain(&["set", "inc", "append"]);
-    let mut told = told(&config, &[Append('a'), Set(1), Inc(2), Inc(3)]);
-    assert_eq!(told.follows(&[1, 3]), "run 1, run 3");
-    assert_eq!(told.follows(&[2, 1, 3]), "run 2, run 3", "the append is not run twice");
+    let mut site = site_with(&config, &[Append('a'), Set(1), Inc(2), Inc(3)]);
+    assert_eq!(site.follows(&[1, 3]), "run 1, run 3");
+    assert_eq!(site.follows(&[2, 1, 3]), "run 2, run 3", "the append is not run twice");
 }
 
 #[test]
 fn a_start_that_fails_is_not_tried_again_and_again() {
     let config = config(&["init", "set", "clear", "reset"], &BTreeMap::new(), &[], false);
     let commands = [Reset(0), Clear, Set(0), Command::BadInit];
-    let mut told = told(&config, &commands);
-    assert_eq!(told.follows(&[1, 3, 2]), "run 1, run 3, run 2");
-    told.crashes(&[4, 1, 3, 2], Crash::BeforeEffect);
-    assert_eq!(told.follows(&[4, 1, 3, 2]), "run 4 (Ko); InDoubt(paris-1.5)");
+    let mut site = site_with(&config, &commands);
+    assert_eq!(site.follows(&[1, 3, 2]), "run 1, run 3, run 2");
+    site.crashes(&[4, 1, 3, 2], Crash::BeforeEffect);
+    assert_eq!(site.follows(&[4, 1, 3, 2]), "run 4 (Ko); InDoubt(paris-1.5)");
 }
 
 #[test]
 fn a_diverged_site_does_not_go_to_and_fro() {
     let config = plain(&["reset", "bill", "append"]);
-    let mut told = told(&config, &[Reset(1), Command::Bill, Reset(3), Append('x')]);
-    assert_eq!(told.follows(&[4, 2, 3]), "run 4, run 2, run 3");
-    let says = told.follows(&[1, 2, 3]);
+    let mut site = site_with(&config, &[Reset(1), Command::Bill, Reset(3), Append('x')]);
+    assert_eq!(site.follows(&[4, 2, 3]), "run 4, run 2, run 3");
+    let says = site.follows(&[1, 2, 3]);
     assert!(says.starts_with("; Diverged"), "{says}");
 }
 
 #[test]
 fn in_doubt_a_replacing_operation_is_the_place_to_start_again() {
     for crash in [Crash::BeforeEffect, Crash::AfterEffect] {
-        let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2)]);
-        assert_eq!(told.follows(&[1]), "run 1");
-        told.crashes(&[1, 2], crash);
-        assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
+        let mut site = site_with(&plain(&COUNTER), &[Set(1), Inc(2)]);
+        assert_eq!(site.follows(&[1]), "run 1");
+        site.crashes(&[1, 2], crash);
+        assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
     }
 }
 
 #[test]
 fn where_one_comes_late_those_that_only_assign_are_run_again_after_it() {
     let assigns = Powers { assigns: true, ..Powers::default() };
-    let mut told = told(&with(&["add", "remove"], assigns), &[Add(1), Remove(1), Add(1)]);
-    assert_eq!(told.follows(&[2]), "run 2");
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    assert_eq!(told.follows(&[1, 2, 3]), "run 3");
-    assert_eq!(told.follows(&[1, 3, 2]), "run 2", "the others are where they should be");
+    let mut site = site_with(&with(&["add", "remove"], assigns), &[Add(1), Remove(1), Add(1)]);
+    assert_eq!(site.follows(&[2]), "run 2");
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    assert_eq!(site.follows(&[1, 2, 3]), "run 3");
+    assert_eq!(site.follows(&[1, 3, 2]), "run 2", "the others are where they should be");
 }
 
 #[test]
@@ -240,19 +241,19 @@ fn an_assignment_that_others_made_use_of_is_not_simply_repeated() {
     let mut config = with(&["reset", "bill"], assigns);
     let ordered = Resolution { rule: Rule::Ordered, concurrent: Concurrent::KeepBoth };
     config.matrix.insert((kind("reset"), kind("reset")), ordered);
-    let mut told = told(&config, &[Reset(1), Bill, Reset(5)]);
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    assert!(told.follows(&[3, 1, 2]).contains("Diverged"));
+    let mut site = site_with(&config, &[Reset(1), Bill, Reset(5)]);
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    assert!(site.follows(&[3, 1, 2]).contains("Diverged"));
 }
 
 #[test]
 fn in_doubt_an_idempotent_operation_is_run_again() {
     let idempotent = Powers { idempotent: true, ..Powers::default() };
     for crash in [Crash::BeforeEffect, Crash::AfterEffect] {
-        let mut told = told(&with(&["add", "remove"], idempotent), &[Add(1), Remove(1)]);
-        assert_eq!(told.follows(&[1]), "run 1");
-        told.crashes(&[1, 2], crash);
-        assert_eq!(told.follows(&[1, 2]), "run 2");
+        let mut site = site_with(&with(&["add", "remove"], idempotent), &[Add(1), Remove(1)]);
+        assert_eq!(site.follows(&[1]), "run 1");
+        site.crashes(&[1, 2], crash);
+        assert_eq!(site.follows(&[1, 2]), "run 2");
     }
 }
 
@@ -261,9 +262,9 @@ fn in_doubt_the_check_decides() {
     let check = Powers { check: true, ..Powers::default() };
     let endings = [(Crash::BeforeEffect, "check 1, run 1"), (Crash::AfterEffect, "check 1")];
     for (crash, steps) in endings {
-        let mut told = told(&with(&["inc"], check), &[Inc(1)]);
-        told.crashes(&[1], crash);
-        assert_eq!(told.follows(&[1]), steps);
+        let mut site = site_with(&with(&["inc"], check), &[Inc(1)]);
+        site.crashes(&[1], crash);
+        assert_eq!(site.follows(&[1]), steps);
     }
 }
 
@@ -271,13 +272,13 @@ fn in_doubt_the_check_decides() {
 fn in_doubt_without_help_the_operator_decides() {
     let endings = [(Crash::BeforeEffect, Decision::Rerun), (Crash::AfterEffect, Decision::Skip)];
     for (crash, decision) in endings {
-        let mut told = told(&plain(&["inc"]), &[Inc(1), Inc(2)]);
-        told.crashes(&[1], crash);
-        assert_eq!(told.follows(&[1, 2]), "; InDoubt(paris-1.2)");
-        assert!(told.site.log.decide(&id(1), decision));
-        assert!(!told.site.log.decide(&id(1), decision), "there is nothing left to decide");
-        told.follows(&[1, 2]);
-        assert_eq!(told.site.log.outcome(&id(1)), Some(RunEffect::Took));
+        let mut site = site_with(&plain(&["inc"]), &[Inc(1), Inc(2)]);
+        site.crashes(&[1], crash);
+        assert_eq!(site.follows(&[1, 2]), "; InDoubt(paris-1.2)");
+        assert!(site.site.log.decide(&id(1), decision));
+        assert!(!site.site.log.decide(&id(1), decision), "there is nothing left to decide");
+        site.follows(&[1, 2]);
+        assert_eq!(site.site.log.outcome(&id(1)), Some(RunEffect::Took));
     }
 }
 
@@ -293,21 +294,21 @@ fn the_operators_force_settles_every_doubt() {
 
 #[test]
 fn a_site_without_its_disk_starts_again_from_a_replacing_operation_or_asks() {
-    let mut told = told(&plain(&COUNTER), &[Set(1), Inc(2)]);
-    told.follows(&[1, 2]);
-    told.site.log = RunLog::unknown_before(told.list(&[1, 2]));
-    assert_eq!(told.follows(&[1, 2]), "run 1, run 2");
-    told.site.log = RunLog::unknown_before(told.list(&[2]));
-    assert_eq!(told.follows(&[2]), "; InDoubt(paris-1.3)");
+    let mut site = site_with(&plain(&COUNTER), &[Set(1), Inc(2)]);
+    site.follows(&[1, 2]);
+    site.site.log = RunLog::unknown_before(site.list(&[1, 2]));
+    assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
+    site.site.log = RunLog::unknown_before(site.list(&[2]));
+    assert_eq!(site.follows(&[2]), "; InDoubt(paris-1.3)");
 }
 
 #[test]
 fn a_restore_that_was_cut_short_comes_first_when_the_site_is_back() {
     let config = config(&TEXT, &BTreeMap::new(), &[], true);
-    let mut told = told(&config, &[Append('a'), Append('b')]);
-    told.follows(&[2]);
-    told.crashes(&[1, 2], Crash::AfterEffect);
-    assert_eq!(told.follows(&[1, 2]), "restore, run 1, run 2");
+    let mut site = site_with(&config, &[Append('a'), Append('b')]);
+    site.follows(&[2]);
+    site.crashes(&[1, 2], Crash::AfterEffect);
+    assert_eq!(site.follows(&[1, 2]), "restore, run 1, run 2");
 }
 
 /// Table 5 of the report does not list `set` with `set`.

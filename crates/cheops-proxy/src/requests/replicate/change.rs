@@ -1,6 +1,6 @@
 //! What a request that changes something becomes: an operation of some type, on some resource.
 
-use cheops_core::model::{Act, IdError, MetaId, Replica, RequestKind, ResourceId};
+use cheops_core::model::{Act, IdError, MetaId, RequestKind, ResourceId, ServiceRef};
 use http::Method;
 
 use super::super::refusal::ProxyRefusal;
@@ -12,7 +12,7 @@ pub(super) struct ReplicaChange {
     pub(super) resource: ResourceId,
     /// By which the type of the operation is known.
     pub(super) kind: RequestKind,
-    pub(super) replica: Replica,
+    pub(super) replica: ServiceRef,
 }
 
 /// Who chooses what a new resource is called.
@@ -95,7 +95,7 @@ fn change(
     Ok(ReplicaChange {
         resource: ResourceId::new(resource).map_err(wrong)?,
         kind,
-        replica: Replica {
+        replica: ServiceRef {
             meta_id: MetaId::new(meta_id).map_err(wrong)?,
             collection: collection.to_owned(),
             act,

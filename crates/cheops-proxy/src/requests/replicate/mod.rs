@@ -81,7 +81,7 @@ impl Proxies {
             let body = OutgoingBody::once(body);
             let (moves, reading) = (body.moves(), steps(kind, &asked.head.headers, body));
             let (kind, body) = self.while_it_moves(service, &moves, reading).await?;
-            let replica = cheops_core::model::Replica {
+            let replica = cheops_core::model::ServiceRef {
                 meta_id: known.replicant.meta_id.clone(),
                 collection: known.replicant.collection.clone(),
                 act,
@@ -238,7 +238,7 @@ impl Proxies {
             path,
             headers,
             body,
-            replica: Some(Box::new(change.replica.clone())),
+            service_ref: Some(Box::new(change.replica.clone())),
         };
         let kind = OperationType::new(change.kind.word());
         let kind = kind.map_err(|error| ProxyRefusal::bad_target(&error.to_string()))?;

@@ -1,9 +1,9 @@
 //! A small country for the tests.
 
-use cheops_scope::{Known, Micros, RoundTrips, ServiceName, SiteName};
+use cheops_scope::{Known, Micros, RoundTrips, ServiceName, SiteId};
 
-pub(crate) fn site(name: &str) -> SiteName {
-    SiteName::new(name).unwrap()
+pub(crate) fn site(name: &str) -> SiteId {
+    SiteId::new(name).unwrap()
 }
 
 pub(crate) fn service(name: &str) -> ServiceName {

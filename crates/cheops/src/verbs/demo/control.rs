@@ -17,8 +17,8 @@ use clap::Subcommand;
 use serde::{Deserialize, Serialize};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::cluster::{LOOK_EVERY, SharedCluster};
 use super::page;
-use super::stage::{LOOK_EVERY, OnStage};
 use crate::demo_socket::{BoxedError, TOKENS, asked, path as socket};
 use crate::failure::{Failure, Verdict};
 use crate::output::{Format, VerbOutput};
@@ -126,13 +126,13 @@ impl Control {
     }
 
     /// Takes orders, for ever.
-    pub(super) async fn serve(self, stage: OnStage) {
+    pub(super) async fn serve(self, cluster: SharedCluster) {
         let Self { listener, removes: _until_then } = self;
-        let tokens = Json(stage.lock().await.tokens());
+        let tokens = Json(cluster.lock().await.tokens());
         let router = page::router()
             .route(ORDERS, post(carry_out))
             .route(TOKENS, get(async move || tokens))
-            .with_state(stage);
+            .with_state(cluster);
         let _for_ever = axum::serve(listener, router).await;
     }
 }
@@ -143,49 +143,52 @@ impl Drop for Removes {
     }
 }
 
-async fn carry_out(State(stage): State<OnStage>, Json(order): Json<Order>) -> Json<ControlAnswer> {
-    Json(match done(&stage, order).await {
+async fn carry_out(
+    State(cluster): State<SharedCluster>,
+    Json(order): Json<Order>,
+) -> Json<ControlAnswer> {
+    Json(match done(&cluster, order).await {
         Ok(told) => ControlAnswer { ok: true, told },
         Err(told) => ControlAnswer { ok: false, told },
     })
 }
 
-async fn done(on_stage: &OnStage, order: Order) -> Result<String, String> {
-    let mut stage = on_stage.lock().await;
+async fn done(shared: &SharedCluster, order: Order) -> Result<String, String> {
+    let mut cluster = shared.lock().await;
     let done = match order {
         Order::Cut { sites } => {
-            let links = stage.set_cut(&sites, true)?;
+            let links = cluster.set_cut(&sites, true)?;
             let who = if sites.is_empty() { "each site goes on alone" } else { "both sides go on" };
             format!("{} cut; {who}", counted(links, "link"))
         }
         Order::Heal { sites } => {
-            let links = stage.set_cut(&sites, false)?;
+            let links = cluster.set_cut(&sites, false)?;
             format!("{} healed", counted(links, "link"))
         }
         Order::Stop { site, service } => {
-            stage.kill(&site, service.as_deref()).await?;
+            cluster.kill(&site, service.as_deref()).await?;
             let (what, more) = (called(service.as_deref()), service.map(|name| format!(" {name}")));
             let again = format!("cheops demo start {site}{}", more.unwrap_or_default());
             format!("{what} of {site} was killed; `{again}` starts it")
         }
         Order::Start { site, service } => {
-            stage.revive(&site, service.as_deref()).await?;
+            cluster.revive(&site, service.as_deref()).await?;
             format!("{} of {site} goes on where it was stopped", called(service.as_deref()))
         }
     };
-    drop(stage);
+    drop(cluster);
     // So that whatever is typed next finds the sites as one would expect.
-    Ok(match is_settled(on_stage).await {
+    Ok(match is_settled(shared).await {
         true => done,
         false => format!("{done}; the sites have yet to notice"),
     })
 }
 
 /// Waits until the sites have noticed. Others may look and order meanwhile.
-async fn is_settled(stage: &OnStage) -> bool {
+async fn is_settled(cluster: &SharedCluster) -> bool {
     let began = Instant::now();
     while began.elapsed() < SETTLING {
-        let settled = stage.lock().await.is_settled().await.ok();
+        let settled = cluster.lock().await.is_settled().await.ok();
         match settled {
             Some(false) => tokio::time::sleep(LOOK_EVERY).await,
             settled => return settled.is_some(),

@@ -2,22 +2,22 @@
 //! links between them that can be cut.
 //!
 //! Everything is real: agents are processes of their own, joined by QUIC through relays that the
-//! demo can stop. `stage` starts and ends it all, `control` takes orders from other terminals and
+//! demo can stop. `cluster` starts and ends it all, `control` takes orders from other terminals and
 //! `page` those of the agents' pages, `script` plays a part by itself and checks what comes of it,
 //! `tour` says what to try.
 
+mod cluster;
 mod control;
 mod page;
 mod script;
-mod stage;
 mod tour;
 
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
+use self::cluster::{DemoCluster, Scheme, SharedCluster};
 use self::control::{Control, Order};
 use self::script::DemoPart;
-use self::stage::{DemoCluster, OnStage, Scheme};
 use crate::failure::{Failure, Verdict};
 use crate::output::VerbOutput;
 
@@ -38,9 +38,9 @@ Examples:
 
 /// Try it: a few sites on this machine, and links that can be cut
 ///
-/// Starts that many sites, each with its own agent, log, folder and services, and prints commands to
-/// paste. Ctrl-C ends all of it and leaves nothing behind. With Node, a sample application of two
-/// services runs at each site, to try scopes with.
+/// Starts that many sites, each with its own agent, log, folder and services, and prints commands
+/// to paste. Ctrl-C ends all of it and leaves nothing behind. With Node, a sample application of
+/// two services runs at each site, to try scopes with.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -102,26 +102,26 @@ async fn play(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict,
         DemoPlan::Script(_) => None,
         DemoPlan::Tour(control) => Some(control.path().to_owned()),
     };
-    let stage = tokio::select! {
-        stage = DemoCluster::start(usize::from(arguments.sites), scheme, control, output) => stage?,
+    let cluster = tokio::select! {
+        cluster = DemoCluster::start(usize::from(arguments.sites), scheme, control, output) => cluster?,
         () = &mut ended => return Ok(Verdict::Fine),
     };
-    let stage = OnStage::new(stage.into());
+    let cluster = SharedCluster::new(cluster.into());
     let told = tokio::select! {
         told = async {
             match plan {
                 DemoPlan::Script(part) => {
-                    script::play(part, &mut *stage.lock().await, output).await
+                    script::play(part, &mut *cluster.lock().await, output).await
                 }
                 DemoPlan::Tour(control) => {
-                    tour::print(&*stage.lock().await, output).await?;
-                    control.serve(stage.clone()).await;
+                    tour::print(&*cluster.lock().await, output).await?;
+                    control.serve(cluster.clone()).await;
                     Ok(Verdict::Fine)
                 }
             }
         } => told,
         () = &mut ended => Ok(Verdict::Fine),
     };
-    stage.lock().await.end().await;
+    cluster.lock().await.end().await;
     told
 }

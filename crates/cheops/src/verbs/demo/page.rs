@@ -10,9 +10,9 @@ use axum::{Json, Router};
 use cheops_api::{Demo, DemoLink, PROBLEM_JSON, Problem, RunSite, paths};
 use cheops_core::model::SiteId;
 
-use super::stage::OnStage;
+use super::cluster::SharedCluster;
 
-pub(super) fn router() -> Router<OnStage> {
+pub(super) fn router() -> Router<SharedCluster> {
     Router::new()
         .route(paths::DEMO, get(look))
         .route(paths::DEMO_LINKS, post(set_link))
@@ -40,33 +40,33 @@ fn named(site: &str) -> Result<SiteId, OrderRefused> {
     SiteId::new(site).map_err(|error| OrderRefused(error.to_string()))
 }
 
-async fn look(State(stage): State<OnStage>) -> Json<Demo> {
-    Json(stage.lock().await.told())
+async fn look(State(cluster): State<SharedCluster>) -> Json<Demo> {
+    Json(cluster.lock().await.told())
 }
 
 async fn set_link(
-    State(stage): State<OnStage>,
+    State(cluster): State<SharedCluster>,
     Json(link): Json<DemoLink>,
 ) -> Result<Json<Demo>, OrderRefused> {
     let between = [named(&link.a)?, named(&link.b)?];
     if link.a == link.b {
         return Err(OrderRefused(format!("a link has two ends, and both are `{}`", link.a)));
     }
-    let mut stage = stage.lock().await;
-    stage.set_cut(&between, link.cut)?;
-    Ok(Json(stage.told()))
+    let mut cluster = cluster.lock().await;
+    cluster.set_cut(&between, link.cut)?;
+    Ok(Json(cluster.told()))
 }
 
 async fn set_site(
-    State(stage): State<OnStage>,
+    State(cluster): State<SharedCluster>,
     Json(order): Json<RunSite>,
 ) -> Result<Json<Demo>, OrderRefused> {
     let site = named(&order.site)?;
-    let mut stage = stage.lock().await;
-    match (order.running, stage.is_up(&site)?) {
-        (true, false) => stage.revive(&site, None).await?,
-        (false, true) => stage.kill_soon(&site)?,
+    let mut cluster = cluster.lock().await;
+    match (order.running, cluster.is_up(&site)?) {
+        (true, false) => cluster.revive(&site, None).await?,
+        (false, true) => cluster.kill_soon(&site)?,
         _ => {}
     }
-    Ok(Json(stage.told()))
+    Ok(Json(cluster.told()))
 }

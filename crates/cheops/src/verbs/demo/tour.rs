@@ -1,6 +1,6 @@
 //! What to try in a demo that runs.
 
-use super::stage::{DemoCluster, SiteProcess};
+use super::cluster::{DemoCluster, SiteProcess};
 use crate::agent::is_found_by_itself;
 use crate::failure::Failure;
 use crate::look::{ACCENT, BOLD, DIM, GOOD, WARN, styled};
@@ -9,21 +9,21 @@ use crate::output::VerbOutput;
 /// What it shows, and what to paste.
 type TourStep = (&'static str, Vec<String>);
 
-pub(super) async fn print(stage: &DemoCluster, output: &mut VerbOutput) -> Result<(), Failure> {
-    let [first, second, ..] = stage.sites.as_slice() else { return Ok(()) };
+pub(super) async fn print(cluster: &DemoCluster, output: &mut VerbOutput) -> Result<(), Failure> {
+    let [first, second, ..] = cluster.sites.as_slice() else { return Ok(()) };
     let link = first.client()?.login_link().await?;
     output.line("")?;
     output.line(styled(BOLD, "Open any site in a browser; cut links and stop sites there"))?;
     // The agents of a demo have one token: who is let in at one is let in at all.
     let more = format!("(once, within 5 minutes; another: cheops open{})", agent_of(first));
     output.line(format!("  let it in: {} {}", styled(GOOD, link.url), styled(DIM, more)))?;
-    for site in &stage.sites {
+    for site in &cluster.sites {
         overview(site, output)?;
     }
-    let names: Vec<String> = stage.sites.iter().map(|site| site.name.to_string()).collect();
+    let names: Vec<String> = cluster.sites.iter().map(|site| site.name.to_string()).collect();
     steps(operations(first, second, &names.join(" & ")), output)?;
-    match &stage.lacks {
-        None => steps(collaborations(&stage.sites), output)?,
+    match &cluster.lacks {
+        None => steps(collaborations(&cluster.sites), output)?,
         Some(lacks) => {
             output.line(format!("\n{}", styled(WARN, format!("There would be more: {lacks}"))))?;
         }

@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// An agent that runs in a folder, with its config and data there. Ended with this.
-struct Running {
+struct AgentProcess {
     folder: PathBuf,
     process: Child,
     /// Where its API is.
@@ -47,7 +47,7 @@ fn agent(folder: &Path, api: &str) -> Command {
     agent
 }
 
-impl Running {
+impl AgentProcess {
     /// The site is paris; more of `[api]` can be said.
     fn start(folder: &Path, api: &str) -> Self {
         let log = folder.join("agent.log");
@@ -91,7 +91,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         let _gone = self.process.kill();
         let _gone = self.process.wait();
@@ -128,7 +128,7 @@ fn another_user_of_the_machine_gets_nothing() {
     }
     let folder = folder();
     // In a folder that everybody may look into, the socket's own mode decides.
-    let agent = Running::start(folder.path(), "socket = \"api.sock\"");
+    let agent = AgentProcess::start(folder.path(), "socket = \"api.sock\"");
     let socket = folder.path().join("api.sock");
     let witness = folder.path().join("it-ran");
     let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o7777;
@@ -197,7 +197,7 @@ fn another_user_of_the_machine_gets_nothing() {
 #[test]
 fn by_the_address_the_token_lets_in_alone_or_as_a_password() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "");
+    let agent = AgentProcess::start(folder.path(), "");
     let token = agent.token();
     let (bearer, password) = (format!("Authorization: Bearer {token}"), format!("anyone:{token}"));
     for more in [["--header", bearer.as_str()], ["--user", password.as_str()]] {
@@ -228,7 +228,7 @@ fn by_the_address_the_token_lets_in_alone_or_as_a_password() {
 #[test]
 fn the_command_line_finds_its_agent_and_what_lets_it_in() {
     let folder = folder();
-    let mut agent = Running::start(folder.path(), "");
+    let mut agent = AgentProcess::start(folder.path(), "");
     // By the socket of the folder it is typed in.
     let ran = agent.cheops(&["--output", "json", "sites"]);
     assert_eq!((ran.code, &ran.json()["me"]), (Some(0), &Value::from("paris")), "{}", ran.err);
@@ -258,10 +258,10 @@ fn the_command_line_finds_its_agent_and_what_lets_it_in() {
     agent.stop();
     assert!(!folder.path().join("cheops-data/api.sock").exists());
     drop(agent);
-    let killed = Running::start(folder.path(), "");
+    let killed = AgentProcess::start(folder.path(), "");
     drop(killed);
     assert!(folder.path().join("cheops-data/api.sock").exists());
-    let again = Running::start(folder.path(), "");
+    let again = AgentProcess::start(folder.path(), "");
     assert_eq!(again.cheops(&["sites"]).code, Some(0));
 }
 
@@ -288,7 +288,7 @@ fn an_agent_that_would_let_strangers_in_does_not_start_and_says_what_to_do() {
     let said = told("listen = \"127.0.0.1:0\"\nsocket = \"notes\"");
     assert!(said.contains("is there and is no socket"), "{said}");
     let other = self::folder();
-    let _agent = Running::start(other.path(), "socket = \"api.sock\"");
+    let _agent = AgentProcess::start(other.path(), "socket = \"api.sock\"");
     let living = other.path().join("api.sock");
     let said = told(&format!("listen = \"127.0.0.1:0\"\nsocket = \"{}\"", living.display()));
     assert!(said.contains("another agent listens at"), "{said}");
@@ -313,7 +313,7 @@ fn an_identity_that_others_can_read_is_refused() {
 #[test]
 fn a_look_is_logged_without_the_text_of_its_command() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "");
+    let agent = AgentProcess::start(folder.path(), "");
     let ran = agent.cheops(&["show", "--id", "x", "--sites", "paris", "--", "echo s3cret"]);
     assert!(ran.out.contains("s3cret"), "{}{}", ran.out, ran.err);
     // The answer may be there before the line.
@@ -330,7 +330,7 @@ fn a_look_is_logged_without_the_text_of_its_command() {
 fn an_agent_that_asks_for_nothing_says_so_at_every_start() {
     let folder = folder();
     for _ in 0..2 {
-        let mut agent = Running::start(folder.path(), "auth = \"none\"");
+        let mut agent = AgentProcess::start(folder.path(), "auth = \"none\"");
         assert_eq!(agent.curl("/api/v1/sites", &[]).0, 200);
         let logged = agent.logged();
         assert!(logged.contains("WARN") && logged.contains("asks for no token"), "{logged}");
@@ -344,7 +344,7 @@ fn an_agent_that_asks_for_nothing_says_so_at_every_start() {
 #[test]
 fn without_a_socket_the_token_is_the_only_way_in_and_metrics_can_be_opened() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "socket = \"off\"\nmetrics = \"open\"");
+    let agent = AgentProcess::start(folder.path(), "socket = \"off\"\nmetrics = \"open\"");
     assert!(!folder.path().join("cheops-data/api.sock").exists());
     assert_eq!(agent.curl("/metrics", &[]).0, 200);
     assert_eq!(agent.curl("/api/v1/sites", &[]).0, 401);
@@ -353,7 +353,7 @@ fn without_a_socket_the_token_is_the_only_way_in_and_metrics_can_be_opened() {
 #[test]
 fn a_link_lets_one_browser_in_once() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "");
+    let agent = AgentProcess::start(folder.path(), "");
     let opened = agent.cheops(&["open", "--output", "json"]).json();
     let link = opened["url"].as_str().unwrap();
     assert_eq!(opened["seconds"], 300);
@@ -411,7 +411,7 @@ fn an_api_with_a_certificate_is_reached_by_who_trusts_it_and_has_the_token() {
     assert!(said.contains("mode 0644"), "{said}");
     set_mode(&pem, 0o600);
 
-    let agent = Running::start(folder.path(), "tls = \"api.pem\"");
+    let agent = AgentProcess::start(folder.path(), "tls = \"api.pem\"");
     assert!(agent.url.starts_with("https://127.0.0.1:"), "{}", agent.url);
     let authority = authority.to_str().unwrap();
     let ran = agent.cheops(&["--agent", &agent.url, "--agent-ca", authority, "sites"]);
@@ -436,7 +436,7 @@ fn an_api_with_a_certificate_is_reached_by_who_trusts_it_and_has_the_token() {
 #[test]
 fn who_takes_too_many_connections_is_not_let_in_and_others_are() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "connections_per_address = 2");
+    let agent = AgentProcess::start(folder.path(), "connections_per_address = 2");
     let address = agent.url.trim_start_matches("http://");
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let begin = || {
@@ -464,7 +464,7 @@ fn who_takes_too_many_connections_is_not_let_in_and_others_are() {
 #[test]
 fn who_connects_and_says_nothing_or_not_enough_is_not_kept() {
     let folder = folder();
-    let agent = Running::start(folder.path(), "");
+    let agent = AgentProcess::start(folder.path(), "");
     let address = agent.url.trim_start_matches("http://");
     let said = ["", "GET /healthz HTTP/1.1\r\nHost:", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"];
     let connections: Vec<TcpStream> = said

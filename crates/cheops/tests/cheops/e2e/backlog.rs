@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use cheops_api::{ResourceState, Wait};
 
-use crate::e2e::stage::{Setup, Stage, first, shell, until, waiting_for};
+use crate::e2e::cluster::{Cluster, Setup, first, shell, until, waiting_for};
 
 const RESOURCES: usize = 100;
 const OPERATIONS: usize = 1_000;
@@ -19,21 +19,21 @@ fn id(resource: usize, round: &str) -> String {
     format!("{round}-{resource}")
 }
 
-async fn prepare(stage: &Stage, round: &str) {
+async fn prepare(cluster: &Cluster, round: &str) {
     for resource in 0..RESOURCES {
-        let begin = first(shell("add", "echo first >> __ID__"), &stage.everywhere(), MATRIX);
-        stage[1].does(&id(resource, round), &waiting_for(Wait::Local, begin)).await;
+        let begin = first(shell("add", "echo first >> __ID__"), &cluster.everywhere(), MATRIX);
+        cluster[1].does(&id(resource, round), &waiting_for(Wait::Local, begin)).await;
     }
     for resource in 0..RESOURCES {
-        stage.converges(&id(resource, round)).await;
+        cluster.converges(&id(resource, round)).await;
     }
 }
 
 /// All operations, spread over sites and resources, several at a time.
-async fn hand_in(stage: &Stage, round: &str) {
+async fn hand_in(cluster: &Cluster, round: &str) {
     let mut handing_in = tokio::task::JoinSet::new();
     for client in 0..AT_ONCE {
-        let agents: Vec<_> = stage.sites().map(|site| site.client().clone()).collect();
+        let agents: Vec<_> = cluster.sites().map(|site| site.client().clone()).collect();
         let round = round.to_owned();
         handing_in.spawn(async move {
             for operation in (0..OPERATIONS).filter(|operation| operation % AT_ONCE == client) {
@@ -52,34 +52,34 @@ async fn hand_in(stage: &Stage, round: &str) {
     }
 }
 
-fn lines(stage: &Stage, site: u8, round: &str) -> usize {
-    let of = |resource| stage[site].file(&id(resource, round)).lines().count();
+fn lines(cluster: &Cluster, site: u8, round: &str) -> usize {
+    let of = |resource| cluster[site].file(&id(resource, round)).lines().count();
     (0..RESOURCES).map(of).sum()
 }
 
 /// The cut lasts until every site has noticed it, and so long at least.
-async fn catches_up(stage: &Stage, round: &str, cut_for: Duration) {
-    prepare(stage, round).await;
-    stage.cut();
+async fn catches_up(cluster: &Cluster, round: &str, cut_for: Duration) {
+    prepare(cluster, round).await;
+    cluster.cut();
     let began = Instant::now();
-    hand_in(stage, round).await;
+    hand_in(cluster, round).await;
     let handed_in = began.elapsed();
-    stage.nobody_hears().await;
+    cluster.nobody_hears().await;
     tokio::time::sleep(cut_for.saturating_sub(began.elapsed())).await;
     let all = RESOURCES + OPERATIONS;
-    for site in stage.numbers() {
-        assert!(lines(stage, site, round) < all, "site{site} has heard of the others");
+    for site in cluster.numbers() {
+        assert!(lines(cluster, site, round) < all, "site{site} has heard of the others");
     }
     let cut = began.elapsed();
-    stage.heal();
+    cluster.heal();
     let healed = Instant::now();
-    for site in stage.numbers() {
-        until("every operation was run everywhere", async || lines(stage, site, round) == all)
+    for site in cluster.numbers() {
+        until("every operation was run everywhere", async || lines(cluster, site, round) == all)
             .await;
     }
     let run = healed.elapsed();
     for resource in 0..RESOURCES {
-        stage.converges(&id(resource, round)).await;
+        cluster.converges(&id(resource, round)).await;
     }
     eprintln!(
         "{OPERATIONS} operations handed in within {:.1} s, cut for {:.1} s: all run everywhere \
@@ -89,11 +89,11 @@ async fn catches_up(stage: &Stage, round: &str, cut_for: Duration) {
         run.as_secs_f64(),
         healed.elapsed().as_secs_f64()
     );
-    check(stage, round).await;
+    check(cluster, round).await;
 }
 
-async fn check(stage: &Stage, round: &str) {
-    for site in stage.sites() {
+async fn check(cluster: &Cluster, round: &str) {
+    for site in cluster.sites() {
         for resource in 0..RESOURCES {
             let text = site.file(&id(resource, round));
             let mut said: Vec<&str> = text.lines().collect();
@@ -113,7 +113,7 @@ async fn check(stage: &Stage, round: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_operations_made_during_a_cut_run_everywhere_after_it_however_long_it_was() {
-    let stage = Setup::sites(3).start().await;
-    catches_up(&stage, "short", Duration::ZERO).await;
-    catches_up(&stage, "long", ALL_GIVEN_UP).await;
+    let cluster = Setup::sites(3).start().await;
+    catches_up(&cluster, "short", Duration::ZERO).await;
+    catches_up(&cluster, "long", ALL_GIVEN_UP).await;
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cheops_api::{Upload, Wait};
 
-use crate::e2e::stage::{Setup, Site, Stage, big_file, first, shell, until, waiting_for};
+use crate::e2e::cluster::{Cluster, Setup, Site, big_file, first, shell, until, waiting_for};
 
 const MEBIBYTES: usize = 64;
 /// As much of a file as must have arrived when the links are cut.
@@ -42,15 +42,15 @@ fn kept(site: &Site) -> Vec<(PathBuf, u64)> {
     large_files(&site.data.join("blobs"), 1)
 }
 
-async fn send(stage: &Stage, id: &str, path: &Path) -> String {
+async fn send(cluster: &Cluster, id: &str, path: &Path) -> String {
     let set = waiting_for(Wait::None, shell("set", "cp {big} __ID__"));
-    let set = first(set, &stage.everywhere(), MATRIX);
+    let set = first(set, &cluster.everywhere(), MATRIX);
     let upload = Upload { name: "big".to_owned(), path: path.to_owned() };
-    stage[1].hand_in(id, &set, &[upload]).await.unwrap().0
+    cluster[1].hand_in(id, &set, &[upload]).await.unwrap().0
 }
 
-async fn arrives(stage: &Stage, id: &str, want: &str) {
-    for site in stage.sites() {
+async fn arrives(cluster: &Cluster, id: &str, want: &str) {
+    for site in cluster.sites() {
         let path = site.files.join(id);
         until("the file is everywhere", async || {
             path.metadata().is_ok_and(|data| data.len() == (MEBIBYTES << 20) as u64)
@@ -58,19 +58,19 @@ async fn arrives(stage: &Stage, id: &str, want: &str) {
         })
         .await;
     }
-    stage.converges(id).await;
+    cluster.converges(id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn small_operations_go_on_while_a_big_file_travels() {
-    let stage = Setup::sites(3).start().await;
-    let small = first(shell("set", "echo 0 > __ID__"), &stage.everywhere(), MATRIX);
-    stage[1].does("small", &small).await;
-    let big = stage.folder().join("big");
+    let cluster = Setup::sites(3).start().await;
+    let small = first(shell("set", "echo 0 > __ID__"), &cluster.everywhere(), MATRIX);
+    cluster[1].does("small", &small).await;
+    let big = cluster.folder().join("big");
     big_file(&big, MEBIBYTES);
     let want = hash(&big);
     let began = Instant::now();
-    send(&stage, "big", &big).await;
+    send(&cluster, "big", &big).await;
     let travels = AtomicBool::new(true);
     let small = async {
         let mut slowest = std::time::Duration::ZERO;
@@ -78,13 +78,13 @@ async fn small_operations_go_on_while_a_big_file_travels() {
         while travels.load(Ordering::SeqCst) || count == 0 {
             count += 1;
             let began = Instant::now();
-            stage[1].does("small", &shell("set", format!("echo {count} > __ID__"))).await;
+            cluster[1].does("small", &shell("set", format!("echo {count} > __ID__"))).await;
             slowest = slowest.max(began.elapsed());
         }
         (count, slowest)
     };
     let travel = async {
-        arrives(&stage, "big", &want).await;
+        arrives(&cluster, "big", &want).await;
         travels.store(false, Ordering::SeqCst);
         began.elapsed()
     };
@@ -95,38 +95,38 @@ async fn small_operations_go_on_while_a_big_file_travels() {
         took.as_secs_f64(),
         slowest.as_secs_f64() * 1000.0
     );
-    stage.converges("small").await;
-    for site in stage.sites() {
+    cluster.converges("small").await;
+    for site in cluster.sites() {
         assert_eq!(site.file("small").trim(), count.to_string());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transfer_that_is_cut_in_the_middle_goes_on_after_the_heal() {
-    let stage = Setup::sites(3).start().await;
+    let cluster = Setup::sites(3).start().await;
     let whole = (MEBIBYTES << 20) as u64;
     let mut caught = 0;
     for time in 0..TRIES {
-        let big = stage.folder().join("big");
+        let big = cluster.folder().join("big");
         big_file(&big, MEBIBYTES);
         let want = hash(&big);
         let id = format!("big-{time}");
-        let before = kept(&stage[2]).len();
-        send(&stage, &id, &big).await;
+        let before = kept(&cluster[2]).len();
+        send(&cluster, &id, &big).await;
         until("a good part of it has arrived", async || {
-            let parts = kept(&stage[2]);
+            let parts = kept(&cluster[2]);
             parts.len() > before && parts.iter().any(|(_, size)| (SOME..whole).contains(size))
                 || parts.iter().filter(|(_, size)| *size == whole).count() > before
         })
         .await;
-        stage.cut();
-        stage.nobody_hears().await;
-        let sizes: Vec<u64> = kept(&stage[2]).into_iter().map(|(_, size)| size).collect();
+        cluster.cut();
+        cluster.nobody_hears().await;
+        let sizes: Vec<u64> = kept(&cluster[2]).into_iter().map(|(_, size)| size).collect();
         let in_the_middle = sizes.iter().any(|size| *size < whole);
         caught += usize::from(in_the_middle);
-        stage.heal();
+        cluster.heal();
         let healed = Instant::now();
-        arrives(&stage, &id, &want).await;
+        arrives(&cluster, &id, &want).await;
         let had: u64 = sizes.iter().filter(|size| **size < whole).sum();
         eprintln!(
             "cut with {} of {MEBIBYTES} MiB there: all of it everywhere {:.2} s after the heal",
@@ -143,19 +143,19 @@ async fn a_transfer_that_is_cut_in_the_middle_goes_on_after_the_heal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_nothing_needs_any_more_is_removed_everywhere() {
-    let stage = Setup::sites(3).config("[audit]\nretention = \"1s\"").start().await;
-    let big = stage.folder().join("big");
+    let cluster = Setup::sites(3).config("[audit]\nretention = \"1s\"").start().await;
+    let big = cluster.folder().join("big");
     big_file(&big, MEBIBYTES);
     let want = hash(&big);
-    send(&stage, "big", &big).await;
-    arrives(&stage, "big", &want).await;
-    for site in stage.sites() {
+    send(&cluster, "big", &big).await;
+    arrives(&cluster, "big", &want).await;
+    for site in cluster.sites() {
         let sizes: Vec<u64> = kept(site).into_iter().map(|(_, size)| size).collect();
         assert_eq!(sizes, [(MEBIBYTES << 20) as u64], "kept once at {}", site.name);
     }
-    stage[2].does("big", &shell("set", "echo small > __ID__")).await;
-    stage.converges("big").await;
-    for site in stage.sites() {
+    cluster[2].does("big", &shell("set", "echo small > __ID__")).await;
+    cluster.converges("big").await;
+    for site in cluster.sites() {
         until(&format!("the file is gone from {}", site.name), async || kept(site).is_empty())
             .await;
         assert_eq!(site.file("big"), "small\n");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::e2e::stage::{Setup, Stage, until};
+use crate::e2e::cluster::{Cluster, Setup, until};
 
 const IMAGE: u16 = 9292;
 const COMPUTE: u16 = 8774;
@@ -35,7 +35,7 @@ sum = ["/used"]
 struct Application {
     // First, so that it ends before the network it runs in.
     services: Vec<Child>,
-    stage: Stage,
+    cluster: Cluster,
 }
 
 impl Drop for Application {
@@ -59,10 +59,10 @@ struct Answer {
 
 impl Application {
     async fn start() -> Self {
-        let stage = Setup::sites(3).config(SERVICES).start().await;
-        let mut application = Self { services: Vec::new(), stage };
-        for site in application.stage.numbers() {
-            let address = application.stage.address_of(site);
+        let cluster = Setup::sites(3).config(SERVICES).start().await;
+        let mut application = Self { services: Vec::new(), cluster };
+        for site in application.cluster.numbers() {
+            let address = application.cluster.address_of(site);
             application.run(site, "image.mjs", &format!("{address}:{IMAGE}"), &[]);
             let image = format!("http://{address}:{}", PROXY + IMAGE);
             let compute = format!("{address}:{COMPUTE}");
@@ -73,8 +73,8 @@ impl Application {
 
     fn run(&mut self, site: u8, program: &str, listen: &str, more: &[&str]) {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/imagery/");
-        let data = self.stage.folder().join(format!("site{site}/{program}-data"));
-        let mut command = self.stage.command(site, "node");
+        let data = self.cluster.folder().join(format!("site{site}/{program}-data"));
+        let mut command = self.cluster.command(site, "node");
         command.arg(format!("{path}{program}")).args(["--listen", listen, "--data"]).arg(data);
         let mut service = command.args(more).stdout(Stdio::piped()).spawn().expect("node runs");
         let mut line = String::new();
@@ -96,7 +96,7 @@ impl Application {
         scope: &str,
         body: &Value,
     ) -> Answer {
-        let address = SocketAddr::new(self.stage.address_of(site), PROXY + service);
+        let address = SocketAddr::new(self.cluster.address_of(site), PROXY + service);
         let scope = match scope {
             "" => String::new(),
             scope => format!("X-Scope: {scope}\r\n"),
@@ -197,8 +197,8 @@ async fn a_site_that_is_cut_off_works_alone_and_others_stand_in_for_it() {
     let answer = list(1, chain);
     assert_eq!((answer.status, answer.site.as_str()), (200, "site2"));
 
-    application.stage.cut_off(2);
-    until("site2 is not heard", async || application.stage[1].hears().await == 1).await;
+    application.cluster.cut_off(2);
+    until("site2 is not heard", async || application.cluster[1].hears().await == 1).await;
     let answer = list(1, chain);
     assert_eq!((answer.status, answer.site.as_str()), (200, "site3"), "{}", answer.error);
     let answer = list(1, "image: site2");
@@ -210,8 +210,8 @@ async fn a_site_that_is_cut_off_works_alone_and_others_stand_in_for_it() {
     let answer = application.boot(2, "", &server);
     assert_eq!((answer.status, answer.site.as_str()), (201, "site2"), "{}", answer.body);
 
-    application.stage.join(2);
-    application.stage.all_hear().await;
+    application.cluster.join(2);
+    application.cluster.all_hear().await;
     let answer = application.boot(1, "{compute: site1, image: site2}", &server);
     assert_eq!((answer.status, answer.site.as_str()), (201, "site1"), "{}", answer.body);
     let answer = list(1, chain);
@@ -299,8 +299,8 @@ async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet(
     let (patched, replaced, ended) = (make(1, "patched"), make(2, "replaced"), make(3, "ended"));
     all_have(&application, &[1, 2, 3], &["ended", "patched", "replaced"]).await;
 
-    application.stage.cut();
-    application.stage.nobody_hears().await;
+    application.cluster.cut();
+    application.cluster.nobody_hears().await;
     // Everyone is answered at once, by its own site.
     change(1, "PATCH", &patched, &json!({ "os": "linux", "by": "site1" }));
     change(2, "PATCH", &patched, &json!({ "version": 12, "by": "site2" }));
@@ -316,8 +316,8 @@ async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet(
         assert_eq!(made.iter().filter(|path| has(path)).count(), 1, "only its own");
     }
 
-    application.stage.heal();
-    application.stage.all_hear().await;
+    application.cluster.heal();
+    application.cluster.all_hear().await;
     let names = ["of site1", "of site2", "of site3", "patched", "replaced at 3"];
     all_have(&application, &[1, 2, 3], &names).await;
     let image = application.ask(2, IMAGE, "GET", &patched, "").body;
@@ -326,7 +326,7 @@ async fn sites_that_are_cut_off_change_the_same_images_and_agree_when_they_meet(
     let image = application.ask(1, IMAGE, "GET", &replaced, "").body;
     assert_eq!(image["os"], Value::Null, "a concurrent patch gives way to what replaces: {image}");
     for path in [patched, replaced] {
-        application.stage.converges(path.rsplit('/').next().unwrap()).await;
+        application.cluster.converges(path.rsplit('/').next().unwrap()).await;
     }
 }
 
@@ -339,17 +339,17 @@ async fn a_file_that_was_answered_for_outlives_a_kill_of_the_agent_that_took_it_
     let path = made.body["self"].as_str().unwrap().to_owned();
     all_have(&application, &[1, 2], &["debian"]).await;
 
-    application.stage.cut_off(1);
+    application.cluster.cut_off(1);
     for site in [2, 3] {
-        until("site1 is not heard", async || application.stage[site].hears().await == 1).await;
+        until("site1 is not heard", async || application.cluster[site].hears().await == 1).await;
     }
     let bits = json!("bits".repeat(50_000));
     let sent = application.send(1, IMAGE, "PUT", &format!("{path}/file"), "", &bits);
     assert_eq!(sent.status, 204);
-    application.stage[1].kill();
+    application.cluster[1].kill();
     assert_eq!(images(&application, 2)[0]["size"], 0, "nobody else has heard of it");
-    application.stage.restart(1).await;
-    application.stage.join(1);
+    application.cluster.restart(1).await;
+    application.cluster.join(1);
     until("site2 has the file", async || {
         let size = bits.to_string().len();
         [1, 2].iter().all(|site| images(&application, *site)[0]["size"] == size)
@@ -386,10 +386,10 @@ async fn a_server_spans_two_sites_and_says_what_is_missing_when_one_is_cut_off()
     let servers = application.ask(3, COMPUTE, "GET", "/v1/servers", spread).body;
     assert_eq!(servers["servers"].as_array().unwrap().len(), 2, "{servers}");
 
-    application.stage.cut_off(2);
+    application.cluster.cut_off(2);
     // By none of the two, or one would go on with a link that the other side has given up.
     for site in [1, 3] {
-        until("site2 is not heard", async || application.stage[site].hears().await == 1).await;
+        until("site2 is not heard", async || application.cluster[site].hears().await == 1).await;
     }
     let shown = application.ask(1, COMPUTE, "GET", &path, "");
     assert_eq!((shown.status, shown.incomplete.as_str()), (200, "site2"), "{}", shown.body);
@@ -398,8 +398,8 @@ async fn a_server_spans_two_sites_and_says_what_is_missing_when_one_is_cut_off()
     assert_eq!((refused.status, refused.error.as_str()), (503, "not-created"), "{}", refused.body);
     assert_eq!(used(capacity("")), (json!(8), json!(3)), "nothing of it is left");
 
-    application.stage.join(2);
-    application.stage.all_hear().await;
+    application.cluster.join(2);
+    application.cluster.all_hear().await;
     let shown = application.ask(1, COMPUTE, "GET", &path, "");
     assert_eq!((shown.status, shown.incomplete.as_str()), (200, ""), "{}", shown.body);
     assert_eq!(shown.body["cpus"], json!(6));
@@ -419,12 +419,12 @@ async fn whoever_is_near_answers_and_another_one_when_that_is_cut_off() {
         let answer = list(site);
         assert_eq!((answer.status, answer.site.as_str()), (200, "site2"), "{}", answer.error);
     }
-    application.stage.cut_off(2);
-    until("site2 is not heard", async || application.stage[1].hears().await == 1).await;
+    application.cluster.cut_off(2);
+    until("site2 is not heard", async || application.cluster[1].hears().await == 1).await;
     let answer = list(1);
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert!(["site1", "site3"].contains(&answer.site.as_str()), "{}", answer.site);
-    application.stage.join(2);
-    application.stage.all_hear().await;
+    application.cluster.join(2);
+    application.cluster.all_hear().await;
     assert_eq!(list(1).site, "site2");
 }

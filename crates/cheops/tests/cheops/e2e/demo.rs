@@ -10,7 +10,7 @@ use std::time::Instant;
 use cheops_api::{Client, ClientError, ClientOptions, DemoLink, RunSite, SiteState, Token};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::e2e::stage::until;
+use crate::e2e::cluster::until;
 
 /// A folder for everything that a demo writes anywhere.
 fn own_folder() -> tempfile::TempDir {

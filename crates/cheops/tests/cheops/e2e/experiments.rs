@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use cheops_api::{Operation, ReplyStatus, Wait};
 
+use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
 use crate::e2e::report::{TABLE_4, TABLE_5, TABLE_6};
-use crate::e2e::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
 
 const TIMES: usize = 20;
 /// In how many of them the cut lasts until every site has noticed it.
@@ -120,31 +120,31 @@ struct Done {
 }
 
 impl Experiment {
-    async fn begins(&self, stage: &Stage, form: &str, time: usize) -> String {
+    async fn begins(&self, cluster: &Cluster, form: &str, time: usize) -> String {
         let id = format!("{}-{form}-{time}", self.name);
         let (kind, command) = self.initial;
-        let initial = first(shell(kind, command), &stage.everywhere(), self.matrix);
-        stage[1].does(&id, &initial).await;
-        stage.converges(&id).await;
+        let initial = first(shell(kind, command), &cluster.everywhere(), self.matrix);
+        cluster[1].does(&id, &initial).await;
+        cluster.converges(&id).await;
         id
     }
 
-    async fn in_sequence(&self, stage: &Stage, time: usize) -> Done {
-        let id = self.begins(stage, "sequence", time).await;
+    async fn in_sequence(&self, cluster: &Cluster, time: usize) -> Done {
+        let id = self.begins(cluster, "sequence", time).await;
         let mut made = Vec::new();
-        for (site, (kind, command)) in stage.sites().zip(self.operations) {
+        for (site, (kind, command)) in cluster.sites().zip(self.operations) {
             made.push(site.does(&id, &shell(kind, command)).await);
             // Those before it may be forgotten by now, if it replaced them.
-            self.known_everywhere(stage, &id, &made[made.len() - 1..]).await;
+            self.known_everywhere(cluster, &id, &made[made.len() - 1..]).await;
         }
         Done { id, made }
     }
 
     /// The next operation is to be made on this one, at another site.
-    async fn known_everywhere(&self, stage: &Stage, id: &str, made: &[String]) {
-        for site in stage.sites() {
+    async fn known_everywhere(&self, cluster: &Cluster, id: &str, made: &[String]) {
+        for site in cluster.sites() {
             until("all replies are known", async || {
-                all_replied(&site.operations(id).await, made, stage)
+                all_replied(&site.operations(id).await, made, cluster)
             })
             .await;
             // The last of them may have made one count again that had lost.
@@ -157,47 +157,47 @@ impl Experiment {
     }
 
     /// One operation at each site, each alone.
-    async fn one_per_site(&self, stage: &Stage, id: &str, operations: [Does; 3]) -> Done {
+    async fn one_per_site(&self, cluster: &Cluster, id: &str, operations: [Does; 3]) -> Done {
         let mut made = Vec::new();
-        for (site, (kind, command)) in stage.sites().zip(operations) {
+        for (site, (kind, command)) in cluster.sites().zip(operations) {
             let submit = waiting_for(Wait::Local, shell(kind, command));
             made.push(site.does(id, &submit).await);
         }
         Done { id: id.to_owned(), made }
     }
 
-    fn values(&self, stage: &Stage, id: &str) -> Vec<String> {
-        stage.sites().map(|site| (self.value)(site, id)).collect()
+    fn values(&self, cluster: &Cluster, id: &str) -> Vec<String> {
+        cluster.sites().map(|site| (self.value)(site, id)).collect()
     }
 
     /// Both forms with a cut, in the same one.
-    async fn while_cut(&self, stage: &Stage, time: usize, apart: [&str; 3]) -> [Done; 2] {
+    async fn while_cut(&self, cluster: &Cluster, time: usize, apart: [&str; 3]) -> [Done; 2] {
         let ids =
-            [self.begins(stage, "cut", time).await, self.begins(stage, "failing", time).await];
+            [self.begins(cluster, "cut", time).await, self.begins(cluster, "failing", time).await];
         let failing = [self.operations[0], self.operations[1], self.failing];
-        stage.cut();
-        let whole = self.one_per_site(stage, &ids[0], self.operations).await;
-        let failed = self.one_per_site(stage, &ids[1], failing).await;
-        assert_eq!(self.values(stage, &whole.id), apart, "each site has its own only");
+        cluster.cut();
+        let whole = self.one_per_site(cluster, &ids[0], self.operations).await;
+        let failed = self.one_per_site(cluster, &ids[1], failing).await;
+        assert_eq!(self.values(cluster, &whole.id), apart, "each site has its own only");
         if time < NOTICED {
-            stage.nobody_hears().await;
+            cluster.nobody_hears().await;
         }
-        stage.heal();
+        cluster.heal();
         for done in [&whole, &failed] {
-            self.known_everywhere(stage, &done.id, &done.made).await;
+            self.known_everywhere(cluster, &done.id, &done.made).await;
         }
         [whole, failed]
     }
 
-    fn assert_everywhere(&self, stage: &Stage, done: &Done, value: &str) {
-        assert_eq!(self.values(stage, &done.id), [value; 3], "{}", done.id);
+    fn assert_everywhere(&self, cluster: &Cluster, done: &Done, value: &str) {
+        assert_eq!(self.values(cluster, &done.id), [value; 3], "{}", done.id);
     }
 }
 
-fn all_replied(operations: &[Operation], made: &[String], stage: &Stage) -> bool {
+fn all_replied(operations: &[Operation], made: &[String], cluster: &Cluster) -> bool {
     made.iter().all(|name| {
         let operation = operations.iter().find(|operation| operation.id == *name);
-        operation.is_some_and(|operation| operation.replies.len() == usize::from(stage.count()))
+        operation.is_some_and(|operation| operation.replies.len() == usize::from(cluster.count()))
     })
 }
 
@@ -210,9 +210,9 @@ async fn operation(site: &Site, id: &str, name: &str) -> Operation {
 impl Done {
     /// Every site knows that this operation does not count, and which one does instead; and every
     /// site has replied so, also where it ran before the winner was known.
-    async fn assert_superseded(&self, stage: &Stage, loser: usize, winner: usize) {
+    async fn assert_superseded(&self, cluster: &Cluster, loser: usize, winner: usize) {
         let (loser, winner) = (&self.made[loser], &self.made[winner]);
-        for site in stage.sites() {
+        for site in cluster.sites() {
             until("every site says that it is superseded", async || {
                 let seen = operation(site, &self.id, loser).await;
                 seen.replies.values().all(|reply| reply.status == ReplyStatus::Superseded)
@@ -242,61 +242,61 @@ fn say(what: &str, began: Instant) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_ends_in_the_published_outcomes_twenty_times_in_a_row() {
-    let stage = Setup::sites(3).with_redis().start().await;
+    let cluster = Setup::sites(3).with_redis().start().await;
     let began = Instant::now();
     for time in 0..TIMES {
-        let done = REDIS.in_sequence(&stage, time).await;
-        REDIS.assert_everywhere(&stage, &done, "30");
+        let done = REDIS.in_sequence(&cluster, time).await;
+        REDIS.assert_everywhere(&cluster, &done, "30");
     }
     say("redis, one after the other", began);
     let began = Instant::now();
     for time in 0..TIMES {
-        let [whole, failed] = REDIS.while_cut(&stage, time, ["29", "23", "-2"]).await;
-        whole.assert_superseded(&stage, 1, 0).await;
-        whole.assert_superseded(&stage, 2, 0).await;
-        failed.assert_superseded(&stage, 1, 0).await;
-        REDIS.assert_everywhere(&stage, &whole, "29");
-        REDIS.assert_everywhere(&stage, &failed, "29");
+        let [whole, failed] = REDIS.while_cut(&cluster, time, ["29", "23", "-2"]).await;
+        whole.assert_superseded(&cluster, 1, 0).await;
+        whole.assert_superseded(&cluster, 2, 0).await;
+        failed.assert_superseded(&cluster, 1, 0).await;
+        REDIS.assert_everywhere(&cluster, &whole, "29");
+        REDIS.assert_everywhere(&cluster, &failed, "29");
     }
     say("redis, cut and healed, also with a failing SADD", began);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_file_ends_in_the_published_outcomes_twenty_times_in_a_row() {
-    let stage = Setup::sites(3).start().await;
+    let cluster = Setup::sites(3).start().await;
     let began = Instant::now();
     for time in 0..TIMES {
-        let done = FILE.in_sequence(&stage, time).await;
-        FILE.assert_everywhere(&stage, &done, "middle, right");
+        let done = FILE.in_sequence(&cluster, time).await;
+        FILE.assert_everywhere(&cluster, &done, "middle, right");
     }
     say("file, one after the other", began);
     let began = Instant::now();
     let apart = ["initial, left", "middle", "initial, right"];
     for time in 0..TIMES {
-        let [whole, failed] = FILE.while_cut(&stage, time, apart).await;
-        whole.assert_superseded(&stage, 0, 1).await;
-        whole.assert_superseded(&stage, 2, 1).await;
-        failed.assert_superseded(&stage, 0, 1).await;
-        FILE.assert_everywhere(&stage, &whole, "middle");
-        FILE.assert_everywhere(&stage, &failed, "middle");
+        let [whole, failed] = FILE.while_cut(&cluster, time, apart).await;
+        whole.assert_superseded(&cluster, 0, 1).await;
+        whole.assert_superseded(&cluster, 2, 1).await;
+        failed.assert_superseded(&cluster, 0, 1).await;
+        FILE.assert_everywhere(&cluster, &whole, "middle");
+        FILE.assert_everywhere(&cluster, &failed, "middle");
     }
     say("file, cut and healed, also with a failing append", began);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_for_kubernetes_ends_with_the_last_writer_twenty_times_in_a_row() {
-    let stage = Setup::sites(3).start().await;
+    let cluster = Setup::sites(3).start().await;
     let began = Instant::now();
     for time in 0..TIMES {
-        let done = KUBERNETES.in_sequence(&stage, time).await;
-        KUBERNETES.assert_everywhere(&stage, &done, "4");
-        let [whole, failed] = KUBERNETES.while_cut(&stage, time, ["2", "3", "4"]).await;
+        let done = KUBERNETES.in_sequence(&cluster, time).await;
+        KUBERNETES.assert_everywhere(&cluster, &done, "4");
+        let [whole, failed] = KUBERNETES.while_cut(&cluster, time, ["2", "3", "4"]).await;
         // They were made one after the other by one clock: the third is the last writer.
-        whole.assert_superseded(&stage, 0, 2).await;
-        whole.assert_superseded(&stage, 1, 2).await;
-        failed.assert_superseded(&stage, 0, 1).await;
-        KUBERNETES.assert_everywhere(&stage, &whole, "4");
-        KUBERNETES.assert_everywhere(&stage, &failed, "3");
+        whole.assert_superseded(&cluster, 0, 2).await;
+        whole.assert_superseded(&cluster, 1, 2).await;
+        failed.assert_superseded(&cluster, 0, 1).await;
+        KUBERNETES.assert_everywhere(&cluster, &whole, "4");
+        KUBERNETES.assert_everywhere(&cluster, &failed, "3");
     }
     say("what stands for kubernetes, in three forms", began);
 }
@@ -304,20 +304,20 @@ async fn what_stands_for_kubernetes_ends_with_the_last_writer_twenty_times_in_a_
 #[tokio::test(flavor = "multi_thread")]
 async fn two_who_take_more_than_there_is_leave_nothing_twenty_times_in_a_row() {
     use ReplyStatus::{Ko, Ok, Partial};
-    let stage = Setup::sites(3).start().await;
-    for site in stage.sites() {
+    let cluster = Setup::sites(3).start().await;
+    for site in cluster.sites() {
         std::fs::write(site.files.join("counter.sh"), COUNTER).unwrap();
     }
     let began = Instant::now();
     for time in 0..TIMES {
-        let done = STOCK.in_sequence(&stage, time).await;
-        STOCK.assert_everywhere(&stage, &done, "0");
-        assert_eq!(done.statuses(&stage[3], 0).await, [(Ok, None); 3]);
-        assert_eq!(done.statuses(&stage[3], 1).await, [(Partial, Some(50)); 3]);
-        let [whole, failed] = STOCK.while_cut(&stage, time, ["50", "49", "100"]).await;
+        let done = STOCK.in_sequence(&cluster, time).await;
+        STOCK.assert_everywhere(&cluster, &done, "0");
+        assert_eq!(done.statuses(&cluster[3], 0).await, [(Ok, None); 3]);
+        assert_eq!(done.statuses(&cluster[3], 1).await, [(Partial, Some(50)); 3]);
+        let [whole, failed] = STOCK.while_cut(&cluster, time, ["50", "49", "100"]).await;
         for done in [&whole, &failed] {
-            STOCK.assert_everywhere(&stage, done, "0");
-            for site in stage.sites() {
+            STOCK.assert_everywhere(&cluster, done, "0");
+            for site in cluster.sites() {
                 let fifty = done.statuses(site, 0).await;
                 let more = done.statuses(site, 1).await;
                 assert_eq!((fifty[0], more[0]), ((Ok, None), (Partial, Some(50))));
@@ -328,7 +328,7 @@ async fn two_who_take_more_than_there_is_leave_nothing_twenty_times_in_a_row() {
             }
         }
         // What cannot be split fails whole, and is void.
-        assert_eq!(failed.statuses(&stage[1], 2).await, [(Ko, None); 3]);
+        assert_eq!(failed.statuses(&cluster[1], 2).await, [(Ko, None); 3]);
     }
     say("the P-counter, in three forms", began);
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use cheops_api::{Change, Client, NumberedChange, Wait};
 
-use crate::e2e::stage::{Setup, first, shell, until, waiting_for};
+use crate::e2e::cluster::{Setup, first, shell, until, waiting_for};
 
 /// An agent is killed on the way, and nothing here cares what its commands did.
 const MATRIX: &str = r#"{"ResolutionMatrix": [
@@ -44,15 +44,15 @@ async fn read(agent: &Client, resource: Option<&str>, last: u64) -> Vec<Numbered
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_follows_the_changes_misses_and_doubles_nothing_across_restarts() {
-    let mut stage = Setup::sites(3).start().await;
-    let begin = first(shell("add", "echo first >> __ID__"), &stage.everywhere(), MATRIX);
+    let mut cluster = Setup::sites(3).start().await;
+    let begin = first(shell("add", "echo first >> __ID__"), &cluster.everywhere(), MATRIX);
     for id in ["followed", "other"] {
-        stage[1].does(id, &begin).await;
+        cluster[1].does(id, &begin).await;
     }
     let enough = Arc::new(AtomicBool::new(false));
     let follows = [None, Some("followed".to_owned())].map(|resource| {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let agent = stage[1].client().clone();
+        let agent = cluster[1].client().clone();
         tokio::spawn(follow(agent, resource, Arc::clone(&seen), Arc::clone(&enough)));
         seen
     });
@@ -61,21 +61,21 @@ async fn whoever_follows_the_changes_misses_and_doubles_nothing_across_restarts(
         let site = if number % 20 == 10 { 2 } else { u8::try_from(number % 3).unwrap() + 1 };
         let id = if number % 2 == 0 { "followed" } else { "other" };
         let add = waiting_for(Wait::Local, shell("add", format!("echo {number} >> __ID__")));
-        made.push(stage[site].does(id, &add).await);
+        made.push(cluster[site].does(id, &add).await);
         match number {
             20 | 50 => {
-                assert!(stage[1].stop().await.success());
-                stage.restart(1).await;
+                assert!(cluster[1].stop().await.success());
+                cluster.restart(1).await;
             }
             35 => {
-                stage[1].kill();
-                stage.restart(1).await;
+                cluster[1].kill();
+                cluster.restart(1).await;
             }
             _ => {}
         }
     }
     for id in ["followed", "other"] {
-        stage.converges(id).await;
+        cluster.converges(id).await;
     }
     for (seen, resource) in follows.iter().zip([None, Some("followed")]) {
         // Whatever converged last was also the last thing to be told of it.
@@ -93,7 +93,7 @@ async fn whoever_follows_the_changes_misses_and_doubles_nothing_across_restarts(
         let seen: Vec<_> = seen.lock().unwrap().clone();
         let seen: Vec<_> = seen.into_iter().filter(|change| change.id <= newest).collect();
         assert!(seen.windows(2).all(|two| two[0].id < two[1].id), "in order, none doubled");
-        let whole = read(stage[1].client(), resource, newest).await;
+        let whole = read(cluster[1].client(), resource, newest).await;
         assert_eq!(seen.len(), whole.len(), "what was followed is what there is");
         assert_eq!(seen, whole);
         let mut told: BTreeMap<&str, usize> = BTreeMap::new();

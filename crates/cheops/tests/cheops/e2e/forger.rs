@@ -14,7 +14,7 @@ use cheops_core::model::{
 };
 use cheops_store::{Store, StoreOptions, open};
 
-use crate::e2e::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
+use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
 
 /// All that anybody does is kept: what is missing was refused.
 const MATRIX: &str = r#"{"ResolutionMatrix": [
@@ -87,20 +87,20 @@ impl Forger {
 }
 
 /// The honest ones hand in one operation each, and each runs the other's.
-async fn go_on(stage: &Stage, id: &str, round: &str) {
+async fn go_on(cluster: &Cluster, id: &str, round: &str) {
     for site in HONEST {
         let command = format!("echo {round}-{site} >> __ID__");
         let said = format!("{round}-{site}\n");
-        stage[site].does(id, &waiting_for(Wait::Local, shell("set", command))).await;
+        cluster[site].does(id, &waiting_for(Wait::Local, shell("set", command))).await;
         for other in HONEST {
-            let name = &stage[other].name;
+            let name = &cluster[other].name;
             until(&format!("{name} has run {round} of site{site}"), async || {
-                stage[other].file(id).contains(&said)
+                cluster[other].file(id).contains(&said)
             })
             .await;
             // Killed before its reply is on the disk, it would not know whether it ran this.
             until(&format!("{name} says so"), async || {
-                stage[other].operations(id).await.iter().any(|operation| {
+                cluster[other].operations(id).await.iter().any(|operation| {
                     operation.summary.contains(&said[..said.len() - 1])
                         && operation.replies.contains_key(name)
                 })
@@ -110,33 +110,33 @@ async fn go_on(stage: &Stage, id: &str, round: &str) {
     }
 }
 
-async fn restart_all(stage: &mut Stage) {
-    for site in stage.numbers() {
-        stage[site].kill();
+async fn restart_all(cluster: &mut Cluster) {
+    for site in cluster.numbers() {
+        cluster[site].kill();
     }
-    for site in stage.numbers() {
-        stage.restart(site).await;
+    for site in cluster.numbers() {
+        cluster.restart(site).await;
     }
     until("the honest ones hear each other", async || {
-        stage[1].reaches().await >= 1 && stage[2].reaches().await >= 1
+        cluster[1].reaches().await >= 1 && cluster[2].reaches().await >= 1
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_edited_log_neither_ends_a_mesh_nor_speaks_nor_mutes_for_another() {
-    let mut stage = Setup::sites(3).start().await;
-    let begin = first(shell("set", "echo begin > __ID__"), &stage.everywhere(), MATRIX);
-    stage[1].does("motd", &begin).await;
+    let mut cluster = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > __ID__"), &cluster.everywhere(), MATRIX);
+    cluster[1].does("motd", &begin).await;
     for site in [2, 3] {
-        stage[site].does("motd", &shell("set", format!("echo {site} > __ID__"))).await;
+        cluster[site].does("motd", &shell("set", format!("echo {site} > __ID__"))).await;
     }
-    stage.converges("motd").await;
+    cluster.converges("motd").await;
 
     // Given a site that writes into its own log what it never did: at the end of time, in the name
     // of another, and under the last number that another has.
-    stage[LIAR].stop().await;
-    let mut forger = Forger::at(&stage[LIAR], "motd");
+    cluster[LIAR].stop().await;
+    let mut forger = Forger::at(&cluster[LIAR], "motd");
     let (me, victim) = (forger.me.clone(), forger.author_of("site1"));
     let end = Stamp { wall_ms: (1 << 48) - 1, counter: u64::from(u32::MAX) };
     let beyond = Stamp { wall_ms: u64::MAX / 2, counter: 0 };
@@ -148,20 +148,20 @@ async fn one_edited_log_neither_ends_a_mesh_nor_speaks_nor_mutes_for_another() {
     forger.writes(&victim, theirs + 1, now, "echo forged > __ID__; touch __ID__.forged");
     forger.writes(&victim, u64::MAX / 2, now, "echo mute > __ID__; touch __ID__.forged");
     drop(forger);
-    stage.restart(LIAR).await;
+    cluster.restart(LIAR).await;
 
     // Then the others go on, with each other and alone, before and after restarts of all.
     for round in ["first", "second"] {
-        go_on(&stage, "motd", round).await;
-        restart_all(&mut stage).await;
+        go_on(&cluster, "motd", round).await;
+        restart_all(&mut cluster).await;
     }
-    go_on(&stage, "motd", "third").await;
+    go_on(&cluster, "motd", "third").await;
     for site in HONEST {
         until("the forged entries were refused", async || {
-            fs::read_to_string(&stage[site].log).unwrap().contains("not its author's word")
+            fs::read_to_string(&cluster[site].log).unwrap().contains("not its author's word")
         })
         .await;
-        assert!(!stage[site].files.join("motd.forged").exists(), "nobody speaks for another");
+        assert!(!cluster[site].files.join("motd.forged").exists(), "nobody speaks for another");
     }
 }
 
@@ -181,54 +181,54 @@ fn copy(from: &Path, to: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_tells_one_site_this_and_another_that_is_set_apart_by_both() {
-    let mut stage = Setup::sites(3).start().await;
-    let begin = first(shell("set", "echo begin > __ID__"), &stage.everywhere(), MATRIX);
-    stage[1].does("motd", &begin).await;
-    stage[LIAR].does("motd", &shell("set", "echo 3 > __ID__")).await;
-    stage.converges("motd").await;
+    let mut cluster = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > __ID__"), &cluster.everywhere(), MATRIX);
+    cluster[1].does("motd", &begin).await;
+    cluster[LIAR].does("motd", &shell("set", "echo 3 > __ID__")).await;
+    cluster.converges("motd").await;
 
     // Given a site that tells site1 this, with site2 away,
-    stage[LIAR].stop().await;
-    let before = stage.folder().join("before");
-    copy(&stage[LIAR].data, &before);
-    stage[2].stop().await;
-    stage.restart(LIAR).await;
+    cluster[LIAR].stop().await;
+    let before = cluster.folder().join("before");
+    copy(&cluster[LIAR].data, &before);
+    cluster[2].stop().await;
+    cluster.restart(LIAR).await;
     let tell = |what: &str| {
         let command = format!("echo {what} > __ID__; echo {what} >> __ID__.heard");
         waiting_for(Wait::Local, shell("set", command))
     };
-    stage[LIAR].does("motd", &tell("this")).await;
-    until("site1 heard this", async || stage[1].file("motd.heard") == "this\n").await;
+    cluster[LIAR].does("motd", &tell("this")).await;
+    until("site1 heard this", async || cluster[1].file("motd.heard") == "this\n").await;
 
     // and then, as if it had not, tells site2 that under the same names.
-    stage[LIAR].stop().await;
-    stage[1].stop().await;
-    fs::remove_dir_all(&stage[LIAR].data).unwrap();
-    copy(&before, &stage[LIAR].data);
-    stage.restart(2).await;
-    stage.restart(LIAR).await;
-    stage[LIAR].does("motd", &tell("that")).await;
-    until("site2 heard that", async || stage[2].file("motd.heard") == "that\n").await;
+    cluster[LIAR].stop().await;
+    cluster[1].stop().await;
+    fs::remove_dir_all(&cluster[LIAR].data).unwrap();
+    copy(&before, &cluster[LIAR].data);
+    cluster.restart(2).await;
+    cluster.restart(LIAR).await;
+    cluster[LIAR].does("motd", &tell("that")).await;
+    until("site2 heard that", async || cluster[2].file("motd.heard") == "that\n").await;
 
     // When the two hear each other,
-    stage.restart(1).await;
+    cluster.restart(1).await;
     for site in HONEST {
         // then both find out, and say so,
         until("the liar is set apart", async || {
-            let sites = stage[site].client().sites().await.unwrap().sites;
+            let sites = cluster[site].client().sites().await.unwrap().sites;
             sites.iter().any(|it| it.site == "site3" && it.state == SiteState::SetApart)
         })
         .await;
-        let said = stage[site].cheops(&["sites"]);
+        let said = cluster[site].cheops(&["sites"]);
         let said = String::from_utf8(said.stdout).unwrap();
         assert!(said.contains("set apart") && said.contains("new one"), "{said}");
     }
     // and go on with each other, after restarts as well.
-    go_on(&stage, "motd", "first").await;
-    restart_all(&mut stage).await;
-    go_on(&stage, "motd", "second").await;
+    go_on(&cluster, "motd", "first").await;
+    restart_all(&mut cluster).await;
+    go_on(&cluster, "motd", "second").await;
     for site in HONEST {
-        let sites = stage[site].client().sites().await.unwrap().sites;
+        let sites = cluster[site].client().sites().await.unwrap().sites;
         let liar = sites.iter().find(|it| it.site == "site3").unwrap();
         assert_eq!(liar.state, SiteState::SetApart, "after a restart as well");
     }

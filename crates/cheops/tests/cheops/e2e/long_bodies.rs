@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, copy_buf, sink};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::e2e::stage::{Setup, Site, Stage};
+use crate::e2e::cluster::{Cluster, Setup, Site};
 
 /// So long they are, unless `CHEOPS_E2E_BODY_MIB` says otherwise.
 const MEBIBYTES: u64 = 512;
@@ -88,8 +88,8 @@ async fn service(at: SocketAddr) {
 }
 
 /// Sends a body of that length to a service by the first site's proxy, and asks for one.
-async fn pass(stage: &Stage, scope: &str, length: u64) {
-    let address = SocketAddr::new(stage.address_of(1), PROXY);
+async fn pass(cluster: &Cluster, scope: &str, length: u64) {
+    let address = SocketAddr::new(cluster.address_of(1), PROXY);
     let mut talk = Talk::over(TcpStream::connect(address).await.unwrap());
     for (asked, sent, heard) in [("PUT /0", length, 0), (&format!("GET /{length}"), 0, length)] {
         let head = format!("{asked} HTTP/1.1\r\nHost: x\r\nX-Scope: {scope}");
@@ -102,16 +102,16 @@ async fn pass(stage: &Stage, scope: &str, length: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn long_bodies_pass_within_a_site_and_between_sites_and_are_held_nowhere() {
-    let stage = Setup::sites(2).config(CONFIG).start().await;
-    for site in stage.sites() {
+    let cluster = Setup::sites(2).config(CONFIG).start().await;
+    for site in cluster.sites() {
         service(SocketAddr::new(site.host, SERVICE)).await;
     }
-    let peaks = || stage.sites().map(Site::peak_memory).collect::<Vec<u64>>();
+    let peaks = || cluster.sites().map(Site::peak_memory).collect::<Vec<u64>>();
     for scope in ["store: site1", "store: site2"] {
         // What is needed for the first request of all is needed once.
-        pass(&stage, scope, 0).await;
+        pass(&cluster, scope, 0).await;
         let (before, began) = (peaks(), std::time::Instant::now());
-        pass(&stage, scope, length()).await;
+        pass(&cluster, scope, length()).await;
         let after = peaks();
         let took = began.elapsed().as_secs_f64();
         let sizes: Vec<_> = before.iter().chain(&after).map(|bytes| bytes >> 20).collect();

@@ -4,7 +4,7 @@ use std::fs;
 
 use cheops_api::Change;
 
-use crate::e2e::stage::{Setup, first, shell, until};
+use crate::e2e::cluster::{Setup, first, shell, until};
 
 const MATRIX: &str = r#"{"ResolutionMatrix": [
     {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
@@ -14,39 +14,39 @@ const MATRIX: &str = r#"{"ResolutionMatrix": [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_lost_its_disk_gets_its_resources_back_and_reuses_no_name() {
-    let mut stage = Setup::sites(3).start().await;
+    let mut cluster = Setup::sites(3).start().await;
     let mut names = Vec::new();
     for id in ["a", "b", "c"] {
-        let begin = first(shell("set", "echo begin > __ID__"), &stage.everywhere(), MATRIX);
-        names.push(stage[2].does(id, &begin).await);
+        let begin = first(shell("set", "echo begin > __ID__"), &cluster.everywhere(), MATRIX);
+        names.push(cluster[2].does(id, &begin).await);
         for site in [1, 2, 3, 2] {
             let add = shell("add", format!("echo {site} >> __ID__"));
-            names.push(stage[site].does(id, &add).await);
-            stage.converges(id).await;
+            names.push(cluster[site].does(id, &add).await);
+            cluster.converges(id).await;
         }
     }
     let whole = "begin\n1\n2\n3\n2\n";
-    let mut changes = stage[1].client().changes(None, None).await.unwrap();
+    let mut changes = cluster[1].client().changes(None, None).await.unwrap();
 
     // Everything is gone: what the agent knew, and the application's state.
-    stage[2].kill();
-    fs::remove_dir_all(&stage[2].data).unwrap();
-    fs::remove_dir_all(&stage[2].files).unwrap();
-    fs::create_dir_all(&stage[2].files).unwrap();
-    stage[1]
+    cluster[2].kill();
+    fs::remove_dir_all(&cluster[2].data).unwrap();
+    fs::remove_dir_all(&cluster[2].files).unwrap();
+    fs::create_dir_all(&cluster[2].files).unwrap();
+    cluster[1]
         .does(
             "a",
-            &crate::e2e::stage::waiting_for(
+            &crate::e2e::cluster::waiting_for(
                 cheops_api::Wait::Local,
                 shell("add", "echo away >> __ID__"),
             ),
         )
         .await;
-    stage.restart(2).await;
-    stage.all_hear().await;
+    cluster.restart(2).await;
+    cluster.all_hear().await;
     for (id, want) in [("a", format!("{whole}away\n")), ("b", whole.into()), ("c", whole.into())] {
-        stage.converges(id).await;
-        for site in stage.sites() {
+        cluster.converges(id).await;
+        for site in cluster.sites() {
             assert_eq!(site.file(id), want, "{id} at {}", site.name);
         }
     }
@@ -57,10 +57,10 @@ async fn a_site_that_lost_its_disk_gets_its_resources_back_and_reuses_no_name() 
     .await;
 
     // It takes part as before, under names that were never used.
-    let name = stage[2].does("a", &shell("add", "echo again >> __ID__")).await;
+    let name = cluster[2].does("a", &shell("add", "echo again >> __ID__")).await;
     assert!(!names.contains(&name), "{name} was used before");
-    stage.converges("a").await;
-    for site in stage.sites() {
+    cluster.converges("a").await;
+    for site in cluster.sites() {
         assert!(site.file("a").ends_with("away\nagain\n"), "{}", site.name);
     }
 }

@@ -6,22 +6,22 @@
 
 mod backlog;
 mod big_files;
+mod cluster;
 mod collaborations;
 mod demo;
 mod experiments;
 mod feed;
 mod forger;
 mod full_disk;
+mod legacy;
 mod long_bodies;
 mod lost_disk;
-mod original;
 mod passing_on;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
 mod relay;
 #[path = "../../../../cheops-sim/tests/sim/report/mod.rs"]
 mod report;
-mod stage;
 mod stopping;
 mod strangers;
 mod stream;

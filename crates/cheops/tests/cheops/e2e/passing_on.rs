@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::e2e::stage::{Setup, Site, until};
+use crate::e2e::cluster::{Setup, Site, until};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -24,9 +24,9 @@ fn json(site: &Site, arguments: &[&str]) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resource_of_other_sites_is_handled_through_any_site() {
-    let stage = Setup::sites(3).start().await;
-    let here = &stage[1];
-    let note = stage.folder().join("note");
+    let cluster = Setup::sites(3).start().await;
+    let here = &cluster[1];
+    let note = cluster.folder().join("note");
     std::fs::write(&note, "from afar\n").unwrap();
 
     // A new one, with a file.
@@ -47,7 +47,7 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
     assert!(said.contains("site2") && said.contains("site3"), "{said}");
     assert!(!said.contains("site1"), "{said}");
     for site in [2, 3] {
-        assert_eq!(stage[site].file("note"), "from afar\n");
+        assert_eq!(cluster[site].file("note"), "from afar\n");
     }
     assert_eq!(here.file("note"), "", "this site has nothing to do with it");
 
@@ -62,7 +62,7 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
         "echo more >> note",
     ]));
     for site in [2, 3] {
-        assert_eq!(stage[site].file("note"), "from afar\nmore\n");
+        assert_eq!(cluster[site].file("note"), "from afar\nmore\n");
     }
 
     // Looking at it.
@@ -74,7 +74,7 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
     for site in ["site2", "site3"] {
         assert_eq!(shown["sites"][site]["output"], "from afar\nmore\n", "{shown}");
     }
-    assert_eq!(stage[1].resources().await, [], "it is not held here");
+    assert_eq!(cluster[1].resources().await, [], "it is not held here");
 
     // As the original's clients do.
     let curl = std::process::Command::new("curl")
@@ -90,7 +90,7 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
     assert!(lines.iter().all(|line| line["Status"] == "OK"), "{lines:?}");
 
     // While one of its sites is away, the other takes it in.
-    stage.cut_off(2);
+    cluster.cut_off(2);
     let said = here.cheops(&[
         "exec",
         "--id",
@@ -103,17 +103,17 @@ async fn a_resource_of_other_sites_is_handled_through_any_site() {
         "echo without site2 >> note",
     ]);
     well(&said);
-    assert!(stage[3].file("note").contains("without site2"));
-    stage.join(2);
+    assert!(cluster[3].file("note").contains("without site2"));
+    cluster.join(2);
     until("the site that was away has it too", async || {
-        stage[2].file("note") == stage[3].file("note")
+        cluster[2].file("note") == cluster[3].file("note")
     })
     .await;
 
     // Ending it.
     well(&here.cheops(&["delete", "afar", "--yes", "--command", "rm note"]));
     for site in [2, 3] {
-        assert!(!stage[site].files.join("note").exists());
+        assert!(!cluster[site].files.join("note").exists());
     }
     let again = here.cheops(&["exec", "--id", "afar", "--type", "add", "--command", "true"]);
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));

@@ -2,7 +2,7 @@
 
 use cheops_api::{ReplyStatus, ResourceState, Wait};
 
-use crate::e2e::stage::{Setup, Site, Stage, first, shell, until, waiting_for};
+use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
 
 const MATRIX: &str = r#"{"ResolutionMatrix": [
     {"Before": "add", "After": "add", "Result": "take-both"},
@@ -15,9 +15,9 @@ const MATRIX: &str = r#"{"ResolutionMatrix": [
 const LONG: &str = "echo run >> runs; [ -e go ] && exit 0; sleep 600 & echo $! > child; \
                     setsid sleep 600 & echo $! > stray; echo $$ > shell; wait";
 
-async fn begins(stage: &Stage, id: &str) {
-    stage[1].does(id, &first(shell("add", "true"), &stage.everywhere(), MATRIX)).await;
-    stage.converges(id).await;
+async fn begins(cluster: &Cluster, id: &str) {
+    cluster[1].does(id, &first(shell("add", "true"), &cluster.everywhere(), MATRIX)).await;
+    cluster.converges(id).await;
 }
 
 fn runs(site: &Site) -> usize {
@@ -38,40 +38,40 @@ async fn status(site: &Site, id: &str, operation: &str, of: &Site) -> Option<Rep
 }
 
 /// Kills the first site's agent while it runs [`LONG`], and starts it again.
-async fn killed_while_running(stage: &mut Stage, id: &str, kind: &str) -> String {
-    for number in 2..=stage.count() {
-        std::fs::write(stage[number].files.join("go"), "").unwrap();
+async fn killed_while_running(cluster: &mut Cluster, id: &str, kind: &str) -> String {
+    for number in 2..=cluster.count() {
+        std::fs::write(cluster[number].files.join("go"), "").unwrap();
     }
     for name in ["go", "runs", "shell"] {
-        let _none = std::fs::remove_file(stage[1].files.join(name));
+        let _none = std::fs::remove_file(cluster[1].files.join(name));
     }
-    let operation = stage[1].does(id, &waiting_for(Wait::None, shell(kind, LONG))).await;
-    until("it runs", async || !stage[1].file("shell").is_empty()).await;
+    let operation = cluster[1].does(id, &waiting_for(Wait::None, shell(kind, LONG))).await;
+    until("it runs", async || !cluster[1].file("shell").is_empty()).await;
     for name in ["shell", "child", "stray"] {
-        assert!(lives(&stage[1], name), "{name}");
+        assert!(lives(&cluster[1], name), "{name}");
     }
-    stage[1].kill();
+    cluster[1].kill();
     until("nothing of it survives the agent", async || {
-        ["shell", "child", "stray"].iter().all(|name| !lives(&stage[1], name))
+        ["shell", "child", "stray"].iter().all(|name| !lives(&cluster[1], name))
     })
     .await;
-    std::fs::write(stage[1].files.join("go"), "").unwrap();
-    stage.restart(1).await;
+    std::fs::write(cluster[1].files.join("go"), "").unwrap();
+    cluster.restart(1).await;
     operation
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_is_asked_to_stop_lets_its_commands_end() {
-    let mut stage = Setup::sites(2).start().await;
-    begins(&stage, "slow").await;
+    let mut cluster = Setup::sites(2).start().await;
+    begins(&cluster, "slow").await;
     let slow = shell("add", "echo > begun; sleep 2; echo ended >> ended; echo done");
-    let operation = stage[1].does("slow", &waiting_for(Wait::None, slow)).await;
-    until("it runs", async || stage[1].files.join("begun").exists()).await;
-    assert!(stage[1].stop().await.success());
-    assert_eq!(stage[1].file("ended"), "ended\n", "it ended before the agent did");
-    stage.restart(1).await;
-    stage.converges("slow").await;
-    for site in stage.sites() {
+    let operation = cluster[1].does("slow", &waiting_for(Wait::None, slow)).await;
+    until("it runs", async || cluster[1].files.join("begun").exists()).await;
+    assert!(cluster[1].stop().await.success());
+    assert_eq!(cluster[1].file("ended"), "ended\n", "it ended before the agent did");
+    cluster.restart(1).await;
+    cluster.converges("slow").await;
+    for site in cluster.sites() {
         let operations = site.operations("slow").await;
         let known = operations.iter().find(|known| known.id == operation).unwrap();
         let reply = &known.replies["site1"];
@@ -82,64 +82,67 @@ async fn an_agent_that_is_asked_to_stop_lets_its_commands_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_ran_when_its_agent_was_killed_is_in_doubt_until_the_operator_settles_it() {
-    let mut stage = Setup::sites(2).start().await;
-    begins(&stage, "doubtful").await;
+    let mut cluster = Setup::sites(2).start().await;
+    begins(&cluster, "doubtful").await;
     for (decision, runs_then) in [("rerun", 2), ("skip", 1)] {
-        let operation = killed_while_running(&mut stage, "doubtful", "add").await;
+        let operation = killed_while_running(&mut cluster, "doubtful", "add").await;
         until("it is in doubt", async || {
-            stage[1].state("doubtful").await == Some(ResourceState::InDoubt)
+            cluster[1].state("doubtful").await == Some(ResourceState::InDoubt)
         })
         .await;
-        assert_eq!(runs(&stage[1]), 1, "never twice in silence");
-        let awaited = stage[1].resource("doubtful").await.unwrap().awaits;
+        assert_eq!(runs(&cluster[1]), 1, "never twice in silence");
+        let awaited = cluster[1].resource("doubtful").await.unwrap().awaits;
         assert_eq!(awaited.as_ref(), Some(&operation));
-        for site in stage.sites() {
+        for site in cluster.sites() {
             until("every site says so", async || {
-                status(site, "doubtful", &operation, &stage[1]).await == Some(ReplyStatus::InDoubt)
+                status(site, "doubtful", &operation, &cluster[1]).await
+                    == Some(ReplyStatus::InDoubt)
             })
             .await;
         }
         // Whoever asks beside it for what needs the operator is told, and where to settle it.
-        let listed = stage[2].cheops(&["resources", "--state", "in-doubt"]);
+        let listed = cluster[2].cheops(&["resources", "--state", "in-doubt"]);
         assert!(String::from_utf8_lossy(&listed.stdout).contains("doubtful"), "{listed:?}");
-        let beside = stage[2].cheops(&["settle", "doubtful", &operation, decision]);
+        let beside = cluster[2].cheops(&["settle", "doubtful", &operation, decision]);
         assert_eq!(beside.status.code(), Some(2));
         let told = String::from_utf8_lossy(&beside.stderr);
         assert!(told.contains("it is in doubt at site1: `--site site1`"), "{told}");
         // One is settled where it is in doubt, the other from the site beside it.
         let settled = match decision {
-            "skip" => stage[1].cheops(&["settle", "doubtful", &operation, decision]),
-            _ => stage[2].cheops(&["settle", "doubtful", &operation, decision, "--site", "site1"]),
+            "skip" => cluster[1].cheops(&["settle", "doubtful", &operation, decision]),
+            _ => {
+                cluster[2].cheops(&["settle", "doubtful", &operation, decision, "--site", "site1"])
+            }
         };
         assert!(settled.status.success(), "{}", String::from_utf8_lossy(&settled.stderr));
-        stage.converges("doubtful").await;
-        assert_eq!(runs(&stage[1]), runs_then, "after {decision}");
-        for site in stage.sites() {
-            let status = status(site, "doubtful", &operation, &stage[1]).await;
+        cluster.converges("doubtful").await;
+        assert_eq!(runs(&cluster[1]), runs_then, "after {decision}");
+        for site in cluster.sites() {
+            let status = status(site, "doubtful", &operation, &cluster[1]).await;
             eprintln!("after {decision}, {} says of site1: {status:?}", site.name);
             if decision == "rerun" {
                 assert_eq!(status, Some(ReplyStatus::Ok));
             }
         }
         // Nothing is left to settle, and the resource goes on.
-        let again = stage[1].cheops(&["settle", "doubtful", &operation, decision]);
+        let again = cluster[1].cheops(&["settle", "doubtful", &operation, decision]);
         assert_eq!(again.status.code(), Some(2));
-        let listed = stage[2].cheops(&["resources", "--state", "in-doubt"]);
+        let listed = cluster[2].cheops(&["resources", "--state", "in-doubt"]);
         assert!(!String::from_utf8_lossy(&listed.stdout).contains("doubtful"), "{listed:?}");
-        stage[2].does("doubtful", &shell("add", "echo on >> on")).await;
-        assert!(stage[1].file("on").ends_with("on\n"));
+        cluster[2].does("doubtful", &shell("add", "echo on >> on")).await;
+        assert!(cluster[1].file("on").ends_with("on\n"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_run_twice_is_run_again_after_its_agent_was_killed() {
-    let mut stage = Setup::sites(2).start().await;
-    begins(&stage, "safe").await;
-    let operation = killed_while_running(&mut stage, "safe", "safe").await;
-    stage.converges("safe").await;
-    assert_eq!(runs(&stage[1]), 2);
-    for site in stage.sites() {
-        let status = status(site, "safe", &operation, &stage[1]).await;
+    let mut cluster = Setup::sites(2).start().await;
+    begins(&cluster, "safe").await;
+    let operation = killed_while_running(&mut cluster, "safe", "safe").await;
+    cluster.converges("safe").await;
+    assert_eq!(runs(&cluster[1]), 2);
+    for site in cluster.sites() {
+        let status = status(site, "safe", &operation, &cluster[1]).await;
         assert_eq!(status, Some(ReplyStatus::Ok), "as {} knows it", site.name);
     }
 }

@@ -195,12 +195,12 @@ impl Script<'_> {
         let scope = "{image: around(site1, 10ms)}";
         self.heading("Around: the nearest site that works, of those within 10 ms of site1")?;
         self.answers(scope, &["site1"]).await?;
-        let name = self.stage.sites[0].name.clone();
+        let name = self.cluster.sites[0].name.clone();
         self.others_are_near().await?;
-        self.stage.kill(&name, Some("image")).await.map_err(Failure::ours)?;
+        self.cluster.kill(&name, Some("image")).await.map_err(Failure::ours)?;
         self.output.line(styled(DIM, "  the image service of site1 is killed"))?;
         self.answers(scope, &["site2", "site3"]).await?;
-        self.stage.revive(&name, Some("image")).await.map_err(Failure::ours)?;
+        self.cluster.revive(&name, Some("image")).await.map_err(Failure::ours)?;
         self.output.line(styled(DIM, "  it is started again"))?;
         self.answers(scope, &["site1"]).await
     }

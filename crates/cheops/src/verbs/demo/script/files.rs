@@ -29,7 +29,7 @@ pub(super) async fn play(script: &mut Script<'_>) -> Result<(), Failure> {
     }
     for at in 0..OPERATIONS.len() {
         let held = script.held_at(at, "apart").await?;
-        let site = &script.stage.sites[at].name;
+        let site = &script.cluster.sites[at].name;
         script.output.line(format!("  {} holds {}", styled(BOLD, site), on_one_line(&held)))?;
     }
     script.heading("The links are healed")?;
@@ -62,7 +62,7 @@ impl Script<'_> {
         command: &str,
         wait: Wait,
     ) -> Result<(), Failure> {
-        let names: Vec<_> = self.stage.sites.iter().map(|site| site.name.to_string()).collect();
+        let names: Vec<_> = self.cluster.sites.iter().map(|site| site.name.to_string()).collect();
         let command = command.replace("FILE", &format!("{id}.txt"));
         let submit = Submit {
             kind: kind.into(),
@@ -83,7 +83,7 @@ impl Script<'_> {
                 replies.push(format!("{} {}", said.site, styled(style, word)));
             }
         }
-        let site = &self.stage.sites[at].name;
+        let site = &self.cluster.sites[at].name;
         self.output.line(format!(
             "  at {}: {}  {}",
             styled(BOLD, site),
@@ -96,7 +96,7 @@ impl Script<'_> {
     async fn held_at(&self, at: usize, id: &str) -> Result<String, Failure> {
         let show = Show {
             command: format!("cat {id}.txt"),
-            sites: Some(self.stage.sites[at].name.to_string()),
+            sites: Some(self.cluster.sites[at].name.to_string()),
             timeout_ms: 5_000,
         };
         let shown = self.client(at)?.show(id, &show).await?;
@@ -106,7 +106,7 @@ impl Script<'_> {
     /// Waits until all sites agree, and says whether they hold what the report found.
     async fn ending(&mut self, id: &str, published: &str) -> Result<(), Failure> {
         let mut held = BTreeSet::new();
-        for at in 0..self.stage.sites.len() {
+        for at in 0..self.cluster.sites.len() {
             let client = self.client(at)?;
             self.until("the sites agree", async || {
                 Ok(client.resource(id).await?.summary.state == ResourceState::Converged)

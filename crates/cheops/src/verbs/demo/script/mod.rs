@@ -16,7 +16,7 @@ use cheops_api::Client;
 use clap::ValueEnum;
 
 use self::web::Web;
-use super::stage::DemoCluster;
+use super::cluster::DemoCluster;
 use crate::failure::{Failure, Verdict};
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
@@ -41,14 +41,14 @@ pub(super) enum DemoPart {
 
 pub(super) async fn play(
     part: DemoPart,
-    stage: &mut DemoCluster,
+    cluster: &mut DemoCluster,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let mut script = Script { stage, output, web: Web::new(), broken: 0 };
+    let mut script = Script { cluster, output, web: Web::new(), broken: 0 };
     if part != DemoPart::Collaborations {
         files::play(&mut script).await?;
     }
-    match (part, script.stage.lacks.clone()) {
+    match (part, script.cluster.lacks.clone()) {
         (DemoPart::Files, _) => {}
         (_, None) => collaborations::play(&mut script).await?,
         (DemoPart::Collaborations, Some(lacks)) => return Err(Failure::caller(lacks)),
@@ -68,7 +68,7 @@ pub(super) async fn play(
 }
 
 struct Script<'a> {
-    stage: &'a mut DemoCluster,
+    cluster: &'a mut DemoCluster,
     output: &'a mut VerbOutput,
     web: Web,
     /// How many claims did not come true.
@@ -114,27 +114,27 @@ impl Script<'_> {
     }
 
     fn client(&self, at: usize) -> Result<Client, Failure> {
-        self.stage.sites[at].client()
+        self.cluster.sites[at].client()
     }
 
     /// Cuts the link between two sites, or all links if nobody is named, and waits until the sites
     /// know.
     async fn cut(&mut self, between: &[usize]) -> Result<(), Failure> {
-        let names: Vec<_> = between.iter().map(|at| self.stage.sites[*at].name.clone()).collect();
-        let links = self.stage.set_cut(&names, true).map_err(Failure::ours)?;
+        let names: Vec<_> = between.iter().map(|at| self.cluster.sites[*at].name.clone()).collect();
+        let links = self.cluster.set_cut(&names, true).map_err(Failure::ours)?;
         let what = match names.as_slice() {
             [one, other] => format!("  the link between {one} and {other} is cut"),
             _ => format!("  {} cut", counted(links, "link")),
         };
         self.output.line(styled(DIM, what))?;
-        self.stage.settled(PATIENCE).await
+        self.cluster.settled(PATIENCE).await
     }
 
     /// Heals all links, and waits until the sites know.
     async fn heal(&mut self) -> Result<(), Failure> {
-        let links = self.stage.set_cut(&[], false).map_err(Failure::ours)?;
+        let links = self.cluster.set_cut(&[], false).map_err(Failure::ours)?;
         self.output.line(styled(DIM, format!("  {} healed", counted(links, "link"))))?;
-        self.stage.settled(PATIENCE).await
+        self.cluster.settled(PATIENCE).await
     }
 
     async fn until(

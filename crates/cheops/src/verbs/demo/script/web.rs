@@ -121,7 +121,7 @@ impl WebAnswer {
 impl Script<'_> {
     /// Sends a request, and shows it and what came back.
     pub(super) async fn ask(&mut self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
-        let (site, width) = (&self.stage.sites[ask.at].name, self.output.width);
+        let (site, width) = (&self.cluster.sites[ask.at].name, self.output.width);
         let at = format!("  at {site}: ");
         let request = format!("{} {} {}", ask.method, ask.path, ask.body);
         let request = hanging(&at, shortened(&request).trim_end(), width);
@@ -139,7 +139,7 @@ impl Script<'_> {
 
     /// Sends a request that nobody needs to see.
     pub(super) async fn look(&self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
-        let service = self.stage.sites[ask.at].service(ask.service);
+        let service = self.cluster.sites[ask.at].service(ask.service);
         let service =
             service.ok_or_else(|| Failure::ours("the sample application does not run"))?;
         self.send(format!("http://{}{}", service.proxy, ask.path), ask).await
@@ -147,7 +147,7 @@ impl Script<'_> {
 
     /// The same past the agent: what the service itself says.
     pub(super) async fn look_behind(&self, ask: WebRequest<'_>) -> Result<WebAnswer, Failure> {
-        let service = self.stage.sites[ask.at].service(ask.service);
+        let service = self.cluster.sites[ask.at].service(ask.service);
         let service =
             service.ok_or_else(|| Failure::ours("the sample application does not run"))?;
         self.send(format!("http://{}{}", service.upstream, ask.path), ask).await

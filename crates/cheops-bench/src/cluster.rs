@@ -109,12 +109,12 @@ impl BenchCluster {
             let (name, api, proxy) = (name.clone(), addresses.apis[at], addresses.proxies[at]);
             sites.push(BenchSite { name, api, proxy, data, folder, agent: None });
         }
-        let mut stage = Self { sites, program: program.clone(), _dir: dir };
+        let mut cluster = Self { sites, program: program.clone(), _dir: dir };
         for at in 0..SITES {
-            stage.start_agent(at)?;
+            cluster.start_agent(at)?;
         }
-        stage.all_heard().await?;
-        Ok(stage)
+        cluster.all_heard().await?;
+        Ok(cluster)
     }
 
     pub(crate) fn start_agent(&mut self, at: usize) -> Result<(), BenchFailure> {

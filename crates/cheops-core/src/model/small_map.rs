@@ -1,5 +1,5 @@
-//! A map for the few: sites and authors of one resource. There are very many such maps with one or
-//! two entries each, and a B-tree takes room for eleven with the first.
+//! A map with few entries: the sites and authors of one resource. There are very many such maps
+//! with one or two entries each, and a B-tree takes room for eleven with the first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Sorted by key; reads and is written as any other map.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Few<K, V>(Vec<(K, V)>);
+pub(crate) struct SmallMap<K, V>(Vec<(K, V)>);
 
-impl<K, V> Default for Few<K, V> {
+impl<K, V> Default for SmallMap<K, V> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<K: Ord, V> Few<K, V> {
+impl<K: Ord, V> SmallMap<K, V> {
     fn find(&self, key: &K) -> Result<usize, usize> {
         self.0.binary_search_by(|(other, _)| other.cmp(key))
     }
@@ -78,19 +78,19 @@ impl<K: Ord, V> Few<K, V> {
     }
 }
 
-impl<K: Ord + fmt::Debug, V: fmt::Debug> fmt::Debug for Few<K, V> {
+impl<K: Ord + fmt::Debug, V: fmt::Debug> fmt::Debug for SmallMap<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<K: Ord + Serialize, V: Serialize> Serialize for Few<K, V> {
+impl<K: Ord + Serialize, V: Serialize> Serialize for SmallMap<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }
 }
 
-impl<'de, K: Ord + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for Few<K, V> {
+impl<'de, K: Ord + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de> for SmallMap<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Who sent it may have sorted otherwise, or not at all.
         Ok(Self(BTreeMap::deserialize(deserializer)?.into_iter().collect()))
@@ -108,24 +108,24 @@ mod tests {
         fn it_is_a_map_like_any_other(
             steps in prop::collection::vec((0u8..12, 0u8..12, prop::bool::weighted(0.7)), 0..40),
         ) {
-            let (mut few, mut map) = (Few::default(), BTreeMap::new());
+            let (mut small, mut map) = (SmallMap::default(), BTreeMap::new());
             for (key, value, puts) in steps {
                 if puts {
-                    *few.get_or_insert_with(&key, || 0) += value;
+                    *small.get_or_insert_with(&key, || 0) += value;
                     *map.entry(key).or_insert(0) += value;
                 } else {
-                    prop_assert_eq!(few.remove(&key), map.remove(&key));
+                    prop_assert_eq!(small.remove(&key), map.remove(&key));
                 }
             }
-            few.retain(|key, value| (key ^ *value) % 3 != 0);
+            small.retain(|key, value| (key ^ *value) % 3 != 0);
             map.retain(|key, value| (key ^ *value) % 3 != 0);
-            prop_assert!(few.iter().eq(&map) && few.keys().eq(map.keys()));
-            prop_assert!((0..12).all(|key| few.get(&key) == map.get(&key)));
-            prop_assert!((0..12).all(|key| few.contains_key(&key) == map.contains_key(&key)));
+            prop_assert!(small.iter().eq(&map) && small.keys().eq(map.keys()));
+            prop_assert!((0..12).all(|key| small.get(&key) == map.get(&key)));
+            prop_assert!((0..12).all(|key| small.contains_key(&key) == map.contains_key(&key)));
             let (written, expected) =
-                (serde_json::to_string(&few).unwrap(), serde_json::to_string(&map).unwrap());
+                (serde_json::to_string(&small).unwrap(), serde_json::to_string(&map).unwrap());
             prop_assert_eq!(&written, &expected);
-            prop_assert_eq!(serde_json::from_str::<Few<u8, u8>>(&written).unwrap(), few);
+            prop_assert_eq!(serde_json::from_str::<SmallMap<u8, u8>>(&written).unwrap(), small);
         }
     }
 }

@@ -94,7 +94,7 @@ pub struct InputOutput {
 }
 
 /// The answer of `POST /show/{id}`: what each site says.
-pub type OriginalShow = BTreeMap<String, SiteShow>;
+pub type LegacyShow = BTreeMap<String, SiteShow>;
 
 /// What one site says to `POST /show/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

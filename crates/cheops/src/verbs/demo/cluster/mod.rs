@@ -42,8 +42,8 @@ const ASKING: Duration = Duration::from_secs(1);
 /// The token of all agents, beside their folders.
 const TOKEN: &str = "api.token";
 
-/// A stage that several may give orders to.
-pub(super) type OnStage = Arc<Mutex<DemoCluster>>;
+/// A cluster that several may give orders to.
+pub(super) type SharedCluster = Arc<Mutex<DemoCluster>>;
 
 /// All of it. Ends with the process that made it, whatever happens to that.
 pub(super) struct DemoCluster {
@@ -99,27 +99,27 @@ impl DemoCluster {
             .map_err(|error| Failure::ours("the demo cannot make a token").because(error))?;
         let mut ports = Ports::new(scheme);
         let run = AgentProgram { program, control };
-        let mut stage = Self { sites: Vec::new(), lacks, links, run, token, _dir: dir };
+        let mut cluster = Self { sites: Vec::new(), lacks, links, run, token, _dir: dir };
         for (at, (name, address)) in named.iter().enumerate() {
-            let folder = stage._dir.path().join(name.as_str());
+            let folder = cluster._dir.path().join(name.as_str());
             let setting = SiteSetup {
-                program: &stage.run.program,
+                program: &cluster.run.program,
                 imagery: imagery.as_ref(),
-                links: &stage.links,
+                links: &cluster.links,
                 folder: &folder,
-                token: &stage.token,
+                token: &cluster.token,
                 at,
             };
             let site = SiteProcess::set(name, *address, &setting, &mut ports).await?;
             mesh::issue(&authority, name, &folder.join("identity.pem")).map_err(failed)?;
-            stage.sites.push(site);
+            cluster.sites.push(site);
         }
         drop(ports);
-        for site in &mut stage.sites {
-            site.start_agent(&stage.run).map_err(cannot("start an agent"))?;
+        for site in &mut cluster.sites {
+            site.start_agent(&cluster.run).map_err(cannot("start an agent"))?;
         }
-        stage.settled(PATIENCE).await?;
-        Ok(stage)
+        cluster.settled(PATIENCE).await?;
+        Ok(cluster)
     }
 
     /// What lets commands in at each agent, by its address.
@@ -155,7 +155,7 @@ impl DemoCluster {
     async fn knows_who_is_there(&self, at: usize) -> Result<bool, Failure> {
         let site = &self.sites[at];
         let client = site.client()?;
-        // Others wait for the stage meanwhile.
+        // Others wait for the cluster meanwhile.
         let seen = tokio::time::timeout(ASKING, client.sites()).await;
         let Ok(Ok(seen)) = seen else { return Ok(false) };
         // A broken link has no round trip. That the site behind it is away may be said later.

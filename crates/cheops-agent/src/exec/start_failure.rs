@@ -18,12 +18,12 @@ const SHORTAGES: [Errno; 6] =
 
 /// Nothing has happened, and this is why.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unbegun {
+pub(super) enum StartFailure {
     ForGood(String),
     ForNow(String),
 }
 
-impl Unbegun {
+impl StartFailure {
     /// What could not be done, because of this and all that led to it.
     pub(super) fn because(what: &str, error: &(dyn Error + 'static)) -> Self {
         let reason = format!("{what}: {}", causes(error));
@@ -31,17 +31,17 @@ impl Unbegun {
     }
 }
 
-impl From<String> for Unbegun {
+impl From<String> for StartFailure {
     fn from(reason: String) -> Self {
         Self::ForGood(reason)
     }
 }
 
-impl From<Unbegun> for Outcome {
-    fn from(unbegun: Unbegun) -> Self {
-        match unbegun {
-            Unbegun::ForGood(reason) => Self::NotStarted { reason },
-            Unbegun::ForNow(reason) => Self::NotYet { reason, in_doubt: false },
+impl From<StartFailure> for Outcome {
+    fn from(start_failure: StartFailure) -> Self {
+        match start_failure {
+            StartFailure::ForGood(reason) => Self::NotStarted { reason },
+            StartFailure::ForNow(reason) => Self::NotYet { reason, in_doubt: false },
         }
     }
 }
@@ -84,16 +84,18 @@ mod tests {
         ];
         for (errno, waits, cause) in cases {
             let source = io::Error::from(errno);
-            let plain = Unbegun::because("file `h`", &source);
+            let plain = StartFailure::because("file `h`", &source);
             let path = "/run-1/h".into();
             let blob = BlobError::Io { doing: "copy to", path, source: io::Error::from(errno) };
-            let stored = Unbegun::because("file `h`", &io::Error::other(blob));
-            for (unbegun, begins) in [(plain, "file `h`: "), (stored, "file `h`: could not copy")] {
-                let (reason, is_for_now) = match &unbegun {
-                    Unbegun::ForNow(reason) => (reason, true),
-                    Unbegun::ForGood(reason) => (reason, false),
+            let stored = StartFailure::because("file `h`", &io::Error::other(blob));
+            for (start_failure, begins) in
+                [(plain, "file `h`: "), (stored, "file `h`: could not copy")]
+            {
+                let (reason, is_for_now) = match &start_failure {
+                    StartFailure::ForNow(reason) => (reason, true),
+                    StartFailure::ForGood(reason) => (reason, false),
                 };
-                assert_eq!(is_for_now, waits, "{unbegun:?}");
+                assert_eq!(is_for_now, waits, "{start_failure:?}");
                 assert!(reason.starts_with(begins) && reason.contains(cause), "{reason}");
             }
         }
@@ -105,8 +107,9 @@ mod tests {
         let damaged = BlobError::Corrupt { id, path: "/blobs/damaged/07".into() };
         let gone = BlobError::Missing { id };
         assert!(matches!(
-            [damaged, gone].map(|error| Unbegun::because("file `h`", &io::Error::other(error))),
-            [Unbegun::ForNow(_), Unbegun::ForGood(_)]
+            [damaged, gone]
+                .map(|error| StartFailure::because("file `h`", &io::Error::other(error))),
+            [StartFailure::ForNow(_), StartFailure::ForGood(_)]
         ));
     }
 }

@@ -1,5 +1,5 @@
 //! Sites for a test: each with its folder, its agent, its application, and ways to the others that
-//! can be cut. All of it ends with the stage, and nothing is left behind.
+//! can be cut. All of it ends with the cluster, and nothing is left behind.
 
 mod counter;
 mod full;
@@ -46,7 +46,7 @@ pub(crate) async fn until_within(
     }
 }
 
-/// What is to be on the stage.
+/// What is to be in the cluster.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) sites: u8,
@@ -77,37 +77,37 @@ impl Setup {
     }
 
     /// Everything but the agents.
-    pub(crate) async fn set(self) -> Stage {
+    pub(crate) async fn set(self) -> Cluster {
         assert!(self.sites <= MOST_SITES);
         let ground = Ground::take();
         fs::create_dir_all(ground.folder()).unwrap();
         let network = Network::between(self.sites, &ground).await;
-        let mut stage = Stage { sites: Vec::new(), network, ground };
-        stage.mesh("mesh");
+        let mut cluster = Cluster { sites: Vec::new(), network, ground };
+        cluster.mesh("mesh");
         for number in 1..=self.sites {
-            let site = stage.site(number, &self).await;
-            stage.sites.push(site);
+            let site = cluster.site(number, &self).await;
+            cluster.sites.push(site);
         }
-        stage
+        cluster
     }
 
     /// All of it, the sites hearing each other.
-    pub(crate) async fn start(self) -> Stage {
-        let mut stage = self.set().await;
-        stage.start_all().await;
-        stage
+    pub(crate) async fn start(self) -> Cluster {
+        let mut cluster = self.set().await;
+        cluster.start_all().await;
+        cluster
     }
 }
 
 /// Sites, numbered from 1.
-pub(crate) struct Stage {
+pub(crate) struct Cluster {
     // First, for the agents must be gone before what they stand on.
     sites: Vec<Site>,
     network: Network,
     ground: Ground,
 }
 
-impl Index<u8> for Stage {
+impl Index<u8> for Cluster {
     type Output = Site;
 
     fn index(&self, number: u8) -> &Site {
@@ -115,13 +115,13 @@ impl Index<u8> for Stage {
     }
 }
 
-impl IndexMut<u8> for Stage {
+impl IndexMut<u8> for Cluster {
     fn index_mut(&mut self, number: u8) -> &mut Site {
         &mut self.sites[usize::from(number) - 1]
     }
 }
 
-impl Stage {
+impl Cluster {
     pub(crate) fn count(&self) -> u8 {
         u8::try_from(self.sites.len()).unwrap()
     }
@@ -294,7 +294,7 @@ fn cheops(arguments: &[&str]) {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
-impl Drop for Stage {
+impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
             for site in &self.sites {

@@ -1,4 +1,4 @@
-//! A stage for tests: a few sites that share one resource, users who do things at them, and what
+//! A cluster for tests: a few sites that share one resource, users who do things at them, and what
 //! can be seen afterwards.
 
 #![allow(dead_code, reason = "every test file uses its own part of it")]
@@ -15,14 +15,14 @@ use cheops_sim::{Setup, World, site_name, when_quiet};
 const PATIENCE_MS: u64 = 120_000;
 
 /// Sites that share one resource.
-pub(crate) struct Stage {
+pub(crate) struct Cluster {
     pub(crate) world: World,
     pub(crate) resource: ResourceId,
     sites: BTreeSet<SiteId>,
     config: Arc<Config>,
 }
 
-impl Stage {
+impl Cluster {
     /// So many sites, all of which share the resource.
     pub(crate) fn new(sites: usize, config: &str) -> Self {
         Self::with(Setup::new(sites, 1), config)

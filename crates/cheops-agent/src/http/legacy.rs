@@ -79,7 +79,7 @@ pub(super) async fn show(
     let said = |(site, shown): (String, wire::Shown)| {
         (site, wire::SiteShow { status: shown.status, output: shown.output })
     };
-    Ok(json(shown.into_iter().map(said).collect::<wire::OriginalShow>()))
+    Ok(json(shown.into_iter().map(said).collect::<wire::LegacyShow>()))
 }
 
 /// What another agent says of an operation that was passed on to it.

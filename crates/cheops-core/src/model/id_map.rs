@@ -1,5 +1,5 @@
-//! Replicants: one resource of a service, kept at several sites under one id, whatever each
-//! site's own instance calls it.
+//! What sites call one resource of a service, which they keep under one id, whatever the own
+//! instance of each calls it. Users know such a resource as a replicant.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Author, EntryId, LocalId, MetaId, RequestKind, SiteId};
 
 /// How a request speaks of the resource that it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replica {
+pub struct ServiceRef {
     /// What stands for the resource in the request, at every site.
     pub meta_id: MetaId,
     /// The path under which it is one of many.
@@ -75,11 +75,11 @@ impl Default for SaysAlready {
 
 /// What each site's instance of a service calls one resource.
 ///
-/// An id belongs to the author that said it, a site in one life of its disk: a site that was rebuilt
-/// together with its service makes the thing anew, and the ids of the old service may be those of
-/// strangers in the new one.
+/// An id belongs to the author that said it, a site in one incarnation of its disk: a site that was
+/// rebuilt together with its service makes the thing anew, and the ids of the old service may be
+/// those of strangers in the new one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replicant {
+pub struct IdMap {
     /// The service.
     pub service: String,
     /// What users call the resource.
@@ -100,26 +100,27 @@ pub struct LocalName {
     pub n: u64,
 }
 
-impl Replicant {
+impl IdMap {
     /// Of a request to that service.
-    pub fn new(service: &str, replica: &Replica) -> Self {
-        let Replica { meta_id, collection, .. } = replica.clone();
-        let mut replicant = Self { service: service.into(), meta_id, collection, local_ids: None };
-        replicant.see(replica);
-        replicant
+    pub fn new(service: &str, service_ref: &ServiceRef) -> Self {
+        let ServiceRef { meta_id, collection, .. } = service_ref.clone();
+        let mut id_map = Self { service: service.into(), meta_id, collection, local_ids: None };
+        id_map.see(service_ref);
+        id_map
     }
 
     /// Takes in how another request speaks of it; whether that is new.
-    pub fn see(&mut self, replica: &Replica) -> bool {
-        let is_new = replica.act == Act::Creates && self.local_ids.is_none();
+    pub fn see(&mut self, service_ref: &ServiceRef) -> bool {
+        let is_new = service_ref.act == Act::Creates && self.local_ids.is_none();
         if is_new {
             self.local_ids = Some(BTreeMap::new());
         }
         is_new
     }
 
-    /// Takes in what the author of a reply calls it; whether that is new. The last word of an author
-    /// stands: it made the thing again, and the one before is not what requests mean any more.
+    /// Takes in what the author of a reply calls it; whether that is new. The last word of an
+    /// author stands: it made the thing again, and the one before is not what requests mean any
+    /// more.
     pub fn name(&mut self, reply: &EntryId, local_id: &LocalId) -> bool {
         let said = LocalName { id: local_id.clone(), n: reply.n };
         self.keep_later(&reply.author, said)
@@ -159,8 +160,8 @@ impl Replicant {
         self.local_ids.iter().flat_map(BTreeMap::keys)
     }
 
-    /// What a site calls it; `None` if it has not made it, as far as is known. To be asked of one in
-    /// which one life of each site counts, see [`Replicant::counting`].
+    /// What a site calls it; `None` if it has not made it, as far as is known. To be asked of one
+    /// in which one incarnation of each site counts, see [`IdMap::counting`].
     pub fn at(&self, site: &SiteId) -> Option<&str> {
         match &self.local_ids {
             None => Some(self.meta_id.as_str()),
@@ -177,25 +178,25 @@ mod tests {
     use super::*;
     use crate::model::Incarnation;
 
-    fn replica(act: Act) -> Replica {
-        Replica { meta_id: MetaId::new("m").unwrap(), collection: "/v1".into(), act }
+    fn service_ref(act: Act) -> ServiceRef {
+        ServiceRef { meta_id: MetaId::new("m").unwrap(), collection: "/v1".into(), act }
     }
 
-    fn author(site: &str, life: u64) -> Author {
-        Author { site: SiteId::new(site).unwrap(), incarnation: Incarnation(life) }
+    fn author(site: &str, incarnation: u64) -> Author {
+        Author { site: SiteId::new(site).unwrap(), incarnation: Incarnation(incarnation) }
     }
 
-    fn said(replicant: &mut Replicant, by: &Author, n: u64, id: &str) -> bool {
+    fn said(id_map: &mut IdMap, by: &Author, n: u64, id: &str) -> bool {
         let reply = EntryId { author: by.clone(), n };
-        replicant.name(&reply, &LocalId::new(id).unwrap())
+        id_map.name(&reply, &LocalId::new(id).unwrap())
     }
 
     #[test]
     fn a_site_calls_it_by_the_meta_id_unless_services_choose_ids() {
         let (paris, lyon) = (author("paris", 1), author("lyon", 1));
-        let given = Replicant::new("image", &replica(Act::Changes));
+        let given = IdMap::new("image", &service_ref(Act::Changes));
         assert_eq!(given.at(&paris.site), Some("m"));
-        let mut chosen = Replicant::new("image", &replica(Act::Creates));
+        let mut chosen = IdMap::new("image", &service_ref(Act::Creates));
         assert_eq!(chosen.at(&paris.site), None, "it is not made there yet");
         assert!(said(&mut chosen, &paris, 2, "7"));
         let mut heard = given;
@@ -206,26 +207,26 @@ mod tests {
     #[test]
     fn who_made_it_again_calls_it_by_the_new_id_whatever_is_heard_first() {
         let paris = author("paris", 1);
-        let mut one = Replicant::new("image", &replica(Act::Creates));
+        let mut one = IdMap::new("image", &service_ref(Act::Creates));
         assert!(said(&mut one, &paris, 5, "8"));
         assert!(!said(&mut one, &paris, 2, "7"), "that was before");
-        let mut other = Replicant::new("image", &replica(Act::Creates));
+        let mut other = IdMap::new("image", &service_ref(Act::Creates));
         assert!(said(&mut other, &paris, 2, "7"));
         other.join(&one);
         assert_eq!(other.at(&paris.site), Some("8"));
     }
 
     #[test]
-    fn ids_of_another_life_do_not_count_where_they_are_not_asked_for() {
+    fn ids_of_another_incarnation_do_not_count_where_they_are_not_asked_for() {
         let (dead, alive) = (author("paris", 9), author("paris", 3));
-        let mut replicant = Replicant::new("image", &replica(Act::Creates));
-        said(&mut replicant, &dead, 2, "7");
-        let now = |replicant: &Replicant| {
-            let counted = replicant.counting(|author| *author == alive);
+        let mut id_map = IdMap::new("image", &service_ref(Act::Creates));
+        said(&mut id_map, &dead, 2, "7");
+        let now = |id_map: &IdMap| {
+            let counted = id_map.counting(|author| *author == alive);
             counted.at(&alive.site).map(str::to_owned)
         };
-        assert_eq!(now(&replicant), None);
-        said(&mut replicant, &alive, 1, "1");
-        assert_eq!(now(&replicant).as_deref(), Some("1"));
+        assert_eq!(now(&id_map), None);
+        said(&mut id_map, &alive, 1, "1");
+        assert_eq!(now(&id_map).as_deref(), Some("1"));
     }
 }

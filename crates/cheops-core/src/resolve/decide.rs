@@ -1,7 +1,7 @@
 //! Which operations count: *an operation counts unless one that counts rules it out*.
 //!
 //! An operation whose rulers are all out counts; one with a ruler that counts is out. That decides
-//! everything unless preferences run in a circle; then the last in total order among those still
+//! everything unless preferences run in a cycle; then the last in total order among those still
 //! undecided counts, what it rules out is out, and so is what would have ruled it out.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use super::matrix::{RowNumber, Rules, Standing, is_deletion};
 use super::operations::{OperationNode, OperationSet};
 use crate::model::Vector;
 
-/// Who counts, and who was decided only by breaking a circle.
-pub(super) struct Judgement<'a> {
+/// Who counts, and who was decided only by breaking a cycle.
+pub(super) struct Decided<'a> {
     /// The operations that count, in total order.
     pub(super) counting: Vec<&'a OperationNode>,
     /// The operations that the plain sentence leaves undecided, whether they count or not.
@@ -20,15 +20,15 @@ pub(super) struct Judgement<'a> {
 
 /// Decides about every operation not included in `below`. Those in `below` must be out whatever
 /// happens above, and none of them may be concurrent to one that decides so.
-pub(super) fn judge<'a>(
+pub(super) fn decide<'a>(
     operations: &'a OperationSet,
     rules: &'a Rules,
     below: &Vector,
-) -> Judgement<'a> {
-    let mut court = Court::new(operations, rules, below);
-    court.hear_all();
-    let stuck = court.break_circles();
-    Judgement { counting: court.those(Inclusion::Counts), stuck }
+) -> Decided<'a> {
+    let mut deciding = Deciding::new(operations, rules, below);
+    deciding.decide_all();
+    let stuck = deciding.break_cycles();
+    Decided { counting: deciding.those(Inclusion::Counts), stuck }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,10 @@ enum Inclusion {
     Out,
 }
 
-/// An index into the court's members, which stand in total order.
+/// An index into the members, which stand in total order.
 type MemberIndex = usize;
 
-struct Court<'a, 'b> {
+struct Deciding<'a, 'b> {
     operations: &'a OperationSet,
     rules: &'a Rules,
     below: &'b Vector,
@@ -52,14 +52,14 @@ struct Court<'a, 'b> {
     /// Then everything may lose, whatever the matrix says.
     has_deletion: bool,
     findings: Vec<Inclusion>,
-    /// Of an undecided member, the rulers that were undecided when it was heard and are not known
-    /// to be out since.
+    /// Of an undecided member, the rulers that were undecided when it was looked at and are not
+    /// known to be out since.
     rulers: Vec<Vec<MemberIndex>>,
     /// Who is to be looked at again when a member is decided.
     waiting: Vec<Vec<MemberIndex>>,
 }
 
-impl<'a, 'b> Court<'a, 'b> {
+impl<'a, 'b> Deciding<'a, 'b> {
     fn new(operations: &'a OperationSet, rules: &'a Rules, below: &'b Vector) -> Self {
         let mut members: Vec<_> = operations
             .above(below)
@@ -88,17 +88,17 @@ impl<'a, 'b> Court<'a, 'b> {
         found.map(|((node, _), _)| *node).collect()
     }
 
-    /// Hears the last first: most rulers come later in total order, so most are decided when they
+    /// Decides the last first: most rulers come later in total order, so most are decided when they
     /// are asked about.
-    fn hear_all(&mut self) {
+    fn decide_all(&mut self) {
         for member in (0..self.members.len()).rev() {
-            let finding = self.hear(member);
+            let finding = self.decide_member(member);
             self.settle(member, finding);
         }
     }
 
     /// Goes through everything that may rule a member out, and keeps what is undecided.
-    fn hear(&mut self, member: MemberIndex) -> Inclusion {
+    fn decide_member(&mut self, member: MemberIndex) -> Inclusion {
         let (node, row) = self.members[member];
         let mut undecided = Vec::new();
         // Replacers are sorted last first, and nothing follows what comes later than it.
@@ -161,24 +161,24 @@ impl<'a, 'b> Court<'a, 'b> {
     }
 
     /// Decides about those left undecided, and says who they were.
-    fn break_circles(&mut self) -> Vec<&'a OperationNode> {
+    fn break_cycles(&mut self) -> Vec<&'a OperationNode> {
         let victims = self.victims_of_undecided();
         let ruled_out = self.undecided().into_iter().filter(|&member| {
             self.rulers[member].iter().any(|&ruler| self.findings[ruler] == Inclusion::Counts)
         });
         let ruled_out = ruled_out.map(|member| (member, Inclusion::Out)).collect();
-        self.pronounce(ruled_out, &victims);
+        self.propagate(ruled_out, &victims);
         let stuck = self.undecided();
         for &last in stuck.iter().rev() {
             if self.findings[last] == Inclusion::Undecided {
-                self.pronounce(self.decree(last), &victims);
+                self.propagate(self.break_cycle(last), &victims);
             }
         }
         stuck.into_iter().map(|member| self.members[member].0).collect()
     }
 
     /// The last one counts, and whoever would have ruled it out does not.
-    fn decree(&self, last: MemberIndex) -> Vec<(MemberIndex, Inclusion)> {
+    fn break_cycle(&self, last: MemberIndex) -> Vec<(MemberIndex, Inclusion)> {
         let open = |ruler: &MemberIndex| self.findings[*ruler] == Inclusion::Undecided;
         let against = self.rulers[last].iter().copied().filter(open);
         against.map(|ruler| (ruler, Inclusion::Out)).chain([(last, Inclusion::Counts)]).collect()
@@ -197,7 +197,7 @@ impl<'a, 'b> Court<'a, 'b> {
 
     /// Writes down findings, all at once, and then what follows from them: unlike in
     /// [`settle`](Self::settle), what a member rules out is out at once.
-    fn pronounce(
+    fn propagate(
         &mut self,
         findings: Vec<(MemberIndex, Inclusion)>,
         victims: &BTreeMap<MemberIndex, Vec<MemberIndex>>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::net::UdpSocket;
 
-use super::Stage;
+use super::Cluster;
 
 /// Which way a datagram goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ async fn carry(
     }
 }
 
-impl Stage {
+impl Cluster {
     /// Two sites, of which the first calls over this network; nobody hears the other's calls.
     pub(crate) async fn over(
         network: impl Network + Clone,

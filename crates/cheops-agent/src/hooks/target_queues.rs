@@ -1,4 +1,4 @@
-//! Who is told what next: a lane for each target, so that none waits for another.
+//! Who is told what next: a queue for each target, so that none waits for another.
 //!
 //! Everybody is served from one reading of the log, whose place is the *head*. A target that cannot
 //! keep up drops out of it once a few deliveries wait, and is read for alone when those are
@@ -12,7 +12,7 @@ use cheops_core::config::HookAction;
 use cheops_store::Seq;
 
 /// How many targets are served at once. With more, the head waits until one is through.
-const MOST_LANES: usize = 64;
+const MOST_QUEUES: usize = 64;
 /// How many deliveries wait for a target before it is read for alone.
 const MOST_WAITING: usize = 32;
 /// How many deliveries to one target are under way at once.
@@ -36,13 +36,13 @@ pub(super) struct HookPositions {
     pub(super) head: Seq,
 }
 
-pub(super) struct Lanes<T> {
+pub(super) struct TargetQueues<T> {
     head: Seq,
-    lanes: BTreeMap<HookAction, Lane<T>>,
+    queues: BTreeMap<HookAction, TargetQueue<T>>,
     through: Vec<HookAction>,
 }
 
-struct Lane<T> {
+struct TargetQueue<T> {
     reads: Reads,
     waiting: VecDeque<(Seq, T)>,
     under_way: Vec<Seq>,
@@ -56,7 +56,7 @@ enum Reads {
     Alone(Seq),
 }
 
-/// What the disk knows of a lane's own place.
+/// What the disk knows of a queue's own place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeptPlace {
     Nothing,
@@ -64,15 +64,16 @@ enum KeptPlace {
     At(Seq),
 }
 
-impl<T> Lanes<T> {
+impl<T> TargetQueues<T> {
     /// As they were kept: the head, and those that were behind it.
     pub(super) fn new(head: Seq, behind: impl IntoIterator<Item = (HookAction, Seq)>) -> Self {
-        let lane = |(target, place)| {
-            let lane = Lane { kept: KeptPlace::At(place), ..Lane::new(Reads::Alone(place)) };
-            (target, lane)
+        let queue = |(target, place)| {
+            let queue =
+                TargetQueue { kept: KeptPlace::At(place), ..TargetQueue::new(Reads::Alone(place)) };
+            (target, queue)
         };
-        let lanes = behind.into_iter().map(lane).collect();
-        Self { head, lanes, through: Vec::new() }
+        let queues = behind.into_iter().map(queue).collect();
+        Self { head, queues, through: Vec::new() }
     }
 
     pub(super) fn head(&self) -> Seq {
@@ -81,23 +82,24 @@ impl<T> Lanes<T> {
 
     /// Whether there may be one more target.
     pub(super) fn has_room(&self) -> bool {
-        self.lanes.len() < MOST_LANES
+        self.queues.len() < MOST_QUEUES
     }
 
     /// Takes in what was read from the head on: all that is to be told up to `next`, in order.
     pub(super) fn take(&mut self, items: Vec<QueuedItem<T>>, next: Seq) {
         let mut last = None;
         for item in items {
-            let is_new = !self.lanes.contains_key(&item.target);
+            let is_new = !self.queues.contains_key(&item.target);
             // What happened at one place is taken in as a whole, or places would say too little.
             if is_new && !self.has_room() && last != Some(item.seq) {
                 self.head = before(item.seq);
                 return;
             }
             last = Some(item.seq);
-            let lane = self.lanes.entry(item.target).or_insert_with(|| Lane::new(Reads::WithAll));
-            if lane.reads == Reads::WithAll && !lane.take(item.seq, item.what) {
-                lane.reads = Reads::Alone(before(item.seq));
+            let queue =
+                self.queues.entry(item.target).or_insert_with(|| TargetQueue::new(Reads::WithAll));
+            if queue.reads == Reads::WithAll && !queue.take(item.seq, item.what) {
+                queue.reads = Reads::Alone(before(item.seq));
             }
         }
         self.head = next;
@@ -105,8 +107,8 @@ impl<T> Lanes<T> {
 
     /// Someone who must be read for alone, and from where on.
     pub(super) fn behind(&self) -> Option<(HookAction, Seq)> {
-        self.lanes.iter().find_map(|(target, lane)| match lane.reads {
-            Reads::Alone(place) if lane.waiting.is_empty() && place < self.head => {
+        self.queues.iter().find_map(|(target, queue)| match queue.reads {
+            Reads::Alone(place) if queue.waiting.is_empty() && place < self.head => {
                 Some((target.clone(), place))
             }
             _ => None,
@@ -115,25 +117,25 @@ impl<T> Lanes<T> {
 
     /// Takes in what was read for one alone. What is for others is theirs to hear.
     pub(super) fn take_for(&mut self, target: &HookAction, items: Vec<QueuedItem<T>>, next: Seq) {
-        let Some(lane) = self.lanes.get_mut(target) else { return };
+        let Some(queue) = self.queues.get_mut(target) else { return };
         let its = items.into_iter().filter(|item| item.target == *target && item.seq <= self.head);
         for item in its {
-            if !lane.take(item.seq, item.what) {
-                lane.reads = Reads::Alone(before(item.seq));
+            if !queue.take(item.seq, item.what) {
+                queue.reads = Reads::Alone(before(item.seq));
                 return;
             }
         }
-        lane.reads = if next < self.head { Reads::Alone(next) } else { Reads::WithAll };
+        queue.reads = if next < self.head { Reads::Alone(next) } else { Reads::WithAll };
     }
 
     /// What may be told now; each is under way until it has [`ended`](Self::ended).
     pub(super) fn begin(&mut self) -> Vec<QueuedItem<T>> {
         let mut begun = Vec::new();
-        for (target, lane) in &mut self.lanes {
-            while lane.under_way.len() < AT_ONCE
-                && let Some((seq, what)) = lane.waiting.pop_front()
+        for (target, queue) in &mut self.queues {
+            while queue.under_way.len() < AT_ONCE
+                && let Some((seq, what)) = queue.waiting.pop_front()
             {
-                lane.under_way.push(seq);
+                queue.under_way.push(seq);
                 begun.push(QueuedItem { seq, target: target.clone(), what });
             }
         }
@@ -142,31 +144,31 @@ impl<T> Lanes<T> {
 
     /// It was told, or given up.
     pub(super) fn ended(&mut self, target: &HookAction, seq: Seq) {
-        let Some(lane) = self.lanes.get_mut(target) else { return };
-        if let Some(at) = lane.under_way.iter().position(|under_way| *under_way == seq) {
-            lane.under_way.swap_remove(at);
+        let Some(queue) = self.queues.get_mut(target) else { return };
+        if let Some(at) = queue.under_way.iter().position(|under_way| *under_way == seq) {
+            queue.under_way.swap_remove(at);
         }
     }
 
     /// Lets those go that are through.
     pub(super) fn let_go(&mut self) {
-        let through = self.lanes.extract_if(.., |_, lane| lane.is_through());
-        let kept = through.filter(|(_, lane)| lane.kept != KeptPlace::Nothing);
+        let through = self.queues.extract_if(.., |_, queue| queue.is_through());
+        let kept = through.filter(|(_, queue)| queue.kept != KeptPlace::Nothing);
         self.through.extend(kept.map(|(target, _)| target));
     }
 
     /// Whether everyone was told everything.
     pub(super) fn are_through(&self) -> bool {
-        self.lanes.is_empty()
+        self.queues.is_empty()
     }
 
-    /// What is to be kept now; [`Lanes::kept`] says that it was.
+    /// What is to be kept now; [`TargetQueues::kept`] says that it was.
     pub(super) fn places(&mut self) -> HookPositions {
         let mut behind = Vec::new();
-        for (target, lane) in &mut self.lanes {
-            let place = lane.place(self.head);
-            if lane.kept != KeptPlace::At(place) {
-                lane.kept = KeptPlace::Unsure;
+        for (target, queue) in &mut self.queues {
+            let place = queue.place(self.head);
+            if queue.kept != KeptPlace::At(place) {
+                queue.kept = KeptPlace::Unsure;
                 behind.push((target.clone(), place));
             }
         }
@@ -176,14 +178,14 @@ impl<T> Lanes<T> {
     pub(super) fn kept(&mut self, places: HookPositions) {
         self.through.retain(|target| !places.through.contains(target));
         for (target, place) in places.behind {
-            if let Some(lane) = self.lanes.get_mut(&target) {
-                lane.kept = KeptPlace::At(place);
+            if let Some(queue) = self.queues.get_mut(&target) {
+                queue.kept = KeptPlace::At(place);
             }
         }
     }
 }
 
-impl<T> Lane<T> {
+impl<T> TargetQueue<T> {
     fn new(reads: Reads) -> Self {
         Self { reads, waiting: VecDeque::new(), under_way: Vec::new(), kept: KeptPlace::Nothing }
     }
@@ -231,27 +233,27 @@ mod tests {
         places.into_iter().map(item).collect()
     }
 
-    fn begun(lanes: &mut Lanes<()>) -> Vec<(HookAction, Seq)> {
-        lanes.begin().into_iter().map(|item| (item.target, item.seq)).collect()
+    fn begun(queues: &mut TargetQueues<()>) -> Vec<(HookAction, Seq)> {
+        queues.begin().into_iter().map(|item| (item.target, item.seq)).collect()
     }
 
     /// Tells one target all it can be told, reading the log for it where it must; what it heard.
-    fn serve(lanes: &mut Lanes<()>, name: &str, log: &[u64]) -> Vec<u64> {
+    fn serve(queues: &mut TargetQueues<()>, name: &str, log: &[u64]) -> Vec<u64> {
         let mut heard = Vec::new();
         loop {
-            if let Some((behind, place)) = lanes.behind() {
+            if let Some((behind, place)) = queues.behind() {
                 let page = log.iter().copied().filter(|seq| *seq > place.0).take(10);
                 let page: Vec<_> = page.collect();
-                let next = page.last().map_or(lanes.head(), |last| Seq(*last));
-                lanes.take_for(&behind, items(name, page), next);
+                let next = page.last().map_or(queues.head(), |last| Seq(*last));
+                queues.take_for(&behind, items(name, page), next);
             }
-            let now = begun(lanes);
-            if now.is_empty() && lanes.behind().is_none() {
+            let now = begun(queues);
+            if now.is_empty() && queues.behind().is_none() {
                 return heard;
             }
             for (of, seq) in now {
                 assert_eq!(of, target(name));
-                lanes.ended(&of, seq);
+                queues.ended(&of, seq);
                 heard.push(seq.0);
             }
         }
@@ -259,84 +261,84 @@ mod tests {
 
     #[test]
     fn a_target_that_takes_nothing_holds_nobody_up_and_misses_nothing() {
-        let mut lanes = Lanes::new(Seq(0), []);
-        lanes.take(items("dead", 1..=100), Seq(100));
-        let stuck = begun(&mut lanes);
+        let mut queues = TargetQueues::new(Seq(0), []);
+        queues.take(items("dead", 1..=100), Seq(100));
+        let stuck = begun(&mut queues);
         assert_eq!(stuck.len(), AT_ONCE, "and no more wait for one target at once");
-        lanes.take(items("well", 101..=103), Seq(103));
+        queues.take(items("well", 101..=103), Seq(103));
 
-        assert_eq!(begun(&mut lanes), [101, 102, 103].map(|seq| (target("well"), Seq(seq))));
+        assert_eq!(begun(&mut queues), [101, 102, 103].map(|seq| (target("well"), Seq(seq))));
         for seq in 101..=103 {
-            lanes.ended(&target("well"), Seq(seq));
+            queues.ended(&target("well"), Seq(seq));
         }
-        lanes.let_go();
-        let places = lanes.places();
+        queues.let_go();
+        let places = queues.places();
         assert_eq!((places.head, places.behind), (Seq(103), vec![(target("dead"), Seq(0))]));
 
         // It is well again.
         for (of, seq) in stuck {
-            lanes.ended(&of, seq);
+            queues.ended(&of, seq);
         }
         let log: Vec<u64> = (1..=100).collect();
-        let heard = serve(&mut lanes, "dead", &log);
+        let heard = serve(&mut queues, "dead", &log);
         assert_eq!(heard, (5..=100).collect::<Vec<_>>(), "each once");
-        lanes.let_go();
-        assert!(lanes.are_through());
+        queues.let_go();
+        assert!(queues.are_through());
     }
 
     #[test]
     fn after_a_restart_each_goes_on_where_it_was() {
-        let mut lanes = Lanes::new(Seq(50), [(target("late"), Seq(7))]);
-        lanes.take(items("late", [51]), Seq(51));
+        let mut queues = TargetQueues::new(Seq(50), [(target("late"), Seq(7))]);
+        queues.take(items("late", [51]), Seq(51));
 
         let log: Vec<u64> = (1..=51).collect();
-        assert_eq!(serve(&mut lanes, "late", &log), (8..=51).collect::<Vec<_>>());
+        assert_eq!(serve(&mut queues, "late", &log), (8..=51).collect::<Vec<_>>());
 
-        lanes.let_go();
-        let places = lanes.places();
+        queues.let_go();
+        let places = queues.places();
         assert_eq!((places.through.clone(), places.behind.len()), (vec![target("late")], 0));
-        lanes.kept(places);
-        assert_eq!(lanes.places().through, [], "it is forgotten once");
+        queues.kept(places);
+        assert_eq!(queues.places().through, [], "it is forgotten once");
     }
 
     #[test]
     fn whatever_is_not_told_is_after_its_place() {
-        let mut lanes = Lanes::new(Seq(0), []);
-        lanes.take(items("slow", [3, 3, 5, 9]), Seq(10));
-        assert_eq!(begun(&mut lanes).len(), 4);
+        let mut queues = TargetQueues::new(Seq(0), []);
+        queues.take(items("slow", [3, 3, 5, 9]), Seq(10));
+        assert_eq!(begun(&mut queues).len(), 4);
         for (ended, place) in [(3, 2), (9, 2), (3, 4), (5, 10)] {
-            lanes.ended(&target("slow"), Seq(ended));
-            assert_eq!(lanes.places().behind, [(target("slow"), Seq(place))]);
+            queues.ended(&target("slow"), Seq(ended));
+            assert_eq!(queues.places().behind, [(target("slow"), Seq(place))]);
         }
     }
 
     #[test]
     fn what_happened_at_one_place_is_taken_as_a_whole() {
-        let mut lanes = Lanes::new(Seq(0), []);
+        let mut queues = TargetQueues::new(Seq(0), []);
         let full = (1..u64::try_from(MOST_WAITING).unwrap()).chain([40, 40, 40, 41]);
-        lanes.take(items("many", full), Seq(41));
+        queues.take(items("many", full), Seq(41));
         let log: Vec<u64> = (1..=32).chain([40, 40, 40, 41]).collect();
-        let heard = serve(&mut lanes, "many", &log);
+        let heard = serve(&mut queues, "many", &log);
         assert_eq!(heard.iter().filter(|seq| **seq == 40).count(), 3);
         assert_eq!(heard.iter().filter(|seq| **seq == 41).count(), 1);
     }
 
     #[test]
     fn more_targets_than_there_is_room_for_are_waited_for() {
-        let mut lanes = Lanes::new(Seq(0), []);
+        let mut queues = TargetQueues::new(Seq(0), []);
         let page = || (1..=100).flat_map(|seq| items(&format!("target {seq}"), [seq])).collect();
-        lanes.take(page(), Seq(100));
-        let full = u64::try_from(MOST_LANES).unwrap();
-        assert_eq!((lanes.head(), lanes.has_room()), (Seq(full), false));
+        queues.take(page(), Seq(100));
+        let full = u64::try_from(MOST_QUEUES).unwrap();
+        assert_eq!((queues.head(), queues.has_room()), (Seq(full), false));
 
-        for (of, seq) in begun(&mut lanes) {
-            lanes.ended(&of, seq);
+        for (of, seq) in begun(&mut queues) {
+            queues.ended(&of, seq);
         }
-        lanes.let_go();
+        queues.let_go();
 
-        assert!(lanes.has_room());
+        assert!(queues.has_room());
         let rest: Vec<QueuedItem<()>> = page();
-        lanes.take(rest.into_iter().filter(|item| item.seq.0 > full).collect(), Seq(100));
-        assert_eq!((lanes.head(), begun(&mut lanes).len()), (Seq(100), 100 - MOST_LANES));
+        queues.take(rest.into_iter().filter(|item| item.seq.0 > full).collect(), Seq(100));
+        assert_eq!((queues.head(), begun(&mut queues).len()), (Seq(100), 100 - MOST_QUEUES));
     }
 }

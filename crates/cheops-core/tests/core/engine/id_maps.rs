@@ -1,4 +1,5 @@
-//! Resources of services: what requests are known by, in which life, and what may be there unknown.
+//! Resources of services: what requests are known by, in which incarnation, and what may be there
+//! unknown.
 
 use cheops_core::engine::{Application, Submission};
 use cheops_core::model::{Act, Status};
@@ -79,7 +80,7 @@ fn what_failed_everywhere_never_came_to_be_and_is_not_known() {
 }
 
 #[test]
-fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads() {
+fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_incarnation_it_is_in() {
     let mut paris = paris();
     let asked =
         Submission { sites: Some(sites("lyon paris")), ..http("meta", "post", Act::Creates) };
@@ -89,7 +90,7 @@ fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads(
     paris.hears("lyon", lyon.tells_of(named));
     paris.ends(1, answered(201, Some("P")));
     // It comes back without its disk: what its service was called before may be another's now.
-    paris.hears("lyon", beat().in_life(2));
+    paris.hears("lyon", beat().in_incarnation(2));
     let mut again = other("lyon-2").on("meta");
     again.learns("paris.1");
     let named = says("paris.1", Status::Ok).ended(answered(201, Some("M")));
@@ -101,9 +102,9 @@ fn what_another_site_calls_it_is_known_when_it_says_so_and_in_the_life_it_leads(
         > lyon: meta: [lyon.1 says OK of paris.1] knows lyon.1
           publish meta: meta as lyon=L
           publish meta: meta as lyon=L paris=P
-        > lyon: alive at 0 in life 2
+        > lyon: alive at 0 in incarnation 2
           publish meta: meta as paris=P
-        > lyon: meta: [lyon-2.1 says OK of paris.1] knows lyon-2.1 paris.1 in life 2
+        > lyon: meta: [lyon-2.1 says OK of paris.1] knows lyon-2.1 paris.1 in incarnation 2
           publish meta: meta as lyon=M paris=P
     "#]]
     .assert_eq(&flush_left(&published(&mut paris)));
@@ -255,7 +256,7 @@ fn what_may_be_there_under_an_unknown_id_is_not_said_to_be_deleted() {
 }
 
 #[test]
-fn what_an_earlier_life_called_it_counts_once_the_operator_says_that_it_is_there() {
+fn what_an_earlier_incarnation_called_it_counts_once_the_operator_says_that_it_is_there() {
     let mut paris = alone();
     paris.submits(http("meta", "post", Act::Creates));
     paris.ends(1, answered(201, Some("7")));

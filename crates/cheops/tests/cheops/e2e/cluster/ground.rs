@@ -1,6 +1,6 @@
-//! A number for each stage, and with it addresses and names that no other stage on this machine
-//! has. A stage that was killed leaves its namespaces and folders behind: who gets its number next
-//! clears them away.
+//! A number for each cluster, and with it addresses and names that no other cluster on this machine
+//! has. A cluster that was killed leaves its namespaces and folders behind: who gets its number
+//! next clears them away.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::linux::net::SocketAddrExt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::network::ip;
 
-const STAGES: u8 = 200;
+const CLUSTERS: u8 = 200;
 
 /// A number that is ours as long as this lives, however it ends: the system takes the name of the
 /// socket back.
@@ -20,7 +20,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn take() -> Self {
-        let ground = (1..=STAGES).find_map(Self::hold).expect("no room for another stage");
+        let ground = (1..=CLUSTERS).find_map(Self::hold).expect("no room for another cluster");
         ground.clear();
         clear_the_rest();
         ground
@@ -71,7 +71,7 @@ impl Ground {
     }
 }
 
-/// Clears what stages left behind that were killed and whose numbers nobody took since.
+/// Clears what clusters left behind that were killed and whose numbers nobody took since.
 fn clear_the_rest() {
     let named = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = entry.ok()?.file_name().into_string().ok()?;

@@ -8,9 +8,9 @@ use tracing::span;
 
 /// What the agents of this process log of their links.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said(Arc<Mutex<Vec<String>>>);
+pub(crate) struct LinkLog(Arc<Mutex<Vec<String>>>);
 
-impl Said {
+impl LinkLog {
     pub(crate) fn clear(&self) {
         self.0.lock().unwrap().clear();
     }
@@ -20,7 +20,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for LinkLog {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "message" {
             self.0.lock().unwrap().push(format!("{value:?}"));
@@ -28,7 +28,7 @@ impl Visit for Said {
     }
 }
 
-impl tracing::Subscriber for Said {
+impl tracing::Subscriber for LinkLog {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
         metadata.target().starts_with("cheops_agent::peers")
     }

@@ -1,8 +1,8 @@
 //! A few agents on this machine, each with its own data directory.
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
+mod link_log;
 mod network;
-mod said;
 
 use std::fmt::Write;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,8 +17,8 @@ use cheops_core::model::SiteId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+pub(crate) use link_log::LinkLog;
 pub(crate) use network::{Network, Way};
-pub(crate) use said::Said;
 
 /// How long anything may take before a test gives up on it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -54,13 +54,13 @@ pub(crate) async fn service(
 }
 
 /// Agents that know each other.
-pub(crate) struct Stage {
+pub(crate) struct Cluster {
     dir: tempfile::TempDir,
     configs: Vec<AgentConfig>,
     agents: Vec<Option<Agent>>,
 }
 
-impl Stage {
+impl Cluster {
     /// So many sites, all heard by each other.
     pub(crate) async fn of(sites: usize) -> Self {
         Self::with(sites, "").await
@@ -106,13 +106,13 @@ impl Stage {
             let file = dir.path().join("agent.toml");
             configs.push(AgentConfig::parse(&text, &file, |_| None).unwrap());
         }
-        let mut stage = Self { dir, configs, agents: Vec::new() };
+        let mut cluster = Self { dir, configs, agents: Vec::new() };
         for site in 0..sites {
-            stage.agents.push(None);
-            stage.start(site).await;
+            cluster.agents.push(None);
+            cluster.start(site).await;
         }
-        stage.all_up().await;
-        stage
+        cluster.all_up().await;
+        cluster
     }
 
     pub(crate) async fn start(&mut self, site: usize) {

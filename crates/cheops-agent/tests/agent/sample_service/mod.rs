@@ -21,11 +21,11 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::stage::{Stage, until};
+use crate::cluster::{Cluster, until};
 
 /// A service that counts: no two sites have the same id for the same thing.
 #[derive(Default)]
-pub(crate) struct Things {
+pub(crate) struct SampleService {
     pub(crate) next: Mutex<u64>,
     pub(crate) kept: Mutex<BTreeMap<String, Value>>,
     pub(crate) files: Mutex<BTreeMap<String, Vec<u8>>>,
@@ -37,9 +37,9 @@ pub(crate) struct Things {
     pub(crate) takes: Mutex<Duration>,
 }
 
-pub(crate) type Shared = Arc<Things>;
+pub(crate) type Shared = Arc<SampleService>;
 
-pub(crate) fn service(things: &Shared) -> Router {
+pub(crate) fn service(sample: &Shared) -> Router {
     Router::new()
         .route("/v1/things", get(list).post(create))
         .route("/v1/things/{id}", get(show).put(replace).patch(change).delete(remove))
@@ -47,23 +47,23 @@ pub(crate) fn service(things: &Shared) -> Router {
         .route("/v1/things/{id}/parts/{part}", delete(take_off))
         .route("/v1/things/{id}/events", get(events))
         .route("/v1/limits/{project}", put(limit))
-        .layer(from_fn_with_state(things.clone(), take_time))
-        .layer(from_fn_with_state(things.clone(), lose_answers))
-        .with_state(things.clone())
+        .layer(from_fn_with_state(sample.clone(), take_time))
+        .layer(from_fn_with_state(sample.clone(), lose_answers))
+        .with_state(sample.clone())
 }
 
-async fn take_time(State(things): State<Shared>, request: Request, next: Next) -> Response {
-    let takes = *things.takes.lock().unwrap();
+async fn take_time(State(sample): State<Shared>, request: Request, next: Next) -> Response {
+    let takes = *sample.takes.lock().unwrap();
     tokio::time::sleep(takes).await;
     next.run(request).await
 }
 
-async fn lose_answers(State(things): State<Shared>, request: Request, next: Next) -> Response {
+async fn lose_answers(State(sample): State<Shared>, request: Request, next: Next) -> Response {
     let changes = !request.method().is_safe();
     let answer = next.run(request).await;
     let one_less = |left: usize| left.checked_sub(1);
     let order = Ordering::SeqCst;
-    if changes && things.loses_answers.fetch_update(order, order, one_less).is_ok() {
+    if changes && sample.loses_answers.fetch_update(order, order, one_less).is_ok() {
         // The connection ends with whoever works on it.
         std::panic::resume_unwind(Box::new("the answer is lost"));
     }
@@ -77,13 +77,13 @@ fn view(id: &str, thing: &Value) -> Value {
     shown
 }
 
-async fn list(State(things): State<Shared>) -> Json<Value> {
-    let kept = things.kept.lock().unwrap();
+async fn list(State(sample): State<Shared>) -> Json<Value> {
+    let kept = sample.kept.lock().unwrap();
     let all: Vec<_> = kept.iter().map(|(id, thing)| view(id, thing)).collect();
     Json(json!({ "things": all }))
 }
 
-async fn create(State(things): State<Shared>, Json(mut body): Json<Value>) -> Response {
+async fn create(State(sample): State<Shared>, Json(mut body): Json<Value>) -> Response {
     if !body["name"].is_string() {
         return (StatusCode::BAD_REQUEST, Json(json!({"error": "no name"}))).into_response();
     }
@@ -93,12 +93,12 @@ async fn create(State(things): State<Shared>, Json(mut body): Json<Value>) -> Re
         _ => None,
     };
     let id = chosen.unwrap_or_else(|| {
-        let mut next = things.next.lock().unwrap();
+        let mut next = sample.next.lock().unwrap();
         *next += 1;
         next.to_string()
     });
     body.as_object_mut().unwrap().remove("id");
-    let mut kept = things.kept.lock().unwrap();
+    let mut kept = sample.kept.lock().unwrap();
     if kept.contains_key(&id) {
         return StatusCode::CONFLICT.into_response();
     }
@@ -107,8 +107,8 @@ async fn create(State(things): State<Shared>, Json(mut body): Json<Value>) -> Re
     (StatusCode::CREATED, location, Json(view(&id, &body))).into_response()
 }
 
-async fn show(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    match things.kept.lock().unwrap().get(&id) {
+async fn show(State(sample): State<Shared>, Path(id): Path<String>) -> Response {
+    match sample.kept.lock().unwrap().get(&id) {
         Some(thing) => Json(view(&id, thing)).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
@@ -116,7 +116,7 @@ async fn show(State(things): State<Shared>, Path(id): Path<String>) -> Response 
 
 /// Refuses a body that speaks of another thing, as careful services do.
 async fn replace(
-    State(things): State<Shared>,
+    State(sample): State<Shared>,
     Path(id): Path<String>,
     Json(mut body): Json<Value>,
 ) -> Response {
@@ -124,22 +124,22 @@ async fn replace(
     if said.is_some_and(|said| said != json!(id)) {
         return StatusCode::UNPROCESSABLE_ENTITY.into_response();
     }
-    match things.kept.lock().unwrap().get_mut(&id) {
+    match sample.kept.lock().unwrap().get_mut(&id) {
         Some(thing) => *thing = body,
         None => return StatusCode::NOT_FOUND.into_response(),
     }
-    show(State(things), Path(id)).await
+    show(State(sample), Path(id)).await
 }
 
 async fn change(
-    State(things): State<Shared>,
+    State(sample): State<Shared>,
     Path(id): Path<String>,
     Json(patch): Json<Value>,
 ) -> Response {
-    if things.is_busy.load(Ordering::SeqCst) {
+    if sample.is_busy.load(Ordering::SeqCst) {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    match things.kept.lock().unwrap().get_mut(&id) {
+    match sample.kept.lock().unwrap().get_mut(&id) {
         Some(thing) => {
             for (key, value) in patch.as_object().unwrap() {
                 thing[key] = value.clone();
@@ -147,11 +147,11 @@ async fn change(
         }
         None => return StatusCode::NOT_FOUND.into_response(),
     }
-    show(State(things), Path(id)).await
+    show(State(sample), Path(id)).await
 }
 
-async fn remove(State(things): State<Shared>, Path(id): Path<String>) -> StatusCode {
-    match things.kept.lock().unwrap().remove(&id) {
+async fn remove(State(sample): State<Shared>, Path(id): Path<String>) -> StatusCode {
+    match sample.kept.lock().unwrap().remove(&id) {
         Some(_) => StatusCode::NO_CONTENT,
         None => StatusCode::NOT_FOUND,
     }
@@ -159,15 +159,15 @@ async fn remove(State(things): State<Shared>, Path(id): Path<String>) -> StatusC
 
 /// Takes one file for each thing, and refuses another.
 async fn upload(
-    State(things): State<Shared>,
+    State(sample): State<Shared>,
     Path(id): Path<String>,
     request: Request,
 ) -> StatusCode {
-    if !things.kept.lock().unwrap().contains_key(&id) {
+    if !sample.kept.lock().unwrap().contains_key(&id) {
         return StatusCode::NOT_FOUND;
     }
     let bytes = request.into_body().collect().await.unwrap().to_bytes();
-    let mut files = things.files.lock().unwrap();
+    let mut files = sample.files.lock().unwrap();
     if files.contains_key(&id) {
         return StatusCode::CONFLICT;
     }
@@ -175,8 +175,8 @@ async fn upload(
     StatusCode::NO_CONTENT
 }
 
-async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    match things.files.lock().unwrap().get(&id) {
+async fn download(State(sample): State<Shared>, Path(id): Path<String>) -> Response {
+    match sample.files.lock().unwrap().get(&id) {
         Some(bytes) => bytes.clone().into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
@@ -184,10 +184,10 @@ async fn download(State(things): State<Shared>, Path(id): Path<String>) -> Respo
 
 /// Parts of things are not kept: only that one was taken off.
 async fn take_off(
-    State(things): State<Shared>,
+    State(sample): State<Shared>,
     Path((id, _part)): Path<(String, String)>,
 ) -> StatusCode {
-    match things.kept.lock().unwrap().get_mut(&id) {
+    match sample.kept.lock().unwrap().get_mut(&id) {
         Some(thing) => thing["taken off"] = json!(true),
         None => return StatusCode::NOT_FOUND,
     }
@@ -195,8 +195,8 @@ async fn take_off(
 }
 
 /// What happens to a thing, in JSON that never ends.
-async fn events(State(things): State<Shared>, Path(id): Path<String>) -> Response {
-    if !things.kept.lock().unwrap().contains_key(&id) {
+async fn events(State(sample): State<Shared>, Path(id): Path<String>) -> Response {
+    if !sample.kept.lock().unwrap().contains_key(&id) {
         return StatusCode::NOT_FOUND.into_response();
     }
     let first = futures_util::stream::once(async { Ok::<_, std::io::Error>("{\"is\": 1}\n") });
@@ -204,14 +204,14 @@ async fn events(State(things): State<Shared>, Path(id): Path<String>) -> Respons
     ([("content-type", "application/json")], body).into_response()
 }
 
-async fn limit(State(things): State<Shared>, Path(project): Path<String>) -> StatusCode {
-    things.files.lock().unwrap().insert(format!("limits/{project}"), Vec::new());
+async fn limit(State(sample): State<Shared>, Path(project): Path<String>) -> StatusCode {
+    sample.files.lock().unwrap().insert(format!("limits/{project}"), Vec::new());
     StatusCode::NO_CONTENT
 }
 
 pub(crate) struct Application {
-    pub(crate) stage: Stage,
-    pub(crate) things: Vec<Shared>,
+    pub(crate) cluster: Cluster,
+    pub(crate) services: Vec<Shared>,
 }
 
 pub(crate) struct Answer {
@@ -232,18 +232,22 @@ impl Answer {
 
 impl Application {
     pub(crate) async fn start(more: &str) -> Self {
-        let things = three();
+        let services = three();
         let mut upstreams = Vec::new();
-        for one in &things {
+        for one in &services {
             upstreams.push(listen(service(one)).await);
         }
-        Self::before(more, things, &upstreams).await
+        Self::before(more, services, &upstreams).await
     }
 
     /// Agents before services that are there, or not yet.
-    pub(crate) async fn before(more: &str, things: Vec<Shared>, upstreams: &[SocketAddr]) -> Self {
+    pub(crate) async fn before(
+        more: &str,
+        services: Vec<Shared>,
+        upstreams: &[SocketAddr],
+    ) -> Self {
         let config = |site: usize| config(upstreams[site], more);
-        Self { stage: Stage::each(3, config).await, things }
+        Self { cluster: Cluster::each(3, config).await, services }
     }
 
     pub(crate) async fn ask(&self, site: usize, method: Method, path: &str, scope: &str) -> Answer {
@@ -258,7 +262,7 @@ impl Application {
         scope: &str,
         (kind, body): (&str, Vec<u8>),
     ) -> Answer {
-        let address = self.stage.proxy_address(site, 0);
+        let address = self.cluster.proxy_address(site, 0);
         let mut request = Request::builder().method(method).uri(format!("http://{address}{path}"));
         if !scope.is_empty() {
             request = request.header("x-scope", scope);
@@ -319,7 +323,7 @@ impl Application {
     pub(crate) async fn replied(&self, resource: &str) -> Vec<(&'static str, Option<u16>)> {
         let last = async || {
             let every = cheops_api::Cursor::default();
-            let page = self.stage.client(0).operations(resource, &every).await.unwrap();
+            let page = self.cluster.client(0).operations(resource, &every).await.unwrap();
             page.items.last().map(|operation| operation.replies.clone()).unwrap_or_default()
         };
         until("both sites have replied", async || last().await.len() == 2).await;
@@ -327,7 +331,7 @@ impl Application {
     }
 
     pub(crate) fn count(&self, site: usize) -> usize {
-        self.things[site].kept.lock().unwrap().len()
+        self.services[site].kept.lock().unwrap().len()
     }
 }
 
@@ -339,9 +343,11 @@ pub(crate) fn config(upstream: SocketAddr, more: &str) -> String {
     )
 }
 
-/// The things of three sites, with ids that tell the sites apart.
+/// The services of three sites, with ids that tell the sites apart.
 pub(crate) fn three() -> Vec<Shared> {
-    let one = |site: u64| Arc::new(Things { next: Mutex::new(site * 100), ..Things::default() });
+    let one = |site: u64| {
+        Arc::new(SampleService { next: Mutex::new(site * 100), ..SampleService::default() })
+    };
     (0..3).map(one).collect()
 }
 

@@ -7,27 +7,27 @@ use super::context::Turn;
 use super::ports::Effect;
 use super::resource::Resource;
 use super::settings::{Application, Settings};
-use crate::model::{Act, Author, Operation, Replicant, Reply};
+use crate::model::{Act, Author, IdMap, Operation, Reply};
 use crate::plan::RunEffect as Effected;
 
 impl Resource {
     /// Notes how an operation speaks of the resource, which may make anew what was deleted.
-    pub(super) fn see_replica(
+    pub(super) fn see_service_ref(
         &mut self,
         operation: &Operation,
         was_retired: bool,
         turn: &mut Turn<'_>,
     ) {
-        let Some((service, replica)) = operation.replica() else { return };
-        let is_new = match &mut self.declared.replicant {
-            Some(known) => known.see(replica),
+        let Some((service, service_ref)) = operation.service_ref() else { return };
+        let is_new = match &mut self.declared.id_map {
+            Some(known) => known.see(service_ref),
             unknown => {
-                *unknown = Some(Replicant::new(service, replica));
+                *unknown = Some(IdMap::new(service, service_ref));
                 true
             }
         };
         if is_new || was_retired {
-            self.publish_replicant(turn);
+            self.publish_id_map(turn);
         }
     }
 
@@ -36,15 +36,15 @@ impl Resource {
         let Some(id) = reply.outcome.as_ref().and_then(|outcome| outcome.local_id()) else {
             return;
         };
-        let known = self.declared.replicant.as_mut();
+        let known = self.declared.id_map.as_mut();
         if known.is_some_and(|known| known.name(&reply.id, id)) {
-            self.publish_replicant(turn);
+            self.publish_id_map(turn);
         }
     }
 
     /// Says what requests are to be known by from now on, if that is not what was said last.
-    pub(super) fn publish_replicant(&mut self, turn: &mut Turn<'_>) {
-        if self.declared.replicant.is_none() {
+    pub(super) fn publish_id_map(&mut self, turn: &mut Turn<'_>) {
+        if self.declared.id_map.is_none() {
             return;
         }
         let known = self.names_now(&turn.context.settings).filter(|_| !self.is_retired());
@@ -57,74 +57,77 @@ impl Resource {
     /// Whoever heard what was said is gone.
     pub(super) fn publish_anew(&mut self, turn: &mut Turn<'_>) {
         self.published = None;
-        self.publish_replicant(turn);
+        self.publish_id_map(turn);
     }
 
-    /// What the sites call it, with the ids that count: those that a site gave in the life it leads
-    /// now. What a service was that is lost gave to one thing, the service that took its place may
-    /// have given to another.
-    pub(super) fn names_now(&self, settings: &Settings) -> Option<Replicant> {
-        let replicant = self.declared.replicant.as_ref()?;
+    /// What the sites call it, with the ids that count: those that a site gave in the incarnation
+    /// it is in now. What a service was that is lost gave to one thing, the service that took its
+    /// place may have given to another.
+    pub(super) fn names_now(&self, settings: &Settings) -> Option<IdMap> {
+        let id_map = self.declared.id_map.as_ref()?;
         let me = &settings.me;
-        let earlier = self.named_in_earlier_life(replicant, settings);
-        Some(replicant.counting(|author| {
+        let earlier = self.named_in_earlier_incarnation(id_map, settings);
+        Some(id_map.counting(|author| {
             if author.site == me.site {
                 return author == me || Some(author) == earlier;
             }
-            let life = self.peers.get(&author.site).and_then(|peer| peer.incarnation);
-            life.is_none_or(|life| life == author.incarnation)
+            let incarnation = self.peers.get(&author.site).and_then(|peer| peer.incarnation);
+            incarnation.is_none_or(|incarnation| incarnation == author.incarnation)
         }))
     }
 
-    /// The earlier life of this site whose id counts: where the application may have outlived it,
-    /// and the operator or a check has said that what it made is there. Before that, it may not
-    /// be, and the id lead to something else. Of several such lives nobody can tell which one the
-    /// application remembers.
-    fn named_in_earlier_life<'a>(
+    /// The earlier incarnation of this site whose id counts: where the application may have
+    /// outlived it, and the operator or a check has said that what it made is there. Before that,
+    /// it may not be, and the id lead to something else. Of several such incarnations nobody can
+    /// tell which one the application remembers.
+    fn named_in_earlier_incarnation<'a>(
         &self,
-        replicant: &'a Replicant,
+        id_map: &'a IdMap,
         settings: &Settings,
     ) -> Option<&'a Author> {
         if settings.application == Application::Empty {
             return None;
         }
-        let mut lives = replicant.named_by().filter(|author| author.site == settings.me.site);
-        let only = lives.next().filter(|author| **author != settings.me && lives.next().is_none());
+        let mut incarnations = id_map.named_by().filter(|author| author.site == settings.me.site);
+        let only = incarnations
+            .next()
+            .filter(|author| **author != settings.me && incarnations.next().is_none());
         only.filter(|_| {
             let took = |it: &&Arc<Operation>| self.runs.log.outcome(&it.id) == Some(Effected::Took);
             self.creations().any(|creation| took(&creation))
         })
     }
 
-    /// What an earlier life of this site called it, where that does not count: it may still be there.
+    /// What an earlier incarnation of this site called it, where that does not count: it may still
+    /// be there.
     pub(super) fn was_called(&self, settings: &Settings) -> Option<String> {
         let known = self.names_now(settings)?;
-        let replicant = self.declared.replicant.as_ref()?;
+        let id_map = self.declared.id_map.as_ref()?;
         if known.at(&settings.me.site).is_some() || settings.application == Application::Empty {
             return None;
         }
-        let mut lives = replicant.named_by().filter(|author| author.site == settings.me.site);
-        lives.next().filter(|_| lives.next().is_none())?;
-        replicant.at(&settings.me.site).map(str::to_owned)
+        let mut incarnations = id_map.named_by().filter(|author| author.site == settings.me.site);
+        incarnations.next().filter(|_| incarnations.next().is_none())?;
+        id_map.at(&settings.me.site).map(str::to_owned)
     }
 
     /// Operations that make it under an id that the service chooses.
     fn creations(&self) -> impl Iterator<Item = &Arc<Operation>> {
         let creates = |it: &&Arc<Operation>| {
-            it.replica().is_some_and(|(_, replica)| replica.act == Act::Creates)
+            it.service_ref().is_some_and(|(_, service_ref)| service_ref.act == Act::Creates)
         };
         self.resolution.operations().iter().filter(creates)
     }
 
-    /// Why a creation must not be sent, if so: this site's service has the thing already, by another
-    /// one. To make it twice would take its name from what is below the first.
+    /// Why a creation must not be sent, if so: this site's service has the thing already, by
+    /// another one. To make it twice would take its name from what is below the first.
     pub(super) fn is_made_already(
         &self,
         operation: &Operation,
         settings: &Settings,
     ) -> Option<String> {
-        let (service, replica) = operation.replica()?;
-        let known = self.names_now(settings).filter(|_| replica.act == Act::Creates)?;
+        let (service, service_ref) = operation.service_ref()?;
+        let known = self.names_now(settings).filter(|_| service_ref.act == Act::Creates)?;
         let name = known.at(&settings.me.site)?;
         (!self.runs.log.may_have_happened(&operation.id)).then(|| {
             format!(
@@ -142,8 +145,8 @@ impl Resource {
         operation: &Operation,
         settings: &Settings,
     ) -> Option<String> {
-        let (service, replica) = operation.replica()?;
-        if matches!(replica.act, Act::Creates | Act::CreatesAs) {
+        let (service, service_ref) = operation.service_ref()?;
+        if matches!(service_ref.act, Act::Creates | Act::CreatesAs) {
             return None;
         }
         let known = self.names_now(settings)?;
@@ -159,8 +162,8 @@ impl Resource {
             Some(_) => creations.any(may_have_been_made),
             None => {
                 settings.application == Application::MayHoldState && {
-                    let replicant = self.declared.replicant.as_ref()?;
-                    replicant.named_by().any(|author| author.site == settings.me.site)
+                    let id_map = self.declared.id_map.as_ref()?;
+                    id_map.named_by().any(|author| author.site == settings.me.site)
                 }
             }
         };
@@ -178,10 +181,10 @@ impl Resource {
     pub(super) fn is_retired(&self) -> bool {
         match self.resolution.last() {
             Some(last) => {
-                last.replica().is_some_and(|(_, replica)| replica.act == Act::Deletes)
+                last.service_ref().is_some_and(|(_, service_ref)| service_ref.act == Act::Deletes)
                     && self.runs.log.outcome(&last.id) == Some(Effected::Took)
             }
-            None => self.declared.replicant.is_some() && !self.replies.is_empty(),
+            None => self.declared.id_map.is_some() && !self.replies.is_empty(),
         }
     }
 }

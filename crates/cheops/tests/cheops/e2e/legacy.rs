@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::e2e::stage::{Setup, Stage, until};
+use crate::e2e::cluster::{Cluster, Setup, until};
 
 const MATRIX: &str = r#"{"ResolutionMatrix": [
     {"Before": "set", "After": "set", "Result": "take-one"}]}"#;
@@ -28,8 +28,8 @@ impl Got {
 }
 
 /// Posts a form; `name=value` or `name=@path` each.
-fn curl(stage: &Stage, site: u8, path: &str, parts: &[&str]) -> Got {
-    let mut command = stage.command(site, "curl");
+fn curl(cluster: &Cluster, site: u8, path: &str, parts: &[&str]) -> Got {
+    let mut command = cluster.command(site, "curl");
     command.args(["--silent", "--show-error", "--no-buffer", "--write-out", "\n%{http_code}"]);
     for part in parts {
         // Only a file needs the form's own grammar, in which `;` has a meaning.
@@ -37,7 +37,7 @@ fn curl(stage: &Stage, site: u8, path: &str, parts: &[&str]) -> Got {
         command.args([form, part]);
     }
     let ran =
-        command.arg(format!("{}{path}", stage[site].api)).stdin(Stdio::null()).output().unwrap();
+        command.arg(format!("{}{path}", cluster[site].api)).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(ran.stdout).unwrap();
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
     let (body, status) = said.rsplit_once('\n').unwrap();
@@ -94,45 +94,45 @@ const SITES: &str = "sites=site1&site2&site3";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_the_original_work_unchanged() {
-    let stage = Setup::sites(3).without_token().start().await;
+    let cluster = Setup::sites(3).without_token().start().await;
     let config = format!("config={MATRIX}");
 
     // Without files.
     let command = "echo one > greeting; cat greeting";
     let parts = [&format!("command={command}"), SITES, "type=set", &config];
-    let got = curl(&stage, 1, "/exec/greeting", &parts);
+    let got = curl(&cluster, 1, "/exec/greeting", &parts);
     assert_eq!(statuses(&got, "greeting", command), all_say("OK"));
     assert!(got.lines().iter().all(|line| line["Output"] == "one\n"), "{}", got.body);
 
     // With files, from another site, and without a config.
-    let (a, b) = (file(&stage.folder(), "a", "alpha"), file(&stage.folder(), "b.yaml", "beta"));
+    let (a, b) = (file(&cluster.folder(), "a", "alpha"), file(&cluster.folder(), "b.yaml", "beta"));
     let command = "cat {a} {b.yaml} > greeting; cat greeting";
     let parts = [&format!("command={command}"), SITES, "type=set", &a, &b];
-    let got = curl(&stage, 2, "/exec/greeting", &parts);
+    let got = curl(&cluster, 2, "/exec/greeting", &parts);
     assert_eq!(statuses(&got, "greeting", command), all_say("OK"));
     assert!(got.lines().iter().all(|line| line["Output"] == "alphabeta"), "{}", got.body);
 
     // One that fails.
     let command = "echo no; exit 3";
     let parts = [&format!("command={command}"), SITES, "type=other", &config];
-    let got = curl(&stage, 3, "/exec/failing", &parts);
+    let got = curl(&cluster, 3, "/exec/failing", &parts);
     assert_eq!(statuses(&got, "failing", command), all_say("KO"));
 
     // Looking.
     for parts in [vec!["command=cat greeting", SITES], vec!["command=cat greeting", SITES, &a]] {
-        let got = curl(&stage, 3, "/show/greeting", &parts);
+        let got = curl(&cluster, 3, "/show/greeting", &parts);
         assert_eq!(got.status, 200);
         let shown = serde_json::json!({"Status": "OK", "Output": "alphabeta"});
         let want = serde_json::json!({"site1": shown, "site2": shown, "site3": shown});
         assert_eq!(got.json(), want);
     }
-    let got = curl(&stage, 1, "/show/greeting", &["command=exit 4", "sites=site2"]);
+    let got = curl(&cluster, 1, "/show/greeting", &["command=exit 4", "sites=site2"]);
     assert_eq!(got.json()["site2"]["Status"], "KO", "{}", got.body);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_originals_api_cannot_make_sense_of_is_said_with_a_400() {
-    let stage = Setup::sites(2).without_token().start().await;
+    let cluster = Setup::sites(2).without_token().start().await;
     let good = ["command=true", "sites=site1&site2", "type=set"];
     for (path, parts, names) in [
         ("/exec/x", vec![good[1], good[2]], "command"),
@@ -159,32 +159,32 @@ async fn what_the_originals_api_cannot_make_sense_of_is_said_with_a_400() {
         ("/show/x", vec!["command=true"], "sites"),
         ("/show/x", vec!["command=true", "sites=paris"], "paris"),
     ] {
-        let got = curl(&stage, 1, path, &parts);
+        let got = curl(&cluster, 1, path, &parts);
         assert_eq!(got.status, 400, "{path} {parts:?}: {}", got.body);
         let problem = got.json();
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains(names), "{parts:?}: {problem}");
     }
-    let got = curl(&stage, 1, "/exec/x", &[]);
+    let got = curl(&cluster, 1, "/exec/x", &[]);
     assert!((400..500).contains(&got.status), "{}", got.body);
-    assert_eq!(stage[1].resources().await, [], "nothing of this happened");
+    assert_eq!(cluster[1].resources().await, [], "nothing of this happened");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sites_that_do_not_reply_in_time_are_named_and_do_the_work_later() {
-    let stage = Setup::sites(3).without_token().start().await;
-    stage.cut_off(3);
+    let cluster = Setup::sites(3).without_token().start().await;
+    cluster.cut_off(3);
     let command = "echo late >> late";
     let parts = [&format!("command={command}"), SITES, "type=set", &format!("config={MATRIX}")];
-    let got = curl(&stage, 1, "/exec/late", &parts);
+    let got = curl(&cluster, 1, "/exec/late", &parts);
     let mut want = all_say("OK");
     want[2].1 = "TIMEOUT".to_owned();
     assert_eq!(statuses(&got, "late", command), want);
-    assert_eq!(stage[3].file("late"), "");
-    let got = curl(&stage, 1, "/show/late", &["command=cat late", SITES]);
+    assert_eq!(cluster[3].file("late"), "");
+    let got = curl(&cluster, 1, "/show/late", &["command=cat late", SITES]);
     assert_eq!(got.json()["site2"]["Output"], "late\n");
     assert_ne!(got.json()["site3"]["Status"], "OK", "{}", got.body);
-    stage.join(3);
-    until("the work is done", async || stage[3].file("late") == "late\n").await;
-    stage.converges("late").await;
+    cluster.join(3);
+    until("the work is done", async || cluster[3].file("late") == "late\n").await;
+    cluster.converges("late").await;
 }

@@ -18,7 +18,7 @@ use crate::world::World;
 /// [`cheops_core::plan::plan`].
 pub(crate) fn some_site_gave_up(holders: &[(&SimSite, ResourceView)]) -> bool {
     let gave_up = |view: &ResourceView| {
-        view.replicant.is_some() && matches!(view.health, Health::Diverged { .. })
+        view.id_map.is_some() && matches!(view.health, Health::Diverged { .. })
     };
     holders.iter().any(|(_, view)| gave_up(view))
 }
@@ -30,7 +30,7 @@ pub(crate) fn when_quiet(world: &World) -> Result<(), Violation> {
         .homes
         .keys()
         .map(|resource| (resource, views(world, resource)))
-        .filter(|(_, views)| views.iter().any(|(_, view)| view.replicant.is_some()))
+        .filter(|(_, views)| views.iter().any(|(_, view)| view.id_map.is_some()))
         .collect();
     let is_clean = |resource: &ResourceId| {
         let views = known.get(resource);
@@ -75,7 +75,7 @@ pub(crate) fn ends(world: &World) -> Vec<&'static str> {
     let mut ends = Vec::new();
     for resource in world.checks.homes.keys() {
         let view = |site: &SimSite| site.engine.as_ref()?.resource(resource);
-        let views = || world.sites.iter().filter_map(view).filter(|it| it.replicant.is_some());
+        let views = || world.sites.iter().filter_map(view).filter(|it| it.id_map.is_some());
         if views().next().is_none() {
             continue;
         }
@@ -149,7 +149,10 @@ fn not_refused_in_vain(
     needed: &ResourceId,
 ) -> Result<(), Violation> {
     let creates = |operation: &OperationView| {
-        operation.operation.replica().is_some_and(|(_, replica)| replica.act == Act::Creates)
+        operation
+            .operation
+            .service_ref()
+            .is_some_and(|(_, service_ref)| service_ref.act == Act::Creates)
     };
     let is_there = site.service.made_by(needed).next().is_some();
     let mut creations = view.operations.iter().filter(|operation| creates(operation));
