@@ -11,6 +11,7 @@ mod replicant;
 mod reply;
 mod request_kind;
 mod seal;
+mod standing_report;
 mod vector;
 
 pub use crate::ids::{
@@ -36,4 +37,5 @@ pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
     resource_hash,
 };
+pub use standing_report::{MAX_REASON_BYTES, StandingReport};
 pub use vector::{Chain, Vector};

@@ -233,7 +233,7 @@ fn while_it_waits_to_be_tried_again_it_says_for_what() {
           + ran [paris.1]
           + paris.3 says OK of paris.1
           note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
     "#]]);
 }

@@ -1,6 +1,6 @@
 //! How an operation ends at all sites, who wins, what is void, and whether a site follows the list.
 
-use cheops_core::engine::Submission;
+use cheops_core::engine::{Standing, Submission};
 use cheops_core::model::Status;
 use expect_test::expect;
 
@@ -333,7 +333,10 @@ fn a_summary_counts_what_the_view_lists() {
     paris.submits(asks_for("inc"));
     let it = paris.engine.summary(&resource("counter")).unwrap();
     assert_eq!((it.operations, it.listed, it.errors), (3, 2, 1));
-    assert!(!it.converged && !it.deleted && it.changed_ms == 1_000_006, "{it:?}");
+    let standing = it.standing.as_ref().unwrap();
+    assert_eq!(standing.site, site("paris"));
+    assert!(matches!(standing.standing, Standing::Failed { .. }), "{standing:?}");
+    assert!(!it.deleted && it.changed_ms == 1_000_006, "{it:?}");
     assert!(paris.engine.summary(&resource("unheard")).is_none());
 }
 
