@@ -95,7 +95,6 @@ fn a_reply_that_is_restated_in_a_new_life_counts_and_the_old_one_does_not() {
           + lyon knew nothing in an earlier life
           + lyon-2 knows lyon.1 lyon-2.1 paris.2
           note PartialError(counter, paris.1)
-          note Converged(counter)
         = list [paris.1], InStep, Idle, settled
             paris.1 lyon-2=KO paris=OK
     "#]]);

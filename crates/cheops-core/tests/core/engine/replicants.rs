@@ -221,7 +221,6 @@ fn what_is_made_is_not_made_twice_whoever_asks_for_it() {
           note Settled(meta, paris.3, Failed)
           answer 2: paris says KO of paris.3: service `image` of this site has made `meta` already, as `7`
           answer 2: done
-          note Converged(meta)
         = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
             paris.3 paris=KO out: FailedEverywhere
@@ -322,7 +321,6 @@ fn a_site_that_is_started_from_a_copy_says_again_under_which_id() {
           + meta: paris-2.2 says KO of paris.3
           publish meta: meta as paris=7
           publish meta: meta as paris=7
-          note Converged(meta)
         > restart
           publish meta: meta as paris=7
         = meta: list [paris.1], InStep, Idle, settled
