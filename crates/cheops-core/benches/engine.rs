@@ -179,7 +179,7 @@ impl Three {
         self.cut = false;
         self.pass(5_000);
         let resource = ResourceId::new("counter").unwrap();
-        let converged = |engine: &Engine| engine.resource(&resource).unwrap().converged;
+        let converged = |engine: &Engine| engine.resource(&resource).unwrap().settled;
         assert!(self.engines.iter().all(converged), "they must agree by now");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use cheops_core::engine::{Effect, Message, Record};
 use cheops_core::model::{Entry, EntryBody};
@@ -35,11 +36,13 @@ pub enum Bug {
     FirstIdStands,
     /// Operations do not say what they need, and so do not wait for it.
     ChildrenDoNotWait,
+    /// That a site's application does not follow the list is not told to the others.
+    StandingNotSent,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -49,6 +52,7 @@ impl Bug {
         Self::StampsAsClaimed,
         Self::FirstIdStands,
         Self::ChildrenDoNotWait,
+        Self::StandingNotSent,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -56,8 +60,6 @@ impl Bug {
         match bug {
             Some(Self::TakesAnybodysWord) => true,
             Some(Self::TakesLastNumbers) if entry.id().n > u64::MAX / 4 => true,
-            // What that bug changes on the way is not signed.
-            Some(Self::OrderByArrival) => true,
             _ => SimKey::is_authors(entry),
         }
     }
@@ -77,11 +79,14 @@ impl Bug {
     }
 
     /// What arrives instead of an entry.
-    pub fn arrives(bug: Option<Self>, entry: &mut Entry, wall_ms: u64) {
-        if bug == Some(Self::OrderByArrival)
-            && let EntryBody::Operation(operation) = &mut entry.body
+    pub fn arrives(self, entry: &mut Arc<Entry>, wall_ms: u64) {
+        if self == Self::OrderByArrival
+            && let EntryBody::Operation(operation) = &mut Arc::make_mut(entry).body
         {
             operation.claimed.wall_ms = operation.claimed.wall_ms.max(wall_ms);
+        }
+        if self == Self::StandingNotSent && entry.standing_report().is_some() {
+            Arc::make_mut(entry).extra.clear();
         }
     }
 }
@@ -98,6 +103,7 @@ impl fmt::Display for Bug {
             Self::StampsAsClaimed => "stamps-as-claimed",
             Self::FirstIdStands => "first-id-stands",
             Self::ChildrenDoNotWait => "children-do-not-wait",
+            Self::StandingNotSent => "standing-not-sent",
         })
     }
 }

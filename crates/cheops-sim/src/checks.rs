@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use cheops_core::engine::{Malformed, ResourceView, RunProgress, Update};
+use cheops_core::engine::{Malformed, ResourceView, RunProgress, SiteStanding, Standing, Update};
 use cheops_core::model::{Entry, EntryId, OperationId, Reply, ResourceId, SiteId, Status, Vector};
 use cheops_core::plan::Health;
 
@@ -30,6 +30,30 @@ struct SeenList {
     list: Vec<OperationId>,
 }
 
+/// What somebody said of the sites of a resource, out of what they knew.
+#[derive(Debug)]
+struct SeenTrouble {
+    site: SiteId,
+    trouble: BTreeMap<SiteId, &'static str>,
+}
+
+/// Whose standing needs somebody, and what it is called.
+pub(crate) fn trouble(standings: &[SiteStanding]) -> BTreeMap<SiteId, &'static str> {
+    let named = |it: &SiteStanding| {
+        let word = match &it.standing {
+            Standing::Failed { .. } => "failed",
+            Standing::InDoubt { .. } => "in doubt",
+            Standing::Diverged { .. } => "diverged",
+            Standing::InSync
+            | Standing::Running { .. }
+            | Standing::Waiting { .. }
+            | Standing::Unknown => return None,
+        };
+        Some((it.site.clone(), word))
+    };
+    standings.iter().filter_map(named).collect()
+}
+
 /// The books of the checker.
 #[derive(Debug, Default)]
 pub struct Checks {
@@ -42,6 +66,7 @@ pub struct Checks {
     /// Every entry ever sent.
     entries: BTreeMap<EntryId, Arc<Entry>>,
     lists: BTreeMap<(ResourceId, Vector, Vector), SeenList>,
+    troubles: BTreeMap<(ResourceId, Vector), SeenTrouble>,
     /// What resources of services are below of, or speak of.
     pub needs: BTreeMap<ResourceId, ResourceId>,
     /// Resources whose creation got no answer at some site, so that it failed there and may have
@@ -166,6 +191,7 @@ impl Checks {
     pub fn after_step(&mut self, at_ms: u64, site: &SimSite, view: &ResourceView) {
         if !self.forked.contains(&view.id) {
             self.same_knowledge_same_list(at_ms, site, view);
+            self.same_knowledge_same_trouble(at_ms, site, view);
         }
         self.undecided_only_while_it_is(site, view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
@@ -191,6 +217,32 @@ impl Checks {
         };
         if view.sites.iter().all(|at| ran_at(&operation.replies, at)) {
             self.violated(format!("{} waits for word of `{on}`, and has all", site.id));
+        }
+    }
+
+    /// Who knows the same says the same of every site that is in trouble, itself included: so nobody
+    /// says that all is well while a site knows better and has told it.
+    fn same_knowledge_same_trouble(&mut self, at_ms: u64, site: &SimSite, view: &ResourceView) {
+        // In which incarnation a site is, which decides what it said last, is no part of what is known.
+        if self.a_disk_was_lost {
+            return;
+        }
+        let trouble = trouble(&view.standings);
+        let key = (view.id.clone(), view.knows.clone());
+        match self.troubles.get(&key) {
+            Some(seen) if seen.trouble != trouble => {
+                let what = format!(
+                    "at {at_ms} ms, {} and {} know the same of {} and say otherwise how it stands: \
+                     {trouble:?} and {:?}",
+                    site.id, seen.site, view.id, seen.trouble
+                );
+                self.violated(what);
+            }
+            Some(_) => {}
+            None => {
+                let seen = SeenTrouble { site: site.id.clone(), trouble };
+                self.troubles.insert(key, seen);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! What a site sees of a resource that is worth counting: conflicts, and operations that failed.
 
-use cheops_core::engine::{OperationView, ResourceView};
-use cheops_core::model::{Outcome, SiteId, Status};
+use std::collections::BTreeSet;
+
+use cheops_core::engine::{OperationView, ResourceView, SiteStanding, Standing};
+use cheops_core::model::{OperationId, Outcome, SiteId, Status};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
 
@@ -13,6 +15,7 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
     if matches!(view.health, Health::Undecided { .. }) {
         sometimes.saw("run: undecided");
     }
+    note_standing(view, sometimes);
     for operation in &view.operations {
         let Some(left_out) = &operation.left_out else { continue };
         sometimes.saw(match left_out.why {
@@ -28,6 +31,53 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
     if !view.list.iter().eq(listed.map(OperationView::id)) {
         sometimes.saw("conflict: both kept, reversed");
     }
+}
+
+/// Counts what a site says of others, and of what failed and is over.
+fn note_standing(view: &ResourceView, sometimes: &mut Sometimes) {
+    let diverged = |it: &SiteStanding| matches!(it.standing, Standing::Diverged { .. });
+    if view.health == Health::InStep && view.standings.iter().any(diverged) {
+        sometimes.saw("standing: another site's divergence known");
+    }
+    let void = view
+        .operations
+        .iter()
+        .filter(|it| it.left_out.as_ref().is_some_and(|out| out.why == Why::FailedEverywhere));
+    if void.into_iter().any(|it| is_set_right(it.id(), view, took_effect)) {
+        sometimes.saw("standing: failed everywhere, and set right since");
+    }
+}
+
+/// Whether an operation made later replaced it and went well somewhere; where one did that was itself
+/// superseded, it may have gone well before.
+pub(crate) fn is_set_right(
+    id: &OperationId,
+    view: &ResourceView,
+    went_well: impl Fn(&Status) -> bool,
+) -> bool {
+    let replacing = view.operations.iter().filter(|it| it.operation.replaces.past());
+    let mut well = replacing.filter(|it| it.replies.iter().any(|reply| went_well(&reply.status)));
+    well.any(|it| is_in_past(id, it, view))
+}
+
+/// It took effect, by the last that was said of it.
+pub(crate) fn took_effect(status: &Status) -> bool {
+    matches!(status, Status::Ok | Status::Partial { .. })
+}
+
+fn is_in_past(id: &OperationId, of: &OperationView, view: &ResourceView) -> bool {
+    let mut to_see: Vec<&OperationId> = of.operation.parents.iter().collect();
+    let mut seen = BTreeSet::new();
+    while let Some(parent) = to_see.pop() {
+        if parent == id {
+            return true;
+        }
+        if seen.insert(parent) {
+            let found = view.operations.iter().find(|it| it.id() == parent);
+            to_see.extend(found.iter().flat_map(|it| &it.operation.parents));
+        }
+    }
+    false
 }
 
 /// Counts what happens to operations that need others.

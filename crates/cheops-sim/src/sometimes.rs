@@ -52,6 +52,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "run: partial error",
     "run: diverged",
     "run: undecided",
+    "standing: another site's divergence known",
+    "standing: failed everywhere, and set right since",
     "service: cannot be reached",
     "service: carried out, answer lost",
     "service: refused",

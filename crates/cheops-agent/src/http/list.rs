@@ -70,7 +70,7 @@ impl ListQuery {
         let filter = &self.filter;
         let there = self.site.as_ref().is_none_or(|site| found.sites.contains(site));
         let in_state = || filter.state.is_none_or(|state| state == on_wire::state(found));
-        let not_gone = !found.deleted
+        let not_gone = on_wire::state(found) != wire::ResourceState::Deleted
             || filter.deleted == Some(true)
             || filter.state == Some(wire::ResourceState::Deleted);
         let of_type = || filter.kind.as_ref().is_none_or(|kind| engine.has_type(&found.id, kind));

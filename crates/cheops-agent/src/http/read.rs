@@ -117,7 +117,7 @@ fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
         let entries = engine.behind(id, site)?;
         (entries > 0).then(|| (site.to_string(), entries))
     });
-    Some(on_wire::resource(&summary, &outline, behind.collect()))
+    Some(on_wire::resource(&engine.me().site, &summary, &outline, behind.collect()))
 }
 
 /// Says whether the resource is held here, and nothing of it.

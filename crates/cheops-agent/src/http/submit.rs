@@ -167,10 +167,10 @@ fn awaited(
     operation: &str,
 ) -> Result<OperationId, HttpRefusal> {
     let nothing = |why: String| HttpRefusal::conflict("nothing to settle", why);
-    let summary = engine
-        .summary(resource)
+    let progress = engine
+        .progress(resource)
         .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
-    let refused = match summary.progress {
+    let refused = match progress {
         engine::RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
             return Ok(awaited);
         }

@@ -5,12 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cheops_api as wire;
 use cheops_core::config::{Config, ConfigPlace};
-use cheops_core::engine::{OperationView, Outline, ResourceSummary, RunProgress};
+use cheops_core::engine::{
+    OperationView, Outline, ResourceSummary, RunProgress, SiteStanding, Standing,
+};
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
     shown_path,
 };
-use cheops_core::plan::Health;
 use cheops_core::resolve::LeftOut;
 
 /// What runs where nothing is to be run.
@@ -225,16 +226,37 @@ pub(super) fn finding(
 /// site it does.
 pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     use wire::ResourceState as State;
-    match (&resource.progress, &resource.health) {
+    match resource.standing.as_ref().map(|worst| &worst.standing) {
+        Some(Standing::Diverged { .. }) => State::Diverged,
+        Some(Standing::InDoubt { .. }) => State::InDoubt,
+        Some(Standing::Failed { .. }) => State::Error,
         _ if resource.deleted => State::Deleted,
-        (RunProgress::AwaitsOperator(_), _) => State::InDoubt,
-        _ if resource.in_doubt => State::InDoubt,
-        (_, Health::Diverged { .. }) => State::Diverged,
-        (RunProgress::Running, _) => State::Running,
-        (_, Health::Undecided { .. }) => State::Waiting,
-        _ if !resource.converged => State::Waiting,
-        _ if resource.errors > 0 => State::Error,
-        _ => State::Converged,
+        Some(Standing::Unknown) => State::Unknown,
+        Some(Standing::Running { .. }) => State::Running,
+        Some(Standing::Waiting { .. }) | None => State::Waiting,
+        Some(Standing::InSync) => State::Converged,
+    }
+}
+
+fn standing(of: &SiteStanding) -> wire::SiteStanding {
+    let (standing, operation, why) = match &of.standing {
+        Standing::InSync => (wire::Standing::InSync, None, None),
+        Standing::Running { operation } => (wire::Standing::Running, Some(operation), None),
+        Standing::Waiting { operation, what } => {
+            (wire::Standing::Waiting, operation.as_ref(), what.clone())
+        }
+        Standing::Unknown => (wire::Standing::Unknown, None, None),
+        Standing::Failed { operation } => (wire::Standing::Failed, Some(operation), None),
+        Standing::InDoubt { operation } => (wire::Standing::InDoubt, Some(operation), None),
+        Standing::Diverged { why } => (wire::Standing::Diverged, None, Some(why.clone())),
+    };
+    wire::SiteStanding {
+        site: of.site.to_string(),
+        standing,
+        since: of.since_ms.map(time),
+        why,
+        operation: operation.map(ToString::to_string),
+        connected: of.is_connected,
     }
 }
 
@@ -252,12 +274,14 @@ pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
         operations: resource.operations as u64,
         listed: resource.listed as u64,
         state: state(resource),
+        standing: resource.standing.as_ref().map(standing),
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
     }
 }
 
 pub(super) fn resource(
+    me: &SiteId,
     resource: &ResourceSummary,
     outline: &Outline,
     behind: BTreeMap<String, u64>,
@@ -266,10 +290,13 @@ pub(super) fn resource(
         summary: summary(resource),
         list: ids(&outline.list),
         config: config(&outline.config),
-        health: match &resource.health {
-            Health::InStep | Health::Undecided { .. } => None,
-            Health::Diverged { why } => Some(why.to_string()),
-        },
+        standings: outline.standings.iter().map(standing).collect(),
+        health: outline.standings.iter().find(|at| at.site == *me).and_then(|at| {
+            match &at.standing {
+                Standing::Diverged { why } => Some(why.clone()),
+                _ => None,
+            }
+        }),
         progress: match outline.progress {
             RunProgress::Idle => wire::Progress::Idle,
             RunProgress::Running => wire::Progress::Running,

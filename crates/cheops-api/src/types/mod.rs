@@ -37,7 +37,10 @@ pub use operation::{
 pub use page::{Cursor, Page, Seen};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
-pub use resource::{Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary};
+pub use resource::{
+    Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary, SiteStanding,
+    Standing,
+};
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};
 pub use submit::{

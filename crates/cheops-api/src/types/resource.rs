@@ -17,8 +17,11 @@ pub struct ResourceSummary {
     pub operations: u64,
     /// How many of them are in the list.
     pub listed: u64,
-    /// How it is.
+    /// How it is, in a word.
     pub state: ResourceState,
+    /// How it stands where it stands worst, as that site said: see [`SiteStanding`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standing: Option<SiteStanding>,
     /// How many operations have a failure among their latest replies.
     pub errors: u64,
     /// When it last changed (RFC 3339).
@@ -29,17 +32,19 @@ pub struct ResourceSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResourceState {
-    /// Every site knows everything, and this one has run all of it.
+    /// Every site is heard, knows everything, and has run all of it with success.
     Converged,
-    /// Some site is not known to know everything yet.
+    /// Some site is not known to know everything yet, or waits for something.
     Waiting,
-    /// Something runs here, or waits for a place.
+    /// Something runs at a site, or waits for a place.
     Running,
+    /// Some site is not heard, and was not in trouble when it was.
+    Unknown,
     /// An operation may or may not have happened at a site: the operator is asked.
     InDoubt,
-    /// This site's application does not follow the list and cannot be repaired from here.
+    /// The application of a site does not follow the list and cannot be repaired from there.
     Diverged,
-    /// An operation of the list failed at a site.
+    /// An operation failed at a site, and nothing later has set it right.
     Error,
     /// It was deleted.
     Deleted,
@@ -47,10 +52,11 @@ pub enum ResourceState {
 
 impl ResourceState {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Converged,
         Self::Waiting,
         Self::Running,
+        Self::Unknown,
         Self::InDoubt,
         Self::Diverged,
         Self::Error,
@@ -63,12 +69,53 @@ impl ResourceState {
             Self::Converged => "converged",
             Self::Waiting => "waiting",
             Self::Running => "running",
+            Self::Unknown => "unknown",
             Self::InDoubt => "in-doubt",
             Self::Diverged => "diverged",
             Self::Error => "error",
             Self::Deleted => "deleted",
         }
     }
+}
+
+/// How a resource stands at one site: whose word, and since when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SiteStanding {
+    /// The site.
+    pub site: String,
+    /// How it stands there.
+    pub standing: Standing,
+    /// Since when (RFC 3339), by the clock of that site; for one that is not heard, when it last was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Why, or what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The first operation that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Whether that site is heard at present: if not, this is the last that was heard of it.
+    pub connected: bool,
+}
+
+/// How a resource stands at a site, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It ran all that is known, and all went well.
+    InSync,
+    /// It has an operation and has not said yet what became of it.
+    Running,
+    /// It does not have everything yet, or waits for something.
+    Waiting,
+    /// It is not heard.
+    Unknown,
+    /// An operation failed there, and nothing later has set it right.
+    Failed,
+    /// Nothing can tell whether an operation happened there.
+    InDoubt,
+    /// Its application does not follow the list, and it cannot repair that.
+    Diverged,
 }
 
 /// Which resources to list.
@@ -111,6 +158,9 @@ pub struct Resource {
     pub list: Vec<String>,
     /// How conflicts are settled.
     pub config: Value,
+    /// How it stands at each of its sites.
+    #[serde(default)]
+    pub standings: Vec<SiteStanding>,
     /// Why this site's application does not follow the list; none if it does.
     pub health: Option<String>,
     /// What this site is doing about the list.

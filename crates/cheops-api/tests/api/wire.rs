@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cheops_api::{
     Action, Change, ExecLine, ExecStatus, File, InputOutput, NumberedChange, Operation, Payload,
     Problem, Progress, Replaces, Reply, ReplyMark, ReplyStatus, Resource, ResourceState,
-    ResourceSummary, ShellCommand, SiteReply, Submit, SubmitEvent, Wait,
+    ResourceSummary, ShellCommand, SiteReply, SiteStanding, Standing, Submit, SubmitEvent, Wait,
 };
 use expect_test::{Expect, expect};
 use serde::Serialize;
@@ -155,11 +155,20 @@ fn a_resource_is_flat() {
             operations: 2,
             listed: 1,
             state: ResourceState::InDoubt,
+            standing: Some(SiteStanding {
+                site: "lyon".to_owned(),
+                standing: Standing::InDoubt,
+                since: None,
+                why: None,
+                operation: Some("paris-1.1".to_owned()),
+                connected: true,
+            }),
             errors: 0,
             last_change: None,
         },
         list: vec!["paris-1.1".to_owned()],
         config: serde_json::json!({}),
+        standings: Vec::new(),
         health: None,
         progress: Progress::AwaitsOperator,
         behind: BTreeMap::from([("lyon".to_owned(), 3)]),
@@ -170,7 +179,7 @@ fn a_resource_is_flat() {
     check(
         &resource,
         &expect![[
-            r#"{"id":"counter","sites":["paris"],"operations":2,"listed":1,"state":"in-doubt","errors":0,"last_change":null,"list":["paris-1.1"],"config":{},"health":null,"progress":"awaits-operator","behind":{"lyon":3},"awaits":"paris-1.1"}"#
+            r#"{"id":"counter","sites":["paris"],"operations":2,"listed":1,"state":"in-doubt","standing":{"site":"lyon","standing":"in-doubt","operation":"paris-1.1","connected":true},"errors":0,"last_change":null,"list":["paris-1.1"],"config":{},"standings":[],"health":null,"progress":"awaits-operator","behind":{"lyon":3},"awaits":"paris-1.1"}"#
         ]],
     );
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::ports::{Echo, Effect, Heartbeat, Message, Notice};
+use super::ports::{Echo, Effect, Heartbeat, Message, Notice, Now};
 use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use crate::model::{Incarnation, KeyId, ResourceId, SiteId};
@@ -13,6 +13,8 @@ use crate::model::{Incarnation, KeyId, ResourceId, SiteId};
 pub(super) struct Link {
     /// When it was last heard; never, if `None`.
     pub(super) heard_ms: Option<u64>,
+    /// The same by the wall clock, to be told to people.
+    pub(super) heard_wall_ms: Option<u64>,
     /// Since when it counts as up or down.
     pub(super) since_ms: u64,
     /// Whether it counts as up.
@@ -110,9 +112,11 @@ impl Links {
     }
 
     /// Notes that a site was heard, whatever it said.
-    pub(super) fn heard(&mut self, from: &SiteId, now_ms: u64) -> Option<Effect> {
+    pub(super) fn heard(&mut self, from: &SiteId, now: Now) -> Option<Effect> {
+        let now_ms = now.mono_ms;
         let link = self.links.get_mut(from)?;
         link.heard_ms = Some(now_ms);
+        link.heard_wall_ms = Some(now.wall_ms);
         if link.up {
             return None;
         }

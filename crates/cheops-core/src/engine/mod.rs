@@ -32,6 +32,7 @@ mod resource;
 mod rulebook;
 mod run;
 mod settings;
+mod standing;
 mod submit;
 mod sync;
 mod timers;
@@ -46,6 +47,7 @@ pub use ports::{
     Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use settings::{Application, Settings};
+pub use standing::{SiteStanding, Standing};
 pub use view::{
     OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView, RunProgress,
     SiteStatus, SiteView,
@@ -135,7 +137,7 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
         turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
         return;
     }
-    if let Some(effect) = turn.context.links.heard(from, turn.now.mono_ms) {
+    if let Some(effect) = turn.context.links.heard(from, turn.now) {
         turn.effect(effect);
         turn.context.timers.set(turn.now.mono_ms, Timer::Link(from.clone()));
         link_is_back(from, turn);

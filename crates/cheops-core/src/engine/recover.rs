@@ -53,7 +53,7 @@ impl Engine {
         for resource in resources.values_mut() {
             // In which incarnation the others are is known only now.
             resource.see_what_is_answered(&me);
-            resource.runs.recovered(resource.is_done_everywhere());
+            resource.runs.recovered(resource.is_in_sync_everywhere(&me));
             follow_up(resource, &mut turn);
         }
         needs::look(resources, &mut turn);

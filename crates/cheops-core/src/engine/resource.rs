@@ -13,6 +13,7 @@ use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
 use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use super::settings::Settings;
+use super::standing::{Reported, went_well, went_wrong};
 use crate::config::Config;
 use crate::model::{
     Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, Operation,
@@ -49,10 +50,14 @@ pub(super) struct Resource {
     pub(super) confirm_ms: Option<u64>,
     pub(super) files: Files,
     own: OwnReplies,
-    /// Operations of which some site has not said what became of them.
-    unanswered: BTreeSet<OperationId>,
+    /// Operations of which a site has not said what became of them, site by site.
+    unanswered: SmallMap<SiteId, BTreeSet<OperationId>>,
     /// Operations that went wrong at some site, by what it last said.
     pub(super) troubled: BTreeSet<OperationId>,
+    /// What was replaced by an operation that went well somewhere: whatever failed of it matters no more.
+    pub(super) set_right: Vector,
+    /// What sites said of their own applications.
+    pub(super) reports: SmallMap<Author, Reported>,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -112,8 +117,10 @@ impl Resource {
             confirm_ms: None,
             files: Files::default(),
             own: OwnReplies::default(),
-            unanswered: BTreeSet::new(),
+            unanswered: SmallMap::default(),
             troubled: BTreeSet::new(),
+            set_right: Vector::default(),
+            reports: SmallMap::default(),
             entries: SmallMap::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -168,7 +175,7 @@ impl Resource {
         self.write(EntryBody::Reply(reply), Vec::new(), turn);
     }
 
-    fn write(&mut self, body: EntryBody, beside: Vec<Extension>, turn: &mut Turn<'_>) {
+    pub(super) fn write(&mut self, body: EntryBody, beside: Vec<Extension>, turn: &mut Turn<'_>) {
         let me = &turn.context.settings.me;
         let after = (self.knows.last_of(me), self.chain.of(me).unwrap_or_default());
         let entry = Arc::new(Entry::new(&self.id, after, body, beside));
@@ -287,8 +294,14 @@ impl Resource {
         if !is_remembered || !context.old_incarnations.may_have_written(entry.id()) {
             return false;
         }
+        // Nobody has written more than it says itself.
+        let is_claimed = |peer: &Peer| {
+            peer.incarnation != Some(author.incarnation)
+                || entry.id().n <= peer.knows.last_of(author)
+        };
         let last = self.held_of(author).and_then(|held| held.last_key_value());
         author.incarnation.is_from_before_signatures()
+            && self.peers.get(&author.site).is_none_or(is_claimed)
             && author != me
             && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
     }
@@ -344,8 +357,12 @@ impl Resource {
         self.resolution = self.resolution.without_operations();
         self.replies = BTreeMap::new();
         self.own = OwnReplies::default();
-        self.unanswered = BTreeSet::new();
+        self.unanswered = SmallMap::default();
         self.troubled = BTreeSet::new();
+        self.set_right = self.base.clone();
+        let base = &self.base;
+        // The rest is said again by what is kept.
+        self.reports.retain(|_, reported| base.includes(&reported.entry));
         self.files.start_over();
     }
 
@@ -414,6 +431,11 @@ impl Resource {
         self.arrivals += 1;
         let held = HeldEntry { arrival: self.arrivals, entry: entry.clone() };
         self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
+        if let Some(report) = entry.standing_report() {
+            let since_ms = entry.stamp().wall_ms;
+            let reported = Reported { entry: id.clone(), report, since_ms };
+            self.reports.insert(&id.author, reported);
+        }
         match &entry.body {
             EntryBody::Operation(operation) => self.take_operation(operation, turn),
             EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
@@ -538,7 +560,18 @@ impl Resource {
                 self.publish_id_map(turn);
             }
         }
+        if went_well(reply)
+            && let Some(past) = self.replaced_by(&reply.operation)
+        {
+            self.set_right.join(&past);
+        }
         self.see_whether_answered(&reply.operation, &turn.context.settings.me);
+    }
+
+    /// Everything that an operation replaced, if it did.
+    fn replaced_by(&self, operation: &OperationId) -> Option<Vector> {
+        let replaces = self.operation(operation).is_some_and(|it| it.replaces.past());
+        self.resolution.operations().past(operation).filter(|_| replaces).cloned()
     }
 
     /// What a site last said of an operation, in the incarnation it is in now: what it said before
@@ -562,7 +595,7 @@ impl Resource {
     pub(super) fn see_what_is_answered(&mut self, me: &Author) {
         let known: Vec<_> = self.resolution.operations().iter().map(|it| it.id.clone()).collect();
         known.iter().for_each(|operation| self.see_whether_answered(operation, me));
-        if !self.unanswered.is_empty() {
+        if !self.is_all_answered() {
             self.runs.heard_otherwise();
         }
     }
@@ -572,17 +605,24 @@ impl Resource {
             self.peers.get(site).is_some_and(|peer| peer.pruned.includes(&operation.0))
         };
         let has_said =
-            |site: &SiteId| self.word_of(site, operation, me).is_some() || has_pruned(site);
-        if !self.declared.sites.iter().all(has_said) {
-            self.unanswered.insert(operation.clone());
-        } else if self.unanswered.remove(operation) && self.unanswered.is_empty() {
+            |site: &&SiteId| self.word_of(site, operation, me).is_some() || has_pruned(site);
+        let (said, silent): (Vec<&SiteId>, Vec<&SiteId>) =
+            self.declared.sites.iter().partition(has_said);
+        for site in silent {
+            let open = self.unanswered.get_or_insert_with(site, BTreeSet::new);
+            open.insert(operation.clone());
+        }
+        for site in said {
             // An empty set keeps the room it once took.
-            self.unanswered = BTreeSet::new();
+            if let Some(open) = self.unanswered.get_mut(site)
+                && open.remove(operation)
+                && open.is_empty()
+            {
+                self.unanswered.remove(site);
+            }
         }
         let mut words =
             self.declared.sites.iter().filter_map(|site| self.word_of(site, operation, me));
-        let went_wrong =
-            |reply: &Reply| !matches!(reply.status, Status::Ok | Status::Superseded { .. });
         if words.any(went_wrong) {
             self.troubled.insert(operation.clone());
         } else {
@@ -590,9 +630,18 @@ impl Resource {
         }
     }
 
+    fn is_all_answered(&self) -> bool {
+        self.unanswered.is_empty()
+    }
+
+    /// The operations of which a site has not said what became of them.
+    pub(super) fn unanswered_at(&self, site: &SiteId) -> impl Iterator<Item = &OperationId> {
+        self.unanswered.get(site).into_iter().flatten()
+    }
+
     /// Whether every site knows everything, and has said what became of it there.
     pub(super) fn is_done_everywhere(&self) -> bool {
-        self.unanswered.is_empty() && self.peers.values().all(|it| it.knows.covers(&self.knows))
+        self.is_all_answered() && self.peers.values().all(|it| it.knows.covers(&self.knows))
     }
 
     fn void_changed(&mut self, operation: &OperationId, void: bool) {
@@ -747,7 +796,10 @@ impl Resource {
         self.entries.retain(|_, held| !held.is_empty());
         self.replies.retain(|id, _| !upto.includes(&id.0));
         self.own.forget(upto);
-        self.unanswered.retain(|id| !upto.includes(&id.0));
+        self.unanswered.retain(|_, open| {
+            open.retain(|id| !upto.includes(&id.0));
+            !open.is_empty()
+        });
         self.troubled.retain(|id| !upto.includes(&id.0));
         self.files.forget(upto);
         self.resolution.prune(upto);

@@ -286,6 +286,7 @@ impl Resource {
             }
         }
         self.advance(turn);
+        self.report_standing(turn);
         self.say_converged(turn);
     }
 
@@ -309,7 +310,7 @@ impl Resource {
         if self.runs.said_converged || !self.runs.is_idle() || self.knows.is_empty() {
             return;
         }
-        if self.is_done_everywhere() {
+        if self.is_in_sync_everywhere(&turn.context.settings.me) {
             self.runs.said_converged = true;
             turn.notify(Notice::Converged(self.id.clone()));
         }

@@ -25,7 +25,7 @@ impl Resource {
             return;
         }
         let mut update = update;
-        if update.knows.authors() > MOST_AUTHORS {
+        if self.authors_after(from, &update.knows) > MOST_AUTHORS {
             turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
             return;
         }
@@ -101,6 +101,18 @@ impl Resource {
         for id in differ {
             self.show(&id, from, turn);
         }
+    }
+
+    /// How many authors there are in what that site says it knows and said before, or in what is known
+    /// here: each message may name a few more, and what all of them come to is kept.
+    fn authors_after(&self, from: &SiteId, knows: &Vector) -> usize {
+        let nothing = Vector::default();
+        let said = self.peers.get(from).map_or(&nothing, |peer| &peer.knows);
+        let after = |before: &Vector| {
+            let new = knows.iter().filter(|(author, _)| before.last_of(author) == 0).count();
+            before.authors() + new
+        };
+        after(said).max(after(&self.knows))
     }
 
     /// Shows that site what is known here under a name, where it knows something else: it finds the
@@ -397,8 +409,17 @@ impl Resource {
 
     /// Another site pruned up to there: what is below cannot matter here either.
     fn adopt(&mut self, base: &Base, turn: &mut Turn<'_>) {
-        if let Some(declared) = &base.declared {
-            self.join_declared(declared, turn);
+        // Who knows all that was forgotten knows what it declared.
+        if !self.knows.covers(&base.upto)
+            && let Some(declared) = &base.declared
+        {
+            let mut declared = declared.clone();
+            declared.config.take_if(|(place, _)| !base.upto.includes(&place.id.0));
+            if let Some(ids) = declared.id_map.as_mut().and_then(|map| map.local_ids.as_mut()) {
+                // What this site's service made since it has this disk, this site knows best.
+                ids.remove(&turn.context.settings.me);
+            }
+            self.join_declared(&declared, turn);
             self.publish_id_map(turn);
         }
         if !self.base.covers(&base.upto) {
@@ -419,6 +440,8 @@ impl Resource {
     /// step with who says so: an honest site forgets nothing that this incarnation of ours has not
     /// confirmed, so after that there is nothing to learn from a base. Nor while another site was
     /// heard of late that has some of it still: entries show whose they are, and a base does not.
+    /// What is held here of it is given up only if this site would forget it itself, or another says
+    /// that it has forgotten it too.
     fn believes(&self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
         let me = &turn.context.settings.me;
         if self.knows.covers(&base.upto) {
@@ -445,9 +468,17 @@ impl Resource {
             let heard_ms = turn.context.links.get(site).and_then(|link| link.heard_ms);
             heard_ms.is_some_and(|ms| ms.saturating_add(OF_LATE_MS) > turn.now.mono_ms)
         };
-        let mut heard = others.filter(|(site, _)| is_heard(site));
+        let heard: Vec<_> = others.filter(|(site, _)| is_heard(site)).collect();
+        let mut held = base.upto.clone();
+        held.meet(&self.knows);
+        let may_go = || {
+            self.base.covers(&held)
+                || heard.iter().any(|(_, peer)| peer.pruned.covers(&held))
+                || self.has_floor_over(&held)
+        };
         !was_in_step
-            && !heard.any(|(_, peer)| has_it_still(peer))
+            && may_go()
+            && !heard.iter().any(|(_, peer)| has_it_still(peer))
             && !base.upto.iter().any(is_beyond)
             && base.upto.last_of(me) <= self.base.last_of(me)
     }

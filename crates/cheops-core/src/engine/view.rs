@@ -7,11 +7,10 @@ use std::sync::Arc;
 use super::Engine;
 use super::ports::Malformed;
 use super::resource::Resource;
-use super::settings::Settings;
+use super::standing::SiteStanding;
 use crate::config::Config;
 use crate::model::{
-    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Status,
-    Vector,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Frozen, LeftOut};
@@ -71,9 +70,11 @@ pub struct ResourceView {
     pub health: Health,
     /// What this site is doing about it.
     pub progress: RunProgress,
-    /// Whether every site is known to know everything and has said what became of it there, and
-    /// this one has run all of it.
-    pub converged: bool,
+    /// Whether every site is known to know everything and has said what became of it there, well or
+    /// not, and this one has run all of it.
+    pub settled: bool,
+    /// How it stands at each of its sites, as far as this one knows.
+    pub standings: Vec<SiteStanding>,
     /// Whether it was ended.
     pub deleted: bool,
     /// What the sites call it, if it is a resource of a service.
@@ -96,17 +97,10 @@ pub struct ResourceSummary {
     pub operations: usize,
     /// How many of them run.
     pub listed: usize,
-    /// How many of those that run have not succeeded at some site that replied.
+    /// How many went wrong at some site, and nothing later has set them right.
     pub errors: usize,
-    /// Whether some site cannot tell whether one of those that run has happened there.
-    pub in_doubt: bool,
-    /// Whether this site's application follows the list.
-    pub health: Health,
-    /// What this site is doing about it.
-    pub progress: RunProgress,
-    /// Whether every site is known to know everything and has said what became of it there, and
-    /// this one has run all of it.
-    pub converged: bool,
+    /// How it stands where it stands worst. None before any operation has said where it lives.
+    pub standing: Option<SiteStanding>,
     /// Whether it was ended.
     pub deleted: bool,
     /// When something was last written on it, in milliseconds since the Unix epoch by the
@@ -123,6 +117,8 @@ pub struct Outline {
     pub config: Arc<Config>,
     /// What this site is doing about it.
     pub progress: RunProgress,
+    /// How it stands at each of its sites, as far as this one knows.
+    pub standings: Vec<SiteStanding>,
     /// What the sites call it, if it is a resource of a service.
     pub id_map: Option<IdMap>,
     /// What keeps the next operation from being tried, if something does.
@@ -192,12 +188,17 @@ impl Engine {
 
     /// One resource.
     pub fn resource(&self, id: &ResourceId) -> Option<ResourceView> {
-        self.resources.get(id).map(|resource| view(resource, &self.context.settings))
+        self.resources.get(id).map(|resource| self.view(resource))
     }
 
     /// One resource in a line.
     pub fn summary(&self, id: &ResourceId) -> Option<ResourceSummary> {
-        self.resources.get(id).map(|resource| summary(resource, self.me()))
+        self.resources.get(id).map(|resource| self.summarize(resource))
+    }
+
+    /// What this site is doing about a resource.
+    pub fn progress(&self, id: &ResourceId) -> Option<RunProgress> {
+        self.resources.get(id).map(|resource| progress(resource))
     }
 
     /// One resource without its operations.
@@ -207,6 +208,7 @@ impl Engine {
             list: resource.resolution.list().cloned().collect(),
             config: resource.config(),
             progress: progress(resource),
+            standings: self.standings(id)?,
             id_map: resource.names_now(&self.context.settings),
             waits_for: resource.runs.waits_for(),
         })
@@ -336,52 +338,46 @@ impl Engine {
     }
 }
 
-fn view(resource: &Resource, settings: &Settings) -> ResourceView {
-    let me = &settings.me;
-    let mut operations: Vec<_> = resource
-        .resolution
-        .operations()
-        .iter()
-        .map(|operation| operation_view(resource, operation, me))
-        .collect();
-    operations.sort_by_key(|view| view.operation.position());
-    ResourceView {
-        id: resource.id.clone(),
-        sites: resource.declared.sites.clone(),
-        config: resource.config(),
-        list: resource.resolution.list().cloned().collect(),
-        operations,
-        knows: resource.knows.clone(),
-        pruned: resource.base.clone(),
-        health: resource.runs.health.clone(),
-        progress: progress(resource),
-        converged: converged(resource),
-        deleted: resource.is_deleted() || resource.is_retired(),
-        id_map: resource.names_now(settings),
-        was_called: resource.was_called(settings),
-        waits_for: resource.runs.waits_for(),
+impl Engine {
+    fn view(&self, resource: &Resource) -> ResourceView {
+        let settings = &self.context.settings;
+        let mut operations: Vec<_> = resource
+            .resolution
+            .operations()
+            .iter()
+            .map(|operation| operation_view(resource, operation, &settings.me))
+            .collect();
+        operations.sort_by_key(|view| view.operation.position());
+        ResourceView {
+            id: resource.id.clone(),
+            sites: resource.declared.sites.clone(),
+            config: resource.config(),
+            list: resource.resolution.list().cloned().collect(),
+            operations,
+            knows: resource.knows.clone(),
+            pruned: resource.base.clone(),
+            health: resource.runs.health.clone(),
+            progress: progress(resource),
+            settled: resource.runs.is_idle() && resource.is_done_everywhere(),
+            standings: self.standings(&resource.id).unwrap_or_default(),
+            deleted: resource.is_deleted() || resource.is_retired(),
+            id_map: resource.names_now(settings),
+            was_called: resource.was_called(settings),
+            waits_for: resource.runs.waits_for(),
+        }
     }
-}
 
-fn summary(resource: &Resource, me: &Author) -> ResourceSummary {
-    let in_trouble = || resource.troubled.iter().filter(|id| resource.resolution.counts(id));
-    let is_in_doubt = |id: &OperationId| {
-        let sites = resource.declared.sites.iter();
-        let mut words = sites.filter_map(|site| resource.word_of(site, id, me));
-        words.any(|reply| reply.status == Status::InDoubt)
-    };
-    ResourceSummary {
-        id: resource.id.clone(),
-        sites: resource.declared.sites.clone(),
-        operations: resource.resolution.operations().len(),
-        listed: resource.resolution.list().len(),
-        errors: in_trouble().count(),
-        in_doubt: in_trouble().any(is_in_doubt),
-        health: resource.runs.health.clone(),
-        progress: progress(resource),
-        converged: converged(resource),
-        deleted: resource.is_deleted() || resource.is_retired(),
-        changed_ms: resource.changed_ms(),
+    fn summarize(&self, resource: &Resource) -> ResourceSummary {
+        ResourceSummary {
+            id: resource.id.clone(),
+            sites: resource.declared.sites.clone(),
+            operations: resource.resolution.operations().len(),
+            listed: resource.resolution.list().len(),
+            errors: resource.in_trouble().count(),
+            standing: resource.worst_standing(self.me(), &self.context.links),
+            deleted: resource.is_deleted() || resource.is_retired(),
+            changed_ms: resource.changed_ms(),
+        }
     }
 }
 
@@ -391,10 +387,6 @@ fn progress(resource: &Resource) -> RunProgress {
         None if resource.runs.is_idle() => RunProgress::Idle,
         None => RunProgress::Running,
     }
-}
-
-fn converged(resource: &Resource) -> bool {
-    resource.runs.is_idle() && resource.is_done_everywhere()
 }
 
 fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) -> OperationView {
@@ -410,7 +402,7 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Event, Now, Submission, Ticket, WaitFor};
+    use crate::engine::{Event, Now, Settings, Submission, Ticket, WaitFor};
     use crate::model::{Incarnation, Payload};
     use crate::resolve::looks;
 

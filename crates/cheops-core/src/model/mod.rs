@@ -11,6 +11,7 @@ mod reply;
 mod request_kind;
 mod seal;
 mod small_map;
+mod standing_report;
 mod vector;
 
 pub use crate::ids::{
@@ -36,4 +37,5 @@ pub use seal::{
     resource_hash,
 };
 pub(crate) use small_map::SmallMap;
+pub use standing_report::{MAX_REASON_BYTES, StandingReport};
 pub use vector::{Chain, Vector};

@@ -53,6 +53,17 @@ impl<K: Ord, V> SmallMap<K, V> {
         &mut self.0[at].1
     }
 
+    /// Puts it there, whatever was there before.
+    pub(crate) fn insert(&mut self, key: &K, value: V)
+    where
+        K: Clone,
+    {
+        match self.find(key) {
+            Ok(at) => self.0[at].1 = value,
+            Err(_) => drop(self.get_or_insert_with(key, || value)),
+        }
+    }
+
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.find(key).ok().map(|at| self.0.remove(at).1)
     }

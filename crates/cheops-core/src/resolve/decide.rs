@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::matrix::{RowNumber, Rules, Standing, is_deletion};
+use super::matrix::{Precedence, RowNumber, Rules, is_deletion};
 use super::operations::{OperationNode, OperationSet};
 use crate::model::Vector;
 
@@ -107,7 +107,7 @@ impl<'a, 'b> Deciding<'a, 'b> {
         let may_lose = self.has_deletion || self.rules.may_lose(row);
         let concurrents = may_lose.then(|| self.concurrents(node));
         let by_matrix = concurrents.into_iter().flatten().filter(|&ruler| {
-            self.rules.compare_at((node, row), self.members[ruler]) == Standing::Loses
+            self.rules.compare_at((node, row), self.members[ruler]) == Precedence::Loses
         });
         for ruler in by_causality.chain(by_matrix) {
             match self.findings[ruler] {

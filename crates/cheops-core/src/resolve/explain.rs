@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::matrix::{Rules, Standing};
+use super::matrix::{Precedence, Rules};
 use super::operations::{OperationNode, OperationSet};
 use super::reason::{LeftOut, MatrixEntry};
 use super::{Resolved, resolve};
@@ -114,7 +114,7 @@ fn order_decisions(
     let mut decisions = Vec::new();
     for node in resolved.list.iter().filter_map(|id| operations.node(id)) {
         let leading = operations.concurrents(node).filter(|other| {
-            rules.compare(node, other) == Standing::Trails
+            rules.compare(node, other) == Precedence::Trails
                 && !resolved.left_out.contains_key(other.id())
         });
         let mut leaders: BTreeMap<&OperationType, Vec<&OperationNode>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::model::OperationType;
 
 /// How one of two concurrent operations stands to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Precedence {
     /// Both count, in total order.
     Beside,
     /// It rules the other out.
@@ -22,7 +22,7 @@ pub(super) enum Standing {
     Trails,
 }
 
-impl Standing {
+impl Precedence {
     /// How the first of two in total order stands to the second.
     fn of_first(entry: &Resolution) -> Self {
         match (&entry.rule, entry.concurrent) {
@@ -59,7 +59,7 @@ struct RuleTable {
     config: Arc<Config>,
     rows: BTreeMap<OperationType, usize>,
     /// How the first stands to the second, row by row.
-    standings: Vec<Standing>,
+    standings: Vec<Precedence>,
     may_win: Vec<bool>,
     may_lose: Vec<bool>,
     reorders: bool,
@@ -85,7 +85,7 @@ impl RuleTable {
             rows.entry(kind.clone()).or_insert(row);
         }
         let mut table = Self {
-            standings: vec![Standing::Beside; rows.len() * rows.len()],
+            standings: vec![Precedence::Beside; rows.len() * rows.len()],
             may_win: vec![false; rows.len()],
             may_lose: vec![false; rows.len()],
             reorders: false,
@@ -93,21 +93,21 @@ impl RuleTable {
             config,
         };
         for ((first, second), entry) in &table.config.clone().matrix {
-            table.enter(first, second, Standing::of_first(entry));
+            table.enter(first, second, Precedence::of_first(entry));
         }
         table
     }
 
-    fn enter(&mut self, first: &OperationType, second: &OperationType, standing: Standing) {
+    fn enter(&mut self, first: &OperationType, second: &OperationType, standing: Precedence) {
         let (Some(&first), Some(&second)) = (self.rows.get(first), self.rows.get(second)) else {
             return;
         };
         self.standings[first * self.may_win.len() + second] = standing;
         let (winner, loser) = match standing {
-            Standing::Wins => (first, second),
-            Standing::Loses => (second, first),
-            Standing::Trails | Standing::Leads | Standing::Beside => {
-                self.reorders |= standing == Standing::Trails;
+            Precedence::Wins => (first, second),
+            Precedence::Loses => (second, first),
+            Precedence::Trails | Precedence::Leads | Precedence::Beside => {
+                self.reorders |= standing == Precedence::Trails;
                 return;
             }
         };
@@ -149,7 +149,7 @@ impl Rules {
     }
 
     /// How `a` stands to `b`, which is concurrent to it.
-    pub(super) fn compare(&self, a: &OperationNode, b: &OperationNode) -> Standing {
+    pub(super) fn compare(&self, a: &OperationNode, b: &OperationNode) -> Precedence {
         self.compare_at((a, self.row(a)), (b, self.row(b)))
     }
 
@@ -158,16 +158,16 @@ impl Rules {
         &self,
         (a, a_row): (&OperationNode, RowNumber),
         (b, b_row): (&OperationNode, RowNumber),
-    ) -> Standing {
+    ) -> Precedence {
         // A deletion wins over everything but a later one, whatever the matrix says.
         match (is_deletion(a), is_deletion(b)) {
             (false, false) => {}
-            (true, false) => return Standing::Wins,
-            (false, true) => return Standing::Loses,
-            (true, true) if a.rank() < b.rank() => return Standing::Loses,
-            (true, true) => return Standing::Wins,
+            (true, false) => return Precedence::Wins,
+            (false, true) => return Precedence::Loses,
+            (true, true) if a.rank() < b.rank() => return Precedence::Loses,
+            (true, true) => return Precedence::Wins,
         }
-        let (Some(a_row), Some(b_row)) = (a_row, b_row) else { return Standing::Beside };
+        let (Some(a_row), Some(b_row)) = (a_row, b_row) else { return Precedence::Beside };
         let width = self.0.may_win.len();
         if a.rank() < b.rank() {
             self.0.standings[a_row * width + b_row]

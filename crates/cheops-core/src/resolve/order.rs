@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::matrix::{Rules, Standing};
+use super::matrix::{Precedence, Rules};
 use super::operations::{OperationNode, OperationSet};
 use crate::model::Position;
 
@@ -106,7 +106,7 @@ impl<'a, 'c> Walk<'a, 'c> {
         let past = (turn..member).filter(open).filter(|&other| node.follows(self.counting[other]));
         let leading = self.operations.concurrents(node).filter_map(|other| {
             let at = *self.index.get(&other.arrival)?;
-            (self.rules.compare(node, other) == Standing::Trails).then_some(at)
+            (self.rules.compare(node, other) == Precedence::Trails).then_some(at)
         });
         past.chain(leading.filter(open)).collect::<BTreeSet<_>>().into_iter().rev().collect()
     }

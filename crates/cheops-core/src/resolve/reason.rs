@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::matrix::{Rules, Standing};
+use super::matrix::{Precedence, Rules};
 use super::operations::{OperationNode, OperationSet};
 use crate::config::{Concurrent, Resolution, Rule};
 use crate::model::{OperationId, OperationType, Replaces};
@@ -151,7 +151,7 @@ impl<'a> Reasons<'a> {
             return None;
         }
         let replacer = self.replacers.iter().rev().copied().find(|other| other.follows(node));
-        let winner = self.last_concurrent(node, Standing::Loses);
+        let winner = self.last_concurrent(node, Precedence::Loses);
         match (replacer, winner) {
             (Some(replacer), Some(winner)) if winner.rank() < replacer.rank() => {
                 Some(by_replacer(replacer))
@@ -167,7 +167,7 @@ impl<'a> Reasons<'a> {
     fn last_concurrent(
         &self,
         node: &'a OperationNode,
-        standing: Standing,
+        standing: Precedence,
     ) -> Option<&'a OperationNode> {
         self.operations
             .concurrents(node)
@@ -186,7 +186,7 @@ impl<'a> Reasons<'a> {
 
     /// Nobody who counts rules it out: it stood against the last of a circle.
     fn by_circle(&self, node: &'a OperationNode) -> Option<LeftOut> {
-        let last = self.last_concurrent(node, Standing::Wins)?;
+        let last = self.last_concurrent(node, Precedence::Wins)?;
         let entry = MatrixEntry::between(node, last, self.rules);
         Some(LeftOut { by: Some(last.id().clone()), why: Why::Circle { entry } })
     }

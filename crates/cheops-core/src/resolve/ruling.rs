@@ -17,7 +17,7 @@
 //! facts 1 and 3 hold for them too, fact 2 is used only away from them.
 
 use super::incremental::Resolution;
-use super::matrix::Standing;
+use super::matrix::Precedence;
 use super::operations::OperationNode;
 use crate::model::{OperationId, Vector};
 
@@ -60,11 +60,11 @@ impl Resolution {
         let row = self.rules.row(node);
         for &other in &encounter.concurrent {
             match self.rules.compare_at((node, row), (other, self.rules.row(other))) {
-                Standing::Beside => {}
-                Standing::Wins => encounter.victims.push(other),
-                Standing::Loses => encounter.rulers.push(other),
-                Standing::Leads => encounter.in_turn &= self.is_emitted_after(other, node),
-                Standing::Trails => encounter.in_turn &= self.is_emitted_before(other, node),
+                Precedence::Beside => {}
+                Precedence::Wins => encounter.victims.push(other),
+                Precedence::Loses => encounter.rulers.push(other),
+                Precedence::Leads => encounter.in_turn &= self.is_emitted_after(other, node),
+                Precedence::Trails => encounter.in_turn &= self.is_emitted_before(other, node),
             }
         }
         encounter

@@ -19,7 +19,7 @@ use cheops_core::engine::{
     Task, Ticket,
 };
 use cheops_core::model::{
-    Author, Entry, EntryId, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
+    Author, EntryId, Incarnation, Operation, OperationId, Outcome, ResourceId, SiteId,
 };
 
 use agenda::{AgendaItem, Scheduled};
@@ -270,22 +270,16 @@ impl World {
         self.queue.push(Reverse(Scheduled { at_ms, number: self.numbered, what }));
     }
 
-    fn deliver(&mut self, to: usize, from: usize, mut message: Message) {
+    fn deliver(&mut self, to: usize, from: usize, message: Message) {
         // A link that was cut while the message was under way loses it, too.
         if self.network.is_cut(from, to) || self.sites[to].engine.is_none() {
             return;
         }
-        if self.setup.bug == Some(Bug::OrderByArrival)
-            && let Message::Update(update) = &mut message
-        {
+        let Some(mut message) = self.admit(to, from, message) else { return };
+        if let (Some(bug), Message::Update(update)) = (self.setup.bug, &mut message) {
             let wall_ms = self.sites[to].now(self.now_ms).wall_ms;
-            for entry in &mut update.entries {
-                let mut arrived = Entry::clone(entry);
-                Bug::arrives(self.setup.bug, &mut arrived, wall_ms);
-                *entry = Arc::new(arrived);
-            }
+            update.entries.iter_mut().for_each(|entry| bug.arrives(entry, wall_ms));
         }
-        let Some(message) = self.admit(to, from, message) else { return };
         let from = self.sites[from].id.clone();
         self.handle(to, Event::Heard { from, message });
     }

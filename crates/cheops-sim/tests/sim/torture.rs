@@ -97,3 +97,13 @@ fn a_stamp_at_the_end_of_time_that_leaves_no_room_is_found_by_sites_that_stop_ea
     // One seed in ten.
     finds(Bug::StampsAsClaimed, 200, &["know the same of", "was accepted, and", "did not reach"]);
 }
+
+#[test]
+fn a_standing_that_is_not_sent_is_found_by_sites_that_know_the_same_and_say_otherwise() {
+    // One seed in ten.
+    finds(
+        Bug::StandingNotSent,
+        200,
+        &["say otherwise how it stands", "does not say so", "standing"],
+    );
+}

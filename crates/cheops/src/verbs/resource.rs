@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cheops_api::{Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resource};
+use cheops_api::{
+    Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resource, SiteStanding, Standing,
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -154,9 +156,7 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if let Some(reason) = &resource.waits_for {
         lines.push(styled(WARN, hanging("waits: ", &printable(reason), width)));
     }
-    if let Some(health) = &resource.health {
-        lines.push(styled(BAD, hanging("diverged: ", &printable(health), width)));
-    }
+    lines.extend(resource.standings.iter().filter_map(|at| standing(at, now_ms, width)));
     if let Some(operation) = &resource.awaits {
         let id = joined(std::slice::from_ref(&summary.id));
         lines
@@ -164,6 +164,32 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
         lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip|rerun")));
     }
     lines
+}
+
+/// Where it is not in sync: whose word that is, since when, and why.
+fn standing(at: &SiteStanding, now_ms: u64, width: usize) -> Option<String> {
+    let (style, word) = match at.standing {
+        Standing::InSync => return None,
+        Standing::Running => (ACCENT, "running"),
+        Standing::Waiting => (ACCENT, "waiting"),
+        Standing::Unknown => (WARN, "unknown, not connected"),
+        Standing::Failed => (BAD, "failed"),
+        Standing::InDoubt => (WARN, "in doubt"),
+        Standing::Diverged => (BAD, "diverged"),
+    };
+    let since = at.since.as_deref().map(|time| format!(" since {} ago", ago(time, now_ms)));
+    let about = at.operation.as_deref().map(|operation| format!(", {operation}"));
+    let why = at.why.as_deref().map(|why| format!(": {}", printable(why)));
+    let last = !at.connected && at.standing != Standing::Unknown;
+    let text = [
+        Some(word.to_owned()),
+        since,
+        about,
+        last.then(|| ", by its last word: it is not connected".to_owned()),
+        why,
+    ];
+    let text: String = text.into_iter().flatten().collect();
+    Some(styled(style, hanging(&format!("{}: ", at.site), &text, width)))
 }
 
 fn counted_u64(count: u64, what: &str) -> String {
@@ -317,6 +343,17 @@ mod tests {
         }
     }
 
+    fn stands(site: &str, standing: Standing) -> SiteStanding {
+        SiteStanding {
+            site: site.to_owned(),
+            standing,
+            since: Some("1970-01-01T00:00:01Z".to_owned()),
+            why: None,
+            operation: None,
+            connected: true,
+        }
+    }
+
     fn resource(sites: &[&str]) -> Resource {
         Resource {
             summary: ResourceSummary {
@@ -325,11 +362,20 @@ mod tests {
                 operations: 3,
                 listed: 2,
                 state: ResourceState::InDoubt,
+                standing: None,
                 errors: 1,
                 last_change: Some("1970-01-01T00:00:01Z".to_owned()),
             },
             list: ["paris-5f.1", "lyon-2.2"].map(str::to_owned).into(),
             config: serde_json::json!({}),
+            standings: vec![
+                SiteStanding {
+                    why: Some("`lyon-2.1` took effect here and was left out since".to_owned()),
+                    ..stands("lyon", Standing::Diverged)
+                },
+                SiteStanding { connected: false, ..stands("nice", Standing::Unknown) },
+                stands("paris", Standing::InSync),
+            ],
             health: Some("`lyon-2.1` took effect here and was left out since".to_owned()),
             progress: Progress::AwaitsOperator,
             behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),

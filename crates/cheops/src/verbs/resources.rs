@@ -1,7 +1,7 @@
 //! `cheops resources`: what there is.
 
 use anstyle::Style;
-use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary};
+use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary, Standing};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -112,7 +112,7 @@ pub(super) fn style_of(state: ResourceState) -> Style {
     match state {
         ResourceState::Converged => GOOD,
         ResourceState::Waiting | ResourceState::Running => ACCENT,
-        ResourceState::InDoubt => WARN,
+        ResourceState::InDoubt | ResourceState::Unknown => WARN,
         ResourceState::Diverged | ResourceState::Error => BAD,
         ResourceState::Deleted => DIM,
     }
@@ -124,13 +124,25 @@ fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String>
     grid(&header, &rows, width)
 }
 
+/// How it is, and at which site that is so, where it is not so at all of them.
+fn state_at(resource: &ResourceSummary) -> String {
+    let word = resource.state.word();
+    let worst = resource.standing.as_ref().filter(|worst| {
+        matches!(
+            worst.standing,
+            Standing::Unknown | Standing::Failed | Standing::InDoubt | Standing::Diverged
+        )
+    });
+    worst.map_or(word.to_owned(), |worst| format!("{word} at {}", worst.site))
+}
+
 fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
     let changed = resource.last_change.as_deref();
     let changed = changed.map(|time| format!("{} ago", ago(time, now_ms))).unwrap_or_default();
     let errors = if resource.errors > 0 { BAD } else { PLAIN };
     vec![
         cell(BOLD, &resource.id),
-        cell(style_of(resource.state), resource.state.word()),
+        cell(style_of(resource.state), state_at(resource)),
         number(format!("{} of {}", resource.listed, resource.operations)),
         number(resource.errors).styled(errors),
         plain(changed),
@@ -153,6 +165,7 @@ mod tests {
             operations: 12,
             listed: 2,
             state,
+            standing: None,
             errors,
             last_change: Some("1970-01-01T00:00:00Z".to_owned()),
         };

@@ -136,7 +136,7 @@ fn the_operators_word_settles_the_doubt_either_way() {
           + ran [paris.1]
           + paris.3 says OK of paris.1
           note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
         > operator: Rerun paris.1
           + ran []
@@ -177,7 +177,7 @@ fn a_second_decision_does_not_overrule_the_first() {
     paris.is_told("counter", "paris.1", Decision::Rerun);
     paris.shows("counter").told(expect![[r#"
         > operator: Rerun paris.1
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
     "#]]);
 }
@@ -253,7 +253,7 @@ fn what_is_in_doubt_holds_up_what_comes_after_it_and_force_sets_it_right() {
           answer 3: done
           note Converged(counter)
           note Pruned(counter, 3)
-        = list [paris.4], InStep, Idle, converged, pruned paris.3
+        = list [paris.4], InStep, Idle, settled, pruned paris.3
             paris.4 paris=OK
     "#]]);
 }
@@ -297,7 +297,7 @@ fn a_decision_on_what_is_being_checked_is_left_to_the_check() {
           + paris.2 says OK of paris.1
           note Settled(counter, paris.1, Applied)
           note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
     "#]]
     .assert_eq(&flush_left(&story));
@@ -355,7 +355,7 @@ fn a_crash_while_one_of_several_ran_leaves_the_others_as_they_were() {
           note InDoubt(b, paris.3)
           note Settled(b, paris.3, InDoubt)
           job 1: c: check paris.4 by `did it`
-        = a: list [paris.1], InStep, Idle, converged
+        = a: list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
         = b: list [paris.3], InStep, AwaitsOperator(paris.3)
             paris.3 paris=IN-DOUBT

@@ -33,7 +33,7 @@ fn what_a_service_calls_a_resource_is_known_from_its_answer_until_it_is_deleted(
         > 2: meta delete
           job 2: meta: run paris.3
           publish meta: nothing
-        = meta: list [paris.3], InStep, Idle, converged, deleted, pruned paris.1
+        = meta: list [paris.3], InStep, Idle, settled, deleted, pruned paris.1
             paris.3 paris=OK
     "#]]
     .assert_eq(&flush_left(&published(&mut paris)));
@@ -53,7 +53,7 @@ fn a_resource_that_its_user_named_is_called_so_everywhere_and_a_refused_deletion
           job 1: meta: run paris.1
         > 2: meta delete
           job 2: meta: run paris.3
-        = meta: list [paris.1], InStep, Idle, converged
+        = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
             paris.3 paris=KO out: FailedEverywhere
     "#]]
@@ -143,7 +143,7 @@ fn a_replacement_leaves_the_creation_that_the_matrix_wants_kept() {
     }
     paris.so_far();
     paris.shows("meta").told(expect![[r#"
-        = meta: list [paris.1 paris.3 paris.5], InStep, Idle, converged
+        = meta: list [paris.1 paris.3 paris.5], InStep, Idle, settled
             paris.1 paris=OK
             paris.3 paris=OK
             paris.5 paris=OK
@@ -222,8 +222,7 @@ fn what_is_made_is_not_made_twice_whoever_asks_for_it() {
           note Settled(meta, paris.3, Failed)
           answer 2: paris says KO of paris.3: service `image` of this site has made `meta` already, as `7`
           answer 2: done
-          note Converged(meta)
-        = meta: list [paris.1], InStep, Idle, converged
+        = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
             paris.3 paris=KO out: FailedEverywhere
     "#]]);
@@ -277,7 +276,7 @@ fn what_an_earlier_incarnation_called_it_counts_once_the_operator_says_that_it_i
             paris.1 paris-2=IN-DOUBT
         > operator: Skip paris.1
           publish meta: meta as paris=7
-        = meta: list [paris.1], InStep, Idle, converged
+        = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris-2=OK
     "#]]
     .assert_eq(&flush_left(&published(&mut paris)));
@@ -299,7 +298,7 @@ fn of_what_two_services_called_it_nobody_can_tell_which_is_there() {
     expect![[r#"
         > operator: Skip paris.1
         > 2: meta delete
-        = meta: list [paris.1], InStep, Idle, converged
+        = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris-3=OK
             paris-3.3 paris-3=KO out: FailedEverywhere
     "#]]
@@ -323,10 +322,9 @@ fn a_site_that_is_started_from_a_copy_says_again_under_which_id() {
           + meta: paris-2.2 says KO of paris.3
           publish meta: meta as paris=7
           publish meta: meta as paris=7
-          note Converged(meta)
         > restart
           publish meta: meta as paris=7
-        = meta: list [paris.1], InStep, Idle, converged
+        = meta: list [paris.1], InStep, Idle, settled
             paris.1 paris-2=OK
             paris.3 paris-2=KO out: FailedEverywhere
     "#]]);

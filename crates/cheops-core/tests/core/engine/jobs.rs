@@ -42,7 +42,6 @@ fn every_way_a_run_can_end_is_a_reply_or_another_try() {
           note Settled(counter, paris.1, Failed)
           answer 1: paris says KO of paris.1: no such key
           answer 1: done
-          note Converged(counter)
         > job 1 ends: answer 201
           + end run paris.1: Ok
           + paris.2 says OK of paris.1
@@ -58,7 +57,6 @@ fn every_way_a_run_can_end_is_a_reply_or_another_try() {
           note Settled(counter, paris.1, Failed)
           answer 1: paris says KO of paris.1
           answer 1: done
-          note Converged(counter)
         > job 1 ends: timed out after 60000 ms
           + end run paris.1: Ko
           + paris.2 says KO of paris.1
@@ -66,7 +64,6 @@ fn every_way_a_run_can_end_is_a_reply_or_another_try() {
           note Settled(counter, paris.1, Failed)
           answer 1: paris says KO of paris.1
           answer 1: done
-          note Converged(counter)
         > job 1 ends: not started: no such program
           + end run paris.1: Ko
           + paris.2 says KO of paris.1: no such program
@@ -74,7 +71,6 @@ fn every_way_a_run_can_end_is_a_reply_or_another_try() {
           note Settled(counter, paris.1, Failed)
           answer 1: paris says KO of paris.1: no such program
           answer 1: done
-          note Converged(counter)
         > job 1 ends: not yet
           + ran []
         > job 1 ends: not yet, or maybe
@@ -233,7 +229,7 @@ fn while_it_waits_to_be_tried_again_it_says_for_what() {
           + ran [paris.1]
           + paris.3 says OK of paris.1
           note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 paris=OK
     "#]]);
 }

@@ -60,10 +60,13 @@ fn another_entry_in_the_place_of_one_that_is_held_shows_the_lie() {
     paris.told(expect![[r#"
         > nantes: [lyon.2 inc on lyon.1] knows lyon.2
           + evidence against lyon
+          + paris.3 says OK of lyon.1
           note SetApart(lyon, 6c6c6c6c6c6c6c6c)
           hear nothing more from lyon (key l)
           tell nantes: evidence against lyon
           note Diverged(counter, LeftOut { ran: lyon.2 })
+          tell lyon: [paris.3 says OK of lyon.1] knows lyon.1 paris.3
+          tell nantes: [paris.3 says OK of lyon.1] knows lyon.1 paris.3
         = list [lyon.1], Diverged { why: LeftOut { ran: lyon.2 } }, Idle
             lyon.1 paris=OK
     "#]]);

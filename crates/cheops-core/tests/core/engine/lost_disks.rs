@@ -26,7 +26,7 @@ fn a_site_that_lost_its_disk_has_yet_to_say_how_things_stand_there() {
     paris.hears("lyon", other("lyon-2").asks());
     paris.shows("counter");
     paris.told(expect![[r#"
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 lyon=OK paris=OK
         > lyon: knows nothing in incarnation 2, and you?
           + lyon is in incarnation 2
@@ -95,8 +95,7 @@ fn a_reply_that_is_restated_in_a_new_incarnation_counts_and_the_old_one_does_not
           + lyon knew nothing in an earlier incarnation
           + lyon-2 knows lyon.1 lyon-2.1 paris.2
           note PartialError(counter, paris.1)
-          note Converged(counter)
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 lyon-2=KO paris=OK
     "#]]);
 }
@@ -230,7 +229,7 @@ fn what_this_incarnation_ran_itself_is_not_doubted_whatever_anybody_says() {
     paris.hears("lyon", told);
     paris.shows("counter").told(expect![[r#"
         > lyon: knows lyon.1 paris.2, you may have run paris.1
-        = list [paris.1], InStep, Idle, converged
+        = list [paris.1], InStep, Idle, settled
             paris.1 lyon=OK paris=OK
     "#]]);
 }

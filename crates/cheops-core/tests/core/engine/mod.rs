@@ -3,6 +3,7 @@
 mod fixture;
 
 mod accepting;
+mod claims;
 mod doubt;
 mod entries;
 mod id_maps;

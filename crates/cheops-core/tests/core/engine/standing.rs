@@ -1,6 +1,6 @@
 //! How an operation ends at all sites, who wins, what is void, and whether a site follows the list.
 
-use cheops_core::engine::Submission;
+use cheops_core::engine::{Standing, Submission};
 use cheops_core::model::Status;
 use expect_test::expect;
 
@@ -201,29 +201,32 @@ fn what_wins_fails_here_and_succeeds_elsewhere_leaves_this_site_diverged() {
     paris.told(expect![[r#"
         > lyon: [lyon.2 says OK of lyon.1] knows lyon.2
           + lyon.2 says OK of lyon.1
+          + paris.5 says KO of lyon.1: no
           note PartialError(counter, lyon.1)
           tell lyon: [paris.1 inc at lyon paris with config; paris.2 says OK of paris.1; paris.3 says SUPERSEDED by lyon.1 of paris.1; paris.4 says KO of lyon.1: no] knows lyon.2 paris.4
           note Diverged(counter, LeftOut { ran: paris.1 })
+          tell lyon: [paris.5 says KO of lyon.1: no] knows lyon.2 paris.5
         = list [lyon.1], Diverged { why: LeftOut { ran: paris.1 } }, Idle
             paris.1 paris=SUPERSEDED by lyon.1 out: LastWriter by lyon.1
             lyon.1 lyon=OK paris=KO
         > 2: counter inc by force
-          + paris.5 inc by force on lyon.1 paris.1
-          + begin run paris.5
-          note StrangeClock(counter, paris.5, 7999993)
-          answer 2: accepted as paris.5 for lyon paris
-          job 3: run paris.5
-          tell lyon: [paris.5 inc by force on lyon.1 paris.1] knows lyon.2 paris.5
+          + paris.6 inc by force on lyon.1 paris.1
+          + begin run paris.6
+          note StrangeClock(counter, paris.6, 7999993)
+          answer 2: accepted as paris.6 for lyon paris
+          job 3: run paris.6
+          tell lyon: [paris.6 inc by force on lyon.1 paris.1] knows lyon.2 paris.6
         > job 3 ends: exit 0
-          + end run paris.5: Ok
-          + paris.6 says OK of paris.5
-          note Applied(counter, paris.5)
-          answer 2: paris says OK of paris.5
-          tell lyon: [paris.6 says OK of paris.5] knows lyon.2 paris.6
-        = list [paris.5], InStep, Idle
-            paris.1 paris=SUPERSEDED by lyon.1 out: Forced by paris.5
-            lyon.1 lyon=OK paris=KO out: Forced by paris.5
-            paris.5 paris=OK
+          + end run paris.6: Ok
+          + paris.7 says OK of paris.6
+          + paris.8 says OK of paris.6
+          note Applied(counter, paris.6)
+          answer 2: paris says OK of paris.6
+          tell lyon: [paris.7 says OK of paris.6; paris.8 says OK of paris.6] knows lyon.2 paris.8
+        = list [paris.6], InStep, Idle
+            paris.1 paris=SUPERSEDED by lyon.1 out: Forced by paris.6
+            lyon.1 lyon=OK paris=KO out: Forced by paris.6
+            paris.6 paris=OK
     "#]]);
 }
 
@@ -252,8 +255,9 @@ fn what_should_have_come_first_and_cannot_any_more_is_a_divergence_said_once() {
         > job 2 ends: exit 0
           + end run lyon.1: Ok
           + paris.3 says OK of lyon.1
+          + paris.4 says OK of lyon.1
           note Applied(counter, lyon.1)
-          tell lyon: [paris.3 says OK of lyon.1] knows lyon.1 paris.3
+          tell lyon: [paris.3 says OK of lyon.1; paris.4 says OK of lyon.1] knows lyon.1 paris.4
         = list [lyon.1 paris.1], Diverged { why: Order { ran: paris.1, before: lyon.1 } }, Idle
             lyon.1 paris=OK
             paris.1 paris=OK
@@ -333,7 +337,10 @@ fn a_summary_counts_what_the_view_lists() {
     paris.submits(asks_for("inc"));
     let it = paris.engine.summary(&resource("counter")).unwrap();
     assert_eq!((it.operations, it.listed, it.errors), (3, 2, 1));
-    assert!(!it.converged && !it.deleted && it.changed_ms == 1_000_006, "{it:?}");
+    let standing = it.standing.as_ref().unwrap();
+    assert_eq!(standing.site, site("paris"));
+    assert!(matches!(standing.standing, Standing::Failed { .. }), "{standing:?}");
+    assert!(!it.deleted && it.changed_ms == 1_000_006, "{it:?}");
     assert!(paris.engine.summary(&resource("unheard")).is_none());
 }
 

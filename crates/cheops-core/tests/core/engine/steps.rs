@@ -49,7 +49,6 @@ fn what_failed_whole_is_run_in_the_steps_that_the_program_names_until_one_fails(
           note Settled(counter, paris.1, Applied)
           answer 1: paris says PARTIAL 2/3 of paris.1: enough
           answer 1: done
-          note Converged(counter)
     "#]]);
 }
 

@@ -121,7 +121,7 @@ impl Cluster {
     pub(crate) fn is_quiet(&self) -> bool {
         let views: Option<Vec<_>> = self.home().map(|site| self.find(site)).collect();
         views.is_some_and(|views| {
-            views.iter().all(|view| view.converged && view.knows == views[0].knows)
+            views.iter().all(|view| view.settled && view.knows == views[0].knows)
         })
     }
 

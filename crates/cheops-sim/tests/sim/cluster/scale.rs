@@ -159,7 +159,7 @@ impl Play {
         resource.home.iter().all(|site| {
             let site = &self.world.sites[*site];
             let view = site.engine.as_ref().and_then(|engine| engine.resource(&resource.id));
-            view.is_some_and(|view| view.converged)
+            view.is_some_and(|view| view.settled)
                 && site.application.value(&resource.id).text == value
         })
     }

@@ -1,0 +1,108 @@
+//! What a site claims without a signature: what was forgotten, what it knows, what others wrote before
+//! there were signatures. Nobody is made to forget, to believe or to be silent by it.
+
+use cheops_core::engine::{Declared, Record};
+use cheops_core::model::{Act, IdMap, LocalId, MetaId, OperationId, Position, ServiceRef, Stamp};
+
+use super::fixture::*;
+
+/// Nantes set it, and paris ran that. Lyon holds it too, and claims to know of a site `ys`, so that
+/// nobody is ever in step with it.
+fn with_a_liar() -> (Site, Other, Other) {
+    let mut paris = paris();
+    let (mut nantes, mut lyon) = (other("nantes"), other("lyon"));
+    let first = nantes.writes(op("set").declaring("lyon nantes paris", Some(set_and_inc())));
+    paris.hears("nantes", nantes.tells([first]));
+    paris.ends(1, ok());
+    nantes.learns("paris.1");
+    lyon.learns("nantes.1 paris.1 ys.1");
+    paris.hears("lyon", lyon.tells([]));
+    (paris, nantes, lyon)
+}
+
+#[test]
+fn what_is_held_here_and_counts_is_not_forgotten_on_one_sites_word() {
+    let (mut paris, mut nantes, mut lyon) = with_a_liar();
+    let second = nantes.writes(op("inc").on("nantes.1"));
+    paris.hears("nantes", nantes.tells([second]));
+    paris.ends(2, ok());
+    lyon.learns("nantes.2 paris.2 ys.1");
+    paris.hears("lyon", lyon.tells([]).pruned("nantes.2 ys.1"));
+    assert!(!paris.story().contains("Pruned"));
+    paris.restarts();
+    let view = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(view.list, [operation("nantes.1"), operation("nantes.2")]);
+}
+
+#[test]
+fn who_knows_all_that_was_forgotten_takes_no_sites_or_rules_from_who_says_so() {
+    let (mut paris, mut nantes, lyon) = with_a_liar();
+    let second = nantes.writes(op("set").on("nantes.1").replacing());
+    paris.hears("nantes", nantes.tells([second]));
+    paris.ends(2, ok());
+    let before = paris.engine.resource(&resource("counter")).unwrap();
+    let last = Stamp { wall_ms: (1 << 48) - 1, counter: 0 };
+    let place = Position { stamp: last, id: OperationId(id("lyon.1")) };
+    let declared = Declared {
+        sites: sites("lyon nantes paris ys"),
+        config: Some((place, matrix("take-both"))),
+        id_map: None,
+    };
+    let claim = lyon.tells([]).knowing("nantes.2 paris.2").pruned("");
+    paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
+    let after = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!((after.sites, after.config), (before.sites, before.config));
+}
+
+#[test]
+fn nobody_tells_a_site_what_its_own_service_calls_a_thing() {
+    let mut paris = paris();
+    let service_ref = |act| ServiceRef {
+        meta_id: MetaId::new("counter").unwrap(),
+        collection: "/images".into(),
+        act,
+    };
+    let mut id_map = IdMap::new("image", &service_ref(Act::Creates));
+    id_map.name(&id("paris.9999"), &LocalId::new("8-a-stranger").unwrap());
+    let declared =
+        Declared { sites: sites("lyon nantes paris"), config: None, id_map: Some(id_map) };
+    let mut lyon = other("lyon");
+    lyon.learns("ys.1");
+    let claim = lyon.tells([]).pruned("ys.1");
+    paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    let names: Vec<_> = known.id_map.iter().flat_map(|map| map.named_by()).collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn claims_over_many_messages_are_bounded_as_those_of_one_are() {
+    let (mut paris, _, lyon) = with_a_liar();
+    for round in 0..5_u64 {
+        let made_up: String =
+            (0..4_000).map(|i| format!("ys-{:x}.1 ", 1 + round * 4_000 + i)).collect();
+        paris.hears("lyon", lyon.tells([]).knowing(&format!("nantes.1 paris.1 {made_up}")));
+    }
+    let authors = paris.disk.0.iter().filter_map(|record| match record {
+        Record::Knows(_, _, _, knows) => Some(knows.authors()),
+        _ => None,
+    });
+    assert!(authors.max().is_none_or(|most| most <= 4_096));
+    assert!(paris.story().contains("Malformed(lyon, TooMany)"));
+}
+
+#[test]
+fn nobody_vouches_for_more_than_the_author_says_it_wrote() {
+    let mut paris = paris();
+    let mut nantes = other("nantes");
+    let declared = op("inc").declaring("lyon nantes paris", Some(matrix("take-both")));
+    let first = nantes.writes(declared.vouched_by("nantes"));
+    paris.hears("nantes", nantes.tells([first]));
+    let mut forged = nantes.clone();
+    let made_up = forged.writes(op("inc").on("nantes.1").numbered(40, 1).vouched_by("lyon"));
+    paris.hears("lyon", other("lyon").tells([made_up]).knowing("nantes.40"));
+    let real = nantes.writes(op("inc").on("nantes.1").numbered(51, 1));
+    paris.hears("nantes", nantes.tells([real]));
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(known.list, [operation("nantes.1"), operation("nantes.51")]);
+}
