@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-use crate::stage::{Stage, shell, until};
+use crate::cluster::{Cluster, shell, until};
 use bytes::Bytes;
 use cheops_agent::telemetry::SpanExport;
 use cheops_api::SubmitEvent;
@@ -126,9 +126,9 @@ async fn a_collector_hears_of_an_operation_from_hand_in_to_the_last_reply() {
     let export = SpanExport::start(&address.parse().unwrap(), &site, &Handle::current()).unwrap();
     let subscriber = tracing_subscriber::registry().with(export.layer());
     tracing::subscriber::set_global_default(subscriber).unwrap();
-    let stage = Stage::of(2).await;
+    let cluster = Cluster::of(2).await;
 
-    let events = stage.submit(0, "report", &shell("site1 & site2", "write", "true")).await;
+    let events = cluster.submit(0, "report", &shell("site1 & site2", "write", "true")).await;
 
     let accepted = events.iter().find_map(|event| match event {
         SubmitEvent::Accepted { operation, .. } => Some(operation.clone()),

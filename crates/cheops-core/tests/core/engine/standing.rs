@@ -1,6 +1,6 @@
 //! How an operation ends at all sites, who wins, what is void, and whether a site follows the list.
 
-use cheops_core::engine::{Standing, Submission};
+use cheops_core::engine::{SiteStanding, Standing, Submission};
 use cheops_core::model::Status;
 use expect_test::expect;
 
@@ -83,8 +83,10 @@ fn a_resource_has_converged_once_every_site_knows_everything_and_has_replied() {
     paris.restarts();
     paris.hears("lyon", lyon.tells([]));
     assert!(!paris.story().contains("Converged"));
-    // ... and again if it has something else to say of it.
+    // ... and again if it has something else to say of it, and all is well after that.
     paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ko)));
+    assert!(!paris.story().contains("Converged"));
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
     assert_eq!(paris.story().matches("Converged").count(), 1);
 }
 
@@ -377,4 +379,58 @@ fn readers_find_resources_in_order_and_by_site_and_types_as_often_as_there_are()
         Some(1)
     );
     assert!(engine.config(&resource("unheard")).is_none());
+}
+
+/// How paris says that the resource stands, site by site.
+fn standings(site: &Site) -> String {
+    let all = site.engine.standings(&resource("counter")).unwrap();
+    let told = |at: &SiteStanding| {
+        let word = match &at.standing {
+            Standing::InSync => "in sync".to_owned(),
+            Standing::Running { operation } => format!("running {operation}"),
+            Standing::Waiting { .. } => "waiting".to_owned(),
+            Standing::Unknown => "unknown".to_owned(),
+            Standing::Failed { operation } => format!("failed {operation}"),
+            Standing::InDoubt { operation } => format!("in doubt {operation}"),
+            Standing::Diverged { why } => format!("diverged, {why}"),
+        };
+        format!("{}: {word}", at.site)
+    };
+    all.iter().map(told).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_resource_is_in_sync_only_while_every_site_says_so_and_is_heard() {
+    let mut paris = paris();
+    paris.submits(asks_for("inc"));
+    assert_eq!(standings(&paris), "lyon: unknown; paris: running paris-1.1");
+    paris.ends(1, ok());
+    let mut lyon = other("lyon");
+    paris.hears("lyon", beat());
+    assert_eq!(standings(&paris), "lyon: waiting; paris: in sync");
+    lyon.learns("paris.2");
+    paris.hears("lyon", lyon.tells([]));
+    assert_eq!(standings(&paris), "lyon: running paris-1.1; paris: in sync");
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
+    assert_eq!(standings(&paris), "lyon: in sync; paris: in sync");
+    let silent_for_long = paris.now_ms + 60_000;
+    paris.lives_until(silent_for_long);
+    assert_eq!(standings(&paris), "lyon: unknown; paris: in sync");
+}
+
+#[test]
+fn what_failed_everywhere_is_trouble_until_an_operation_that_replaced_it_went_well() {
+    let mut paris = alone();
+    let at_paris = Some(sites("paris"));
+    let first = Submission { sites: at_paris, config: Some(set_and_inc()), ..asks_for("inc") };
+    paris.submits(first);
+    paris.ends(1, ko("no"));
+    assert_eq!(standings(&paris), "paris: failed paris-1.1");
+    let again = Submission { sites: None, ..asks_for("inc") };
+    paris.submits(again);
+    paris.ends(2, ok());
+    assert_eq!(standings(&paris), "paris: failed paris-1.1");
+    paris.submits(Submission { sites: None, ..asks_for("set") });
+    paris.ends(3, ok());
+    assert_eq!(standings(&paris), "paris: in sync");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cheops_agent::mesh::Identity;
-use cheops_api::{SiteState, Wait};
+use cheops_api::{Progress, SiteState, Wait};
 use cheops_core::engine::{Record, Sealer};
 use cheops_core::model::{
     Author, Entry, EntryBody, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId,
@@ -111,6 +111,14 @@ async fn go_on(cluster: &Cluster, id: &str, round: &str) {
 }
 
 async fn restart_all(cluster: &mut Cluster) {
+    // Killed while it runs what the forger wrote, an honest site would be in doubt of that, and wait.
+    for site in HONEST {
+        until("nothing runs", async || {
+            let motd = cluster[site].resource("motd").await;
+            motd.is_some_and(|motd| motd.progress == Progress::Idle)
+        })
+        .await;
+    }
     for site in cluster.numbers() {
         cluster[site].kill();
     }
