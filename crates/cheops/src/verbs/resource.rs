@@ -177,7 +177,7 @@ fn standing(at: &SiteStanding, now_ms: u64, width: usize) -> Option<String> {
         Standing::InDoubt => (WARN, "in doubt"),
         Standing::Diverged => (BAD, "diverged"),
     };
-    let since = at.since.as_deref().map(|time| format!(" since {} ago", ago(time, now_ms)));
+    let since = at.since.as_deref().map(|time| format!(" for {}", ago(time, now_ms)));
     let about = at.operation.as_deref().map(|operation| format!(", {operation}"));
     let why = at.why.as_deref().map(|why| format!(": {}", printable(why)));
     let last = !at.connected && at.standing != Standing::Unknown;
@@ -417,7 +417,8 @@ mod tests {
             on lyon, nice, paris
             2 of 3 operations in force, changed 60 s ago
             behind: lyon by 3
-            diverged: `lyon-2.1` took effect here and was left out since
+            lyon: diverged for 60 s: `lyon-2.1` took effect here and was left out since
+            nice: unknown, not connected for 60 s
             in doubt here: lyon-2.2 may or may not have happened
               cheops settle 'my counter' lyon-2.2 skip|rerun
 

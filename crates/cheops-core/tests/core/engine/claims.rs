@@ -71,7 +71,7 @@ fn nobody_tells_a_site_what_its_own_service_calls_a_thing() {
     let claim = lyon.tells([]).pruned("ys.1");
     paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
     let known = paris.engine.resource(&resource("counter")).unwrap();
-    let names: Vec<_> = known.id_map.iter().flat_map(|map| map.named_by()).collect();
+    let names: Vec<_> = known.id_map.iter().flat_map(IdMap::named_by).collect();
     assert!(names.is_empty(), "{names:?}");
 }
 
