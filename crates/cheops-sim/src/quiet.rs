@@ -131,7 +131,11 @@ fn errors_in(view: &ResourceView, sets_right: impl Fn(&Status) -> bool) -> usize
     let is_well = |reply: &Reply| matches!(reply.status, Status::Ok | Status::Superseded { .. });
     let matters = |it: &OperationView| match &it.left_out {
         None => true,
-        Some(out) => out.why == Why::FailedEverywhere && !is_set_right(it.id(), view, &sets_right),
+        Some(out) => {
+            out.why == Why::FailedEverywhere
+                && !(view.id_map.is_some() && view.list.is_empty())
+                && !is_set_right(it.id(), view, &sets_right)
+        }
     };
     let wrong = view.operations.iter().filter(|it| !it.replies.iter().all(is_well));
     wrong.filter(|it| matters(it)).count()

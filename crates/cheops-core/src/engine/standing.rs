@@ -196,9 +196,12 @@ impl Resource {
     /// Operations that went wrong at some site and ask for somebody: those that count, and those that
     /// failed everywhere, unless a later one that replaced them went well.
     pub(super) fn in_trouble(&self) -> impl Iterator<Item = &OperationId> {
-        self.troubled.iter().filter(|id| {
+        // Its user was told that nothing was made, and there is nothing to repair.
+        let was_never_made = self.resolution.last().is_none() && self.declared.id_map.is_some();
+        self.troubled.iter().filter(move |id| {
             let is_void = || self.resolution.operations().is_void(id);
-            self.resolution.counts(id) || is_void() && !self.set_right.includes(&id.0)
+            self.resolution.counts(id)
+                || is_void() && !was_never_made && !self.set_right.includes(&id.0)
         })
     }
 
@@ -233,11 +236,13 @@ impl Resource {
             Health::Undecided { .. } => return,
         };
         let me = &turn.context.settings.me;
+        // What is pruned is not told to who comes later, nor remembered after a restart.
+        let is_forgotten = |entry: &EntryId| {
+            self.base.includes(entry) || self.peers.values().any(|it| it.pruned.includes(entry))
+        };
         let is_known = match self.reports.get(me) {
-            None => report == StandingReport::InStep,
-            // What is pruned is not told to who comes later, nor remembered after a restart.
-            Some(said) if self.base.includes(&said.entry) => report == StandingReport::InStep,
-            Some(said) => said.report == report,
+            Some(said) if !is_forgotten(&said.entry) => said.report == report,
+            _ => report == StandingReport::InStep,
         };
         if is_known {
             return;

@@ -30,7 +30,7 @@ impl Visit for LinkLog {
 
 impl tracing::Subscriber for LinkLog {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("cheops_agent::peers")
+        metadata.target().starts_with("cheops_mesh::peers")
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {

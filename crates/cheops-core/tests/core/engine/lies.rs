@@ -123,10 +123,13 @@ fn evidence_is_believed_once_passed_on_once_and_outlives_a_restart() {
     paris.told(expect![[r#"
         > nantes: evidence against lyon
           + evidence against lyon
+          + paris.3 says OK of lyon.1
           note SetApart(lyon, 6c6c6c6c6c6c6c6c)
           hear nothing more from lyon (key l)
           tell nantes: evidence against lyon
           note Diverged(counter, LeftOut { ran: lyon.2 })
+          tell lyon: [paris.3 says OK of lyon.1] knows lyon.1 paris.3
+          tell nantes: [paris.3 says OK of lyon.1] knows lyon.1 paris.3
         > nantes: evidence against lyon
         > restart
           hear nothing more from lyon (key l)
@@ -139,7 +142,7 @@ fn evidence_is_believed_once_passed_on_once_and_outlives_a_restart() {
           tell lyon: alive at 9 not hearing lyon set apart: l
           tell nantes: alive at 9, echo of 0 held for 0 not hearing lyon set apart: l
           tell nantes: evidence against lyon
-          tell nantes: knows lyon.1 paris.2, and you?
+          tell nantes: knows lyon.1 paris.3, and you?
         > nantes: alive at 0 set apart: l
     "#]]);
     let view = paris.engine.sites();
@@ -373,7 +376,7 @@ fn who_stays_behind_is_shown_what_does_not_count_with_what_it_is_asked() {
     expect![[r#"
         tell nantes: evidence against lyon
         tell nantes: evidence against lyon
-        tell nantes: knows lyon.1 paris.2, and you?
+        tell nantes: knows lyon.1 paris.3, and you?
         tell nantes: evidence against lyon
     "#]]
     .assert_eq(&flush_left(&(told.join("\n") + "\n")));

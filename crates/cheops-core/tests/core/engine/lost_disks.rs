@@ -261,24 +261,26 @@ fn an_application_that_may_hold_what_was_pruned_is_diverged_until_something_over
           + end run paris.2: Ko
           + paris-2.1 says KO of paris.2: no
           + paris-2.2 says IN-DOUBT of paris.2
+          + paris-2.3 says IN-DOUBT of paris.2
           note Failed(counter, paris.2)
           note Diverged(counter, UnknownPast)
           note InDoubt(counter, paris.2)
         = list [paris.2], Diverged { why: UnknownPast }, AwaitsOperator(paris.2), pruned paris.1
             paris.2 paris-2=IN-DOUBT
         > 1: counter set by force
-          + paris-2.3 set by force on paris.2
-          + begin run paris-2.3
-          answer 1: accepted as paris-2.3 for nantes paris
-          job 2: run paris-2.3
+          + paris-2.4 set by force on paris.2
+          + begin run paris-2.4
+          answer 1: accepted as paris-2.4 for nantes paris
+          job 2: run paris-2.4
         > job 2 ends: exit 0
-          + end run paris-2.3: Ok
-          + paris-2.4 says OK of paris-2.3
-          note Applied(counter, paris-2.3)
-          answer 1: paris says OK of paris-2.3
-        = list [paris-2.3], InStep, Idle, pruned paris.1
-            paris.2 paris-2=IN-DOUBT out: Forced by paris-2.3
-            paris-2.3 paris-2=OK
+          + end run paris-2.4: Ok
+          + paris-2.5 says OK of paris-2.4
+          + paris-2.6 says OK of paris-2.4
+          note Applied(counter, paris-2.4)
+          answer 1: paris says OK of paris-2.4
+        = list [paris-2.4], InStep, Idle, pruned paris.1
+            paris.2 paris-2=IN-DOUBT out: Forced by paris-2.4
+            paris-2.4 paris-2=OK
     "#]]
     .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
@@ -323,8 +325,9 @@ fn of_what_ran_before_the_disk_was_lost_nobody_knows_the_order_and_that_is_said(
         > operator: Skip nantes.2
           + ran [nantes.1, nantes.2]
           + paris-2.3 says OK of nantes.2
+          + paris-2.4 says OK of nantes.2
           note Diverged(counter, Forgotten { ran: nantes.1 })
-          tell nantes: [paris-2.3 says OK of nantes.2] knows nantes.2 paris-2.3 in incarnation 2
+          tell nantes: [paris-2.3 says OK of nantes.2; paris-2.4 says OK of nantes.2] knows nantes.2 paris-2.4 in incarnation 2
         = list [nantes.1 nantes.2], Diverged { why: Forgotten { ran: nantes.1 } }, Idle
             nantes.1 paris-2=OK
             nantes.2 paris-2=OK

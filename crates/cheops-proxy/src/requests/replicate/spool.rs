@@ -128,6 +128,8 @@ async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use bytes::Bytes;
     use cheops_core::model::SiteId;
     use cheops_store::{BlobWriter, Blobs, Claim, StoreOptions};
@@ -236,9 +238,11 @@ mod tests {
         assert_eq!(kept.file.size, 8 * MIB);
         drop(kept);
 
-        let little = Reserve::new(|| 3 * MIB, 0);
         let says_how_long = OutgoingBody::whole(vec![7; 8 * MIB as usize].into());
         for body in [says_how_long, streamed(8)] {
+            // What is written takes room, as on a disk.
+            let left = AtomicU64::new(4 * MIB);
+            let little = Reserve::new(move || left.fetch_sub(MIB, Ordering::Relaxed) - MIB, 0);
             let refused = keep(&kit.bodies, &little, SLOWEST, body).await.unwrap_err();
             assert!(matches!(refused, NotKept::NoRoom(_)), "{refused}");
             assert_eq!(kit.drafts(), 0, "nothing of it stays");
