@@ -77,11 +77,13 @@ fn what_needs_something_that_failed_fails_by_its_name_without_being_begun() {
           publish album: nothing
           answer 1: paris says KO of paris.1
           answer 1: done
+          note Converged(album)
           note Failed(photo, paris.2)
           note Settled(photo, paris.2, Failed)
           publish photo: nothing
           answer 2: paris says KO of paris.2: needs `album`, which failed here
           answer 2: done
+          note Converged(photo)
     "#]]);
 }
 
