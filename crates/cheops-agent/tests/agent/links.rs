@@ -71,7 +71,7 @@ async fn of_several_calls_under_way_at_once_one_becomes_the_link_and_stays() {
 
 // On one thread, so that what it logs is not mixed with what other tests do.
 #[tokio::test]
-async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
+async fn two_agents_with_one_identity_are_noticed_and_do_not_take_turns() {
     let said = LinkLog::default();
     let _on_this_thread = tracing::subscriber::set_default(said.clone());
     let cluster = Cluster::of(2).await;
@@ -87,7 +87,8 @@ async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
     })
     .await;
     let told = "the other side does not let this agent in";
-    until("both holders are told", async || said.count(told) == 2).await;
+    // The one that is kept is told as well, unless its link is just being made anew.
+    until("who is not let in is told", async || said.count(told) >= 1).await;
     let again = "the other side turned this agent away again";
     until("one of them is not let in", async || said.count(again) >= 1).await;
     let before = said.count("the link is up");
@@ -95,7 +96,7 @@ async fn two_agents_with_one_identity_are_both_told_and_do_not_take_turns() {
     // The one that is let in says so once, when it is sure that it stays.
     let after = said.count("the link is up");
     assert!(after <= before + 1, "{before} {after} {said:?}");
-    assert_eq!(said.count(told), 2, "{said:?}");
+    assert!(said.count(told) <= 2, "{said:?}");
     let twins = Client::new(&format!("http://{}", twin.api_address())).unwrap();
     let holders = [seen_by(cluster.client(1), "site1").await, seen_by(twins, "site1").await];
     let apart = |problem: &&String| problem.contains("another agent shows the identity of this");

@@ -241,8 +241,9 @@ impl Resource {
             self.base.includes(entry) || self.peers.values().any(|it| it.pruned.includes(entry))
         };
         let is_known = match self.reports.get(me) {
-            Some(said) if !is_forgotten(&said.entry) => said.report == report,
-            _ => report == StandingReport::InStep,
+            Some(said) if said.report != report => false,
+            Some(said) => report == StandingReport::InStep || !is_forgotten(&said.entry),
+            None => report == StandingReport::InStep,
         };
         if is_known {
             return;
