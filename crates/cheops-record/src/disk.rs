@@ -208,6 +208,7 @@ kinds!(Notice, "a notice", {
     15 => SetApart { 0: site, 1: key },
     16 => SharedIdentity { 0: site, 1: seen },
     17 => Asked { 0: resource, 1: asker, 2: what },
+    18 => Differs { 0: resource },
 });
 
 fn encode<T: Form>(value: &T) -> Vec<u8> {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use cheops_core::config::{
-    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
+    StateCommands,
 };
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
@@ -157,7 +158,7 @@ parts!(Handling, 5, {
     check: check,
     decompose: decompose,
 });
-parts!(Snapshots, 2, { snapshot: snapshot, restore: restore });
+parts!(StateCommands, 2, { read: read, write: write });
 choices!(HookEvent, "an event of a hook", {
     1 => Applied,
     2 => Failed,
@@ -168,6 +169,7 @@ choices!(HookEvent, "an event of a hook", {
     7 => Converged,
     8 => SiteDown,
     9 => SiteUp,
+    10 => Differs,
 });
 kinds!(HookAction, "an action of a hook", { 1 => Command { 0: text }, 2 => Url { 0: text } });
 choices!(HookRun, "a place of a hook", { 1 => EachSite, 2 => Once });
@@ -178,11 +180,11 @@ parts!(Hook, 8, { on: on, action: action, run: run, types: types });
 impl Form for Config {
     const LEAST: usize = 4;
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { matrix, types, snapshots, hooks } = self;
+        let Self { matrix, types, state, hooks } = self;
         out.section(|out| {
             matrix.put(out);
             types.put(out);
-            snapshots.put(out);
+            state.put(out);
             hooks.put(out);
         });
     }
@@ -190,10 +192,10 @@ impl Form for Config {
         let mut from = from.section()?;
         let matrix = Form::take(&mut from)?;
         let types = Form::take(&mut from)?;
-        let snapshots = Form::take(&mut from)?;
+        let state = Form::take(&mut from)?;
         let hooks = Form::take(&mut from)?;
         from.knows_all("a config")?;
-        Ok(Self { matrix, types, snapshots, hooks })
+        Ok(Self { matrix, types, state, hooks })
     }
 }
 

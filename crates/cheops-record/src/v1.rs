@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cheops_core::config::{
-    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
+    StateCommands,
 };
 use cheops_core::engine::{Base, Declared, Ending, Malformed, Notice, Record};
 use cheops_core::model::{
@@ -162,10 +163,10 @@ old_parts! {
     ServiceRef { meta_id, collection, act }
     Declaration { sites, config }
     Reply { id, stamp, operation, status, outcome }
-    Config { matrix, types, snapshots, hooks }
+    Config { matrix, types, state, hooks }
     Resolution { rule, concurrent }
     Handling { undo, idempotent, assigns, check, decompose }
-    Snapshots { snapshot, restore }
+    StateCommands { read, write }
     Hook { on, action, run, types }
     Declared { sites, config, id_map }
     SnapshotId { 0 }

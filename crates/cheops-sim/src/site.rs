@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
-use cheops_core::model::{KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId};
+use cheops_core::model::{
+    Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
+};
 
 use crate::application::{RanTwice, SimApplication};
 use crate::disk::Disk;
@@ -93,6 +95,10 @@ impl SimSite {
                 Outcome::success("")
             }
             Task::Restore { id, .. } => ended(application.restore(resource, id.0)),
+            Task::Read { .. } => {
+                let state = application.value(resource).text;
+                Outcome::success(Fingerprint::of(state.as_bytes()).to_string())
+            }
         };
         running.outcome = Some(outcome);
         Ok(())

@@ -89,6 +89,7 @@ pub(crate) fn resource_of(notice: &Notice) -> Option<&ResourceId> {
         | Notice::Diverged(resource, _)
         | Notice::InDoubt(resource, _)
         | Notice::Converged(resource)
+        | Notice::Differs(resource)
         | Notice::Settled(resource, _, _)
         | Notice::StrangeClock(resource, ..)
         | Notice::Pruned(resource, _) => Some(resource),

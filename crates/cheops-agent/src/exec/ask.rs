@@ -69,6 +69,10 @@ impl<'a> CommandRequest<'a> {
                     Keeping::begin(move || content.save(&resource, id), executor.snapshot_limit);
                 CommandRequest { prints: Prints::State(keeping), ..ask(command) }
             }
+            Task::Read { command } => CommandRequest {
+                prints: Prints::Fingerprint(executor.snapshot_limit),
+                ..ask(command)
+            },
             Task::Restore { id, command } => {
                 let (content, resource) = (Arc::clone(&executor.content), job.resource.clone());
                 let id = *id;

@@ -373,6 +373,7 @@ fn word_for(task: &Task) -> &'static str {
         Task::Check { .. } => "check",
         Task::Snapshot { .. } => "snapshot",
         Task::Restore { .. } => "restore",
+        Task::Read { .. } => "read",
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use cheops_core::causes;
+use cheops_core::model::{Fingerprint, Output};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::process::ChildStdin;
@@ -31,6 +32,8 @@ pub(super) enum Prints {
     List,
     /// A state to be kept; its errors are its output.
     State(Keeping),
+    /// A state of which only the fingerprint is wanted, if it is no longer than this.
+    Fingerprint(u64),
 }
 
 /// Where what is printed apart goes.
@@ -38,6 +41,22 @@ pub(super) enum Sink {
     Nowhere,
     List(Capture),
     State(Keeping),
+    Fingerprint(Box<Fingerprinting>),
+}
+
+/// A state that is read for its fingerprint.
+pub(super) struct Fingerprinting {
+    hasher: blake3::Hasher,
+    room: u64,
+}
+
+impl Fingerprinting {
+    fn take(&mut self, piece: &[u8]) -> Result<(), String> {
+        let length = piece.len() as u64;
+        self.room = self.room.checked_sub(length).ok_or("the state is larger than the limit")?;
+        self.hasher.update(piece);
+        Ok(())
+    }
 }
 
 impl Sink {
@@ -46,6 +65,9 @@ impl Sink {
             Prints::Output => Self::Nowhere,
             Prints::List => Self::List(Capture::new(LIST_BYTES)),
             Prints::State(keeping) => Self::State(keeping),
+            Prints::Fingerprint(room) => {
+                Self::Fingerprint(Box::new(Fingerprinting { hasher: blake3::Hasher::new(), room }))
+            }
         }
     }
 
@@ -61,6 +83,16 @@ impl Sink {
                     match capture::next(from, &mut chunk).await {
                         Ok(0) => return Ok(()),
                         Ok(read) => keeping.take(&chunk[..read]).await?,
+                        Err(error) => return Err(causes(&error)),
+                    }
+                }
+            }
+            (Self::Fingerprint(state), Some(from)) => {
+                let mut chunk = capture::chunk();
+                loop {
+                    match capture::next(from, &mut chunk).await {
+                        Ok(0) => return Ok(()),
+                        Ok(read) => state.take(&chunk[..read])?,
                         Err(error) => return Err(causes(&error)),
                     }
                 }
@@ -102,6 +134,15 @@ impl Sink {
                     return CommandEnding::Broken(format!("the state was not kept: {why}"));
                 }
             },
+            Self::Fingerprint(_) if held && code == 0 => {
+                let reason = "another process still held its output when it had ended";
+                return CommandEnding::Broken(reason.to_owned());
+            }
+            Self::Fingerprint(_) if code != 0 => printed.into_output(),
+            Self::Fingerprint(state) => {
+                let found = Fingerprint(*state.hasher.finalize().as_bytes());
+                Output::whole(found.to_string())
+            }
         };
         CommandEnding::Exited { code, output }
     }
@@ -113,7 +154,7 @@ impl Sink {
                 let why = keeping.abandon().await.map_or(reason, |error| causes(&error));
                 format!("the state was not kept: {why}")
             }
-            Self::Nowhere | Self::List(_) => reason,
+            Self::Nowhere | Self::List(_) | Self::Fingerprint(_) => reason,
         }
     }
 }

@@ -314,6 +314,7 @@ impl About<'_> {
             Notice::InDoubt(resource, operation) => {
                 here(HookEvent::InDoubt, resource, Some(operation), Value::Null)
             }
+            Notice::Differs(resource) => here(HookEvent::Differs, resource, None, Value::Null),
             Notice::Diverged(resource, why) => {
                 here(HookEvent::Diverged, resource, None, json!({ "why": why.to_string() }))
             }

@@ -199,6 +199,7 @@ fn notice_on_wire(notice: &Notice) -> wire::Change {
         Notice::Diverged(resource, why) => {
             WireChange::Diverged { resource: of(resource), why: why.to_string() }
         }
+        Notice::Differs(resource) => WireChange::Differs { resource: of(resource) },
         Notice::Converged(resource) => WireChange::Converged { resource: of(resource) },
         Notice::SiteDown(site) => WireChange::SiteDown { site: site.to_string() },
         Notice::SiteUp(site) => WireChange::SiteUp { site: site.to_string() },

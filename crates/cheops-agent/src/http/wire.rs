@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cheops_api as wire;
 use cheops_core::config::{Config, ConfigPlace};
 use cheops_core::engine::{
-    OperationView, Outline, ResourceSummary, RunProgress, SiteStanding, Standing,
+    Agreement, OperationView, Outline, ResourceSummary, RunProgress, SiteStanding, Standing,
+    StateProof,
 };
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
@@ -238,6 +239,28 @@ pub(super) fn state(resource: &ResourceSummary) -> wire::ResourceState {
     }
 }
 
+fn proof(of: &StateProof) -> wire::StateProof {
+    let (agreement, since_ms, states) = match &of.agreement {
+        Agreement::Verified { since_ms } => (wire::StateAgreement::Verified, Some(*since_ms), None),
+        Agreement::Differs { states, since_ms } => {
+            (wire::StateAgreement::Differs, Some(*since_ms), Some(states))
+        }
+        Agreement::Unproven => (wire::StateAgreement::Unproven, None, None),
+    };
+    let found = of.read_here.as_ref();
+    wire::StateProof {
+        agreement,
+        since: since_ms.map(time),
+        fingerprints: states
+            .into_iter()
+            .flatten()
+            .map(|(site, state)| (site.to_string(), state.to_string()))
+            .collect(),
+        read_here: found.map(|read| time(read.at_ms)),
+        why_not: found.and_then(|read| read.found.clone().err()),
+    }
+}
+
 fn standing(of: &SiteStanding) -> wire::SiteStanding {
     let (standing, operation, why) = match &of.standing {
         Standing::InSync => (wire::Standing::InSync, None, None),
@@ -277,6 +300,7 @@ pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
         standing: resource.standing.as_ref().map(standing),
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
+        verified: resource.verified_ms.map(time),
     }
 }
 
@@ -317,6 +341,7 @@ pub(super) fn resource(
                 local_ids: resource.sites.iter().filter_map(at).collect(),
             }
         }),
+        proof: outline.proof.as_ref().map(proof),
     }
 }
 

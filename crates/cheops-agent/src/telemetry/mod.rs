@@ -32,6 +32,9 @@ pub(crate) fn notice(notice: &Notice) {
         Notice::Diverged(resource, why) => {
             tracing::error!(%resource, %why, "this site's application no longer follows the list");
         }
+        Notice::Differs(resource) => tracing::error!(
+            %resource, "sites that applied the same operations have different states"
+        ),
         Notice::InDoubt(resource, operation) => {
             tracing::error!(%resource, %operation, "an operation is in doubt: settle it");
         }
@@ -81,6 +84,7 @@ fn about(notice: &Notice) -> &'static str {
         Notice::Superseded(..) => "superseded",
         Notice::Diverged(..) => "diverged",
         Notice::InDoubt(..) => "in-doubt",
+        Notice::Differs(_) => "differs",
         Notice::Settled(..) => "settled",
         Notice::Converged(_) => "converged",
         Notice::SiteDown(_) => "site-down",

@@ -65,6 +65,11 @@ pub enum Change {
         /// Why.
         why: String,
     },
+    /// Sites that applied the same operations read different states.
+    Differs {
+        /// The resource.
+        resource: String,
+    },
     /// Every site knows everything about the resource, and this one has run all of it.
     Converged {
         /// The resource.
@@ -138,13 +143,14 @@ pub enum Change {
 
 impl Change {
     /// The names of all events.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 17] = [
         "operation",
         "reply",
         "partial-error",
         "settled",
         "in-doubt",
         "diverged",
+        "differs",
         "converged",
         "site-down",
         "site-up",
@@ -166,6 +172,7 @@ impl Change {
             Self::Settled { .. } => "settled",
             Self::InDoubt { .. } => "in-doubt",
             Self::Diverged { .. } => "diverged",
+            Self::Differs { .. } => "differs",
             Self::Converged { .. } => "converged",
             Self::SiteDown { .. } => "site-down",
             Self::SiteUp { .. } => "site-up",
@@ -188,6 +195,7 @@ impl Change {
             | Self::Settled { resource, .. }
             | Self::InDoubt { resource, .. }
             | Self::Diverged { resource, .. }
+            | Self::Differs { resource }
             | Self::Converged { resource }
             | Self::StrangeClock { resource, .. }
             | Self::Pruned { resource, .. } => Some(resource),

@@ -26,6 +26,41 @@ pub struct ResourceSummary {
     pub errors: u64,
     /// When it last changed (RFC 3339).
     pub last_change: Option<String>,
+    /// Since when all its sites are known to have read the same state (RFC 3339). None where that is not
+    /// proven, or something else is amiss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
+}
+
+/// What is known of a resource's state, where its config says how that is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StateProof {
+    /// Whether it is the same at all sites.
+    pub agreement: StateAgreement,
+    /// Since when that is known (RFC 3339), by the clock of the site that said so last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// What stands for the state of each site, where they differ.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fingerprints: BTreeMap<String, String>,
+    /// When it was last read at the site asked (RFC 3339), since that was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_here: Option<String>,
+    /// Why what was read there proves nothing, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+/// Whether the sites of a resource have the same state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateAgreement {
+    /// All sites read the same, after the same operations.
+    Verified,
+    /// They did not.
+    Differs,
+    /// Not all sites have said what they read.
+    Unproven,
 }
 
 /// How a resource is, as the agent asked knows it.
@@ -176,6 +211,9 @@ pub struct Resource {
     /// What the sites call it, if it is a resource of a service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicant: Option<Replicant>,
+    /// What is known of its state, if its config says how that is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<StateProof>,
 }
 
 /// What each site's instance of a service calls one resource.

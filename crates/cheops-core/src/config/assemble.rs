@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::check::{command_fault, contradictions, index, reserved, too_long, too_many, warnings};
 use super::document::{
-    self, ConfigDocument, DocumentEntry, HOOKS, HookEntry, MATRIX, RESTORE, SNAPSHOT, TYPES,
-    TypeEntry,
+    self, ConfigDocument, DocumentEntry, HOOKS, HookEntry, MATRIX, READ, RESTORE, SNAPSHOT, STATE,
+    TARGET, TYPES, TypeEntry, WRITE,
 };
 use super::hooks::bad_hooks;
 use super::place::ConfigPlace;
 use super::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 use super::warning::Warning;
-use super::{Concurrent, Config, HookAction, Resolution, Snapshots, tree};
+use super::{Concurrent, Config, HookAction, Resolution, StateCommands, state, tree};
 use crate::ids::OperationType;
 
 /// A config read from a document.
@@ -147,21 +147,42 @@ fn assemble(document: ConfigDocument, entries: &[DocumentEntry]) -> (Config, Vec
     for entry in document.hooks {
         problems.extend(take_hook(&mut config, entry, &mut decomposed));
     }
-    let base = config.snapshots.take().map(|both| (both.snapshot, both.restore)).unzip();
-    let half = match (document.snapshot.over(base.0), document.restore.over(base.1)) {
-        (Some(snapshot), Some(restore)) => {
-            config.snapshots = Some(Snapshots { snapshot, restore });
+    // What a profile brings needs to be told of what: without a target, nothing is known of a state.
+    let base = document.profile.and_then(|profile| profile.state.clone());
+    let base =
+        base.filter(|_| document.target.is_some()).map(|both| (both.read, both.write)).unzip();
+    let (read, write) = (document.read, document.write);
+    let half = match (read.command.over(base.0), write.command.over(base.1)) {
+        (Some(read), Some(write)) => {
+            let commands = StateCommands { read, write };
+            config.state = Some(match &document.target {
+                Some((target, _)) => state::about(&commands, target),
+                None => commands,
+            });
             None
         }
-        (None, None) => None,
-        (Some(_), None) => Some((SNAPSHOT, document.snapshot_at, RESTORE)),
-        (None, Some(_)) => Some((RESTORE, document.restore_at, SNAPSHOT)),
+        (None, None) => {
+            let target = document.target.map(|(_, place)| place);
+            target.map(|place| (TARGET, place.at, STATE))
+        }
+        (Some(_), None) => Some((read.key, read.at, other_half(read.key))),
+        (None, Some(_)) => Some((write.key, write.at, other_half(write.key))),
     };
     problems.extend(half.map(|(present, at, missing)| ConfigProblem {
         place: ConfigPlace { at, ..ConfigPlace::path(present) },
         fault: ConfigFault::HalfOfAPair { present, missing },
     }));
     (config, problems)
+}
+
+/// The key without which that one is of no use.
+fn other_half(key: &'static str) -> &'static str {
+    match key {
+        SNAPSHOT => RESTORE,
+        RESTORE => SNAPSHOT,
+        READ => WRITE,
+        _ => READ,
+    }
 }
 
 /// Adds a hook, or what it comes to; says which types another program answers for already.
@@ -215,10 +236,10 @@ fn bad_commands(config: &Config) -> Vec<ConfigProblem> {
         ];
         commands.map(|(key, command)| (place.key(key, None), command.as_deref()))
     });
-    let both = config.snapshots.as_ref();
+    let both = config.state.as_ref();
     let of_resource = [
-        (ConfigPlace::path(SNAPSHOT), both.map(|both| both.snapshot.as_str())),
-        (ConfigPlace::path(RESTORE), both.map(|both| both.restore.as_str())),
+        (ConfigPlace::path(STATE).key(READ, None), both.map(|both| both.read.as_str())),
+        (ConfigPlace::path(STATE).key(WRITE, None), both.map(|both| both.write.as_str())),
     ];
     let faults = of_types.chain(of_resource).filter_map(|(place, command)| {
         let fault = command_fault(command?)?;

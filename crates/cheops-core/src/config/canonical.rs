@@ -38,11 +38,16 @@ struct CanonicalConfig<'c> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     types: BTreeMap<&'c OperationType, Type<'c>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    snapshot: Option<&'c str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    restore: Option<&'c str>,
+    state: Option<CanonicalState<'c>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hooks: Vec<CanonicalHook<'c>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct CanonicalState<'c> {
+    read: &'c str,
+    write: &'c str,
 }
 
 #[derive(Serialize)]
@@ -85,12 +90,11 @@ struct Type<'c> {
 
 impl<'c> From<&'c Config> for CanonicalConfig<'c> {
     fn from(config: &'c Config) -> Self {
-        let both = config.snapshots.as_ref();
+        let state = config.state.as_ref();
         Self {
             resolution_matrix: config.matrix.iter().map(CanonicalEntry::from).collect(),
             types: config.types.iter().map(|(kind, handling)| (kind, handling.into())).collect(),
-            snapshot: both.map(|both| both.snapshot.as_str()),
-            restore: both.map(|both| both.restore.as_str()),
+            state: state.map(|both| CanonicalState { read: &both.read, write: &both.write }),
             hooks: config.hooks.iter().map(CanonicalHook::from).collect(),
         }
     }

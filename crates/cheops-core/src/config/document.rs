@@ -19,6 +19,10 @@ pub(super) const MATRIX: &str = "ResolutionMatrix";
 pub(super) const TYPES: &str = "Types";
 pub(super) const SNAPSHOT: &str = "Snapshot";
 pub(super) const RESTORE: &str = "Restore";
+pub(super) const STATE: &str = "State";
+pub(super) const READ: &str = "Read";
+pub(super) const WRITE: &str = "Write";
+pub(super) const TARGET: &str = "Target";
 pub(super) const HOOKS: &str = "Hooks";
 
 /// What a document says.
@@ -27,10 +31,10 @@ pub(super) struct ConfigDocument {
     pub(super) profile: Option<&'static Profile>,
     pub(super) entries: Vec<DocumentEntry>,
     pub(super) types: Vec<TypeEntry>,
-    pub(super) snapshot: Setting<String>,
-    pub(super) snapshot_at: Option<LineColumn>,
-    pub(super) restore: Setting<String>,
-    pub(super) restore_at: Option<LineColumn>,
+    pub(super) read: StateCommand,
+    pub(super) write: StateCommand,
+    /// What the application calls the resource.
+    pub(super) target: Option<(String, ConfigPlace)>,
     pub(super) hooks: Vec<HookEntry>,
 }
 
@@ -53,6 +57,19 @@ pub(super) struct TypeEntry {
     pub(super) check: Setting<String>,
     pub(super) decompose: Setting<String>,
     pub(super) decompose_at: Option<ConfigPlace>,
+}
+
+/// One of the two commands for a resource's whole state, under whichever of its names it was given.
+pub(super) struct StateCommand {
+    pub(super) command: Setting<String>,
+    pub(super) key: &'static str,
+    pub(super) at: Option<LineColumn>,
+}
+
+impl Default for StateCommand {
+    fn default() -> Self {
+        Self { command: Setting::Unsaid, key: STATE, at: None }
+    }
 }
 
 /// A key that may be absent, so that a profile's word holds, or null, so that it does not.
@@ -94,20 +111,65 @@ struct DocumentReader {
 
 impl DocumentReader {
     fn document(&mut self, root: &TreeNode) -> Option<ConfigDocument> {
-        let keys = [MATRIX, TYPES, SNAPSHOT, RESTORE, "Profile", HOOKS];
+        let keys = [MATRIX, TYPES, STATE, TARGET, SNAPSHOT, RESTORE, "Profile", HOOKS];
         let place = ConfigPlace { path: String::new(), at: root.at };
-        let [matrix, types, snapshot, restore, profile, hooks] =
+        let [matrix, types, state, target, snapshot, restore, profile, hooks] =
             self.fields(&Field { node: root, place }, keys)?;
+        let (read, write) = self.state(state, snapshot, restore);
         Some(ConfigDocument {
             profile: profile.and_then(|field| self.profile(&field)),
             entries: matrix.map(|field| self.matrix(&field)).unwrap_or_default(),
             types: types.map(|field| self.types(&field)).unwrap_or_default(),
-            snapshot_at: snapshot.as_ref().and_then(|field| field.node.at),
-            snapshot: self.command(snapshot),
-            restore_at: restore.as_ref().and_then(|field| field.node.at),
-            restore: self.command(restore),
+            read,
+            write,
+            target: target.and_then(|field| self.target(&field)),
             hooks: hooks.map(|field| self.hooks(&field)).unwrap_or_default(),
         })
+    }
+
+    /// The commands for the whole state: `State`, or its two keys by the names they had before.
+    fn state(
+        &mut self,
+        state: Option<Field<'_>>,
+        snapshot: Option<Field<'_>>,
+        restore: Option<Field<'_>>,
+    ) -> (StateCommand, StateCommand) {
+        let Some(state) = state else {
+            let read = self.state_command(SNAPSHOT, snapshot);
+            return (read, self.state_command(RESTORE, restore));
+        };
+        for older in [snapshot, restore].into_iter().flatten() {
+            let key = older.place.path.clone();
+            self.report(&older.place, ConfigFault::Repeated { key, first: STATE.to_owned() });
+        }
+        if matches!(state.node.value, TreeValue::Nothing) {
+            let off = |key| StateCommand { command: Setting::Off, key, at: state.node.at };
+            return (off(READ), off(WRITE));
+        }
+        let Some([read, write]) = self.fields(&state, [READ, WRITE]) else {
+            return Default::default();
+        };
+        (self.state_command(READ, read), self.state_command(WRITE, write))
+    }
+
+    fn state_command(&mut self, key: &'static str, field: Option<Field<'_>>) -> StateCommand {
+        let at = field.as_ref().and_then(|field| field.node.at);
+        StateCommand { command: self.command(field), key, at }
+    }
+
+    fn target(&mut self, field: &Field<'_>) -> Option<(String, ConfigPlace)> {
+        let text = self.text(field)?;
+        let fault = match text {
+            "" => Some(ConfigFault::EmptyCommand),
+            _ => command_fault(text),
+        };
+        match fault {
+            Some(fault) => {
+                self.report(&field.place, fault);
+                None
+            }
+            None => Some((text.to_owned(), field.place.clone())),
+        }
     }
 
     fn profile(&mut self, field: &Field<'_>) -> Option<&'static Profile> {

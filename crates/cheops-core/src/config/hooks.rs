@@ -37,6 +37,8 @@ pub enum HookEvent {
     Diverged,
     /// Nobody can tell whether an operation happened.
     InDoubt,
+    /// Sites that ran the same have different states.
+    Differs,
     /// Every site knows everything, and has run it.
     Converged,
     /// Nothing is heard of a site.
@@ -47,26 +49,28 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Applied,
         Self::Failed,
         Self::PartialError,
         Self::Superseded,
         Self::Diverged,
         Self::InDoubt,
+        Self::Differs,
         Self::Converged,
         Self::SiteDown,
         Self::SiteUp,
     ];
 
     /// How each is spelled, in the same order.
-    pub const WORDS: [&'static str; 9] = [
+    pub const WORDS: [&'static str; 10] = [
         "applied",
         "failed",
         "partial-error",
         "superseded",
         "diverged",
         "in-doubt",
+        "differs",
         "converged",
         "site-down",
         "site-up",
@@ -100,6 +104,7 @@ impl HookEvent {
             Self::Diverged => {
                 Some("it is about one site's own application, which tells it; use `each-site`")
             }
+            Self::Differs => Some("each site finds it for itself; use `each-site`"),
             _ => None,
         }
     }

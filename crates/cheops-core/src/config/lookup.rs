@@ -10,6 +10,10 @@ use crate::ids::OperationType;
 static UNLISTED: Resolution =
     Resolution { rule: Rule::TakeBoth, concurrent: Concurrent::ReplaceWins };
 
+/// What holds for every pair where there is no matrix: nobody has said that the order does not matter,
+/// and two sites that differ in silence are worse than a repair.
+static UNSAID: Resolution = Resolution { rule: Rule::Ordered, concurrent: Concurrent::ReplaceWins };
+
 /// What holds for a deletion and anything else: nothing done before it or beside it stays, and
 /// what comes after it in knowledge of it counts. No matrix can say otherwise.
 static DELETED_FIRST: Resolution =
@@ -25,9 +29,10 @@ static UNKNOWN: Handling =
 
 impl Config {
     /// The matrix entry for two operations, taken in order. A pair that is not listed is
-    /// `take-both`.
+    /// `take-both`; without a matrix, every pair is `ordered`.
     pub fn resolution(&self, first: &OperationType, second: &OperationType) -> &Resolution {
-        self.listed(first, second).unwrap_or(&UNLISTED)
+        let unlisted = if self.matrix.is_empty() { &UNSAID } else { &UNLISTED };
+        self.listed(first, second).unwrap_or(unlisted)
     }
 
     /// The matrix entry for two operations, if there is one.
@@ -61,7 +66,8 @@ impl Config {
         let (ab, ba) = (self.listed(a, b), self.listed(b, a));
         let both = [ab, ba].into_iter().flatten().all(|entry| entry.rule == Rule::TakeBoth);
         let said = ab.is_some() || ba.is_some();
-        both && (said || !(self.overwrites(a) || self.overwrites(b)))
+        let by_silence = !self.matrix.is_empty() && !(self.overwrites(a) || self.overwrites(b));
+        both && (said || by_silence)
     }
 
     /// About how many bytes it takes when sent: never much less.
@@ -85,12 +91,12 @@ impl Config {
         let of_types = self.types.values().flat_map(|handling| {
             [&handling.undo, &handling.check, &handling.decompose].into_iter().flatten()
         });
-        let snapshots = self.snapshots.iter().flat_map(|both| [&both.snapshot, &both.restore]);
+        let state = self.state.iter().flat_map(|both| [&both.read, &both.write]);
         let hooks = self.hooks.iter().filter_map(|hook| match &hook.action {
             HookAction::Command(command) => Some(command),
             HookAction::Url(_) => None,
         });
-        of_types.chain(snapshots).chain(hooks).map(String::as_str)
+        of_types.chain(state).chain(hooks).map(String::as_str)
     }
 
     /// How operations of that type are repaired.
@@ -200,8 +206,8 @@ mod tests {
         assert!(!config.commute(&kind("set"), &kind("unknown")));
         assert!(config.commute(&kind("inc"), &kind("unknown")));
         assert!(
-            Config::default().commute(&kind("a"), &kind("b")),
-            "without a matrix all is take-both"
+            !Config::default().commute(&kind("a"), &kind("b")),
+            "without a matrix nobody has said that the order does not matter"
         );
     }
 

@@ -26,6 +26,7 @@ mod place;
 mod problem;
 mod profiles;
 mod spelling;
+mod state;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -140,24 +141,25 @@ pub struct Handling {
     pub decompose: Option<String>,
 }
 
-/// Commands that save and bring back a resource's whole state.
+/// Commands that read and write a resource's whole state.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Snapshots {
-    /// Prints the state.
-    pub snapshot: String,
-    /// Reads such a state back.
-    pub restore: String,
+pub struct StateCommands {
+    /// Prints the state: equal states, equal bytes.
+    pub read: String,
+    /// Gets such a state on its standard input and makes the resource so, whatever it was.
+    pub write: String,
 }
 
 /// A resource's config.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Config {
-    /// The resolution matrix; a pair that is not listed is `take-both`.
+    /// The resolution matrix; a pair that is not listed is `take-both`, unless nothing is: without a
+    /// matrix all pairs are `ordered`.
     pub matrix: BTreeMap<(OperationType, OperationType), Resolution>,
     /// Per type.
     pub types: BTreeMap<OperationType, Handling>,
     /// Per resource.
-    pub snapshots: Option<Snapshots>,
+    pub state: Option<StateCommands>,
     /// What is told to whom, in the order of the document.
     pub hooks: Vec<Hook>,
 }

@@ -1,13 +1,13 @@
 //! Ready-made configs for common applications.
 //!
 //! They hold what follows from the application's own operations. What depends on the resource
-//! (`Undo`, `Check`, `Snapshot`, `Restore`) is the operator's to add, in a document that starts
-//! with `Profile`.
+//! (`Undo`, `Check`) is the operator's to add, in a document that starts with `Profile`; so is
+//! `Target`, which some need to read and write a resource's whole state.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{Concurrent, Config, Handling, Resolution, Rule};
+use super::{Concurrent, Config, Handling, Resolution, Rule, StateCommands, state};
 use crate::ids::OperationType;
 
 /// A config that comes with Cheops.
@@ -19,6 +19,8 @@ pub struct Profile {
     pub why: &'static str,
     /// The config.
     pub config: Config,
+    /// How the whole state of a target is read and written.
+    pub state: Option<StateCommands>,
 }
 
 /// All of them, in order of name.
@@ -43,6 +45,8 @@ struct ProfileOutline {
     why: &'static str,
     pairs: &'static [(&'static str, &'static str, Rule)],
     types: &'static [(&'static str, Repeat)],
+    /// The commands that read and write the state of `$target`.
+    state: Option<(&'static str, &'static str)>,
 }
 
 /// Whether a type's operations can be run twice.
@@ -65,6 +69,7 @@ const OUTLINES: [ProfileOutline; 4] = [
               everywhere.",
         pairs: &[("set", "set", TakeOne), ("set", "add", KeepOrder), ("add", "add", Ordered)],
         types: &[("set", Idempotent), ("add", Once)],
+        state: Some(state::FILE),
     },
     ProfileOutline {
         name: "http",
@@ -105,6 +110,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("create", Idempotent),
             ("post", Once),
         ],
+        state: None,
     },
     ProfileOutline {
         name: "kubernetes",
@@ -125,6 +131,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("patch", "patch", Ordered),
         ],
         types: &[("apply", Idempotent), ("delete", Idempotent), ("create", Once), ("patch", Once)],
+        state: None,
     },
     ProfileOutline {
         name: "redis",
@@ -157,6 +164,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("sadd", Idempotent),
             ("srem", Idempotent),
         ],
+        state: Some(state::REDIS),
     },
 ];
 
@@ -174,7 +182,10 @@ impl ProfileOutline {
         };
         let types = self.types.iter().map(described).collect();
         let config = Config { matrix, types, ..Config::default() };
-        Profile { name: self.name, why: self.why, config }
+        let state = self
+            .state
+            .map(|(read, write)| StateCommands { read: read.to_owned(), write: write.to_owned() });
+        Profile { name: self.name, why: self.why, config, state }
     }
 }
 

@@ -12,6 +12,7 @@ use super::resource::Resource;
 use super::rulebook::Rulebook;
 use super::settings::Settings;
 use super::timers::Timers;
+use super::verify::ReadQueue;
 use super::waiting::Waiting;
 use crate::model::{EntryId, HybridClock, ResourceId, SiteId};
 
@@ -28,6 +29,7 @@ pub(super) struct Context {
     /// Of each site each kind once.
     pub(super) malformed: Vec<MalformedHeard>,
     pub(super) needs: Needs,
+    pub(super) reads: ReadQueue,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
     /// Resources with something to run, in the order they asked, while all places are taken.
@@ -60,6 +62,7 @@ impl Context {
             rulebook: Rulebook::default(),
             malformed: Vec::new(),
             needs: Needs::default(),
+            reads: ReadQueue::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
             queued: BTreeSet::new(),

@@ -15,7 +15,9 @@ use crate::plan::{Ended, Item, Step};
 impl Resource {
     /// The job of the step under way came to its end.
     pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
-        let Some(current) = self.runs.current.take_if(|current| current.job == job) else { return };
+        let Some(current) = self.runs.current.take_if(|current| current.job == job) else {
+            return self.read_ended(job, &outcome, turn);
+        };
         match (&current.step, current.phase) {
             (step @ Step::Run(_), Phase::Whole)
                 if let Outcome::NotYet { reason, in_doubt } = &outcome =>

@@ -263,6 +263,7 @@ impl Resource {
         let kept: Vec<Arc<Entry>> =
             self.take_entries().into_iter().filter(|it| !self.is_disowned(it.id())).collect();
         self.knows.limit(author, after);
+        self.news.limit(author, after);
         self.unprune(author, after);
         self.start_over();
         for peer in self.peers.values_mut() {

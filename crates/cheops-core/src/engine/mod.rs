@@ -36,6 +36,7 @@ mod standing;
 mod submit;
 mod sync;
 mod timers;
+mod verify;
 mod view;
 mod waiting;
 
@@ -48,9 +49,10 @@ pub use ports::{
 };
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
+pub use verify::{Agreement, ReadHere};
 pub use view::{
     OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView, RunProgress,
-    SiteStatus, SiteView,
+    SiteStatus, SiteView, StateProof,
 };
 
 use context::{Context, Turn};
@@ -315,6 +317,7 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
                     follow_up(resource, turn);
                 }
             }
+            Timer::ReadStates => verify::read_states(resources, turn),
             Timer::GiveUp(ticket) => {
                 if let Some(effect) = turn.context.waiting.give_up(ticket) {
                     turn.effect(effect);

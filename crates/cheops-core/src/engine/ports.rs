@@ -201,6 +201,11 @@ pub enum Task {
         /// How.
         command: String,
     },
+    /// Read the resource's state: what comes back is the text of its fingerprint.
+    Read {
+        /// How.
+        command: String,
+    },
 }
 
 /// What a waiting user hears.
@@ -270,6 +275,8 @@ pub enum Notice {
     Superseded(ResourceId, OperationId, OperationId),
     /// This site's application no longer follows the list and cannot be repaired from here.
     Diverged(ResourceId, Divergence),
+    /// Sites that ran the same list have different states.
+    Differs(ResourceId),
     /// The site stopped while the operation ran, and nothing can tell whether it happened.
     InDoubt(ResourceId, OperationId),
     /// Every site has replied to an operation that was handed in here.

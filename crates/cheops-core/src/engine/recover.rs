@@ -54,6 +54,7 @@ impl Engine {
             // In which incarnation the others are is known only now.
             resource.see_what_is_answered(&me);
             resource.runs.recovered(resource.is_in_sync_everywhere(&me));
+            resource.recovered_reads(&me);
             follow_up(resource, &mut turn);
         }
         needs::look(resources, &mut turn);

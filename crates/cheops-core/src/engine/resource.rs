@@ -14,6 +14,7 @@ use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use super::settings::Settings;
 use super::standing::{Reported, went_well, went_wrong};
+use super::verify::StateReads;
 use crate::config::Config;
 use crate::model::{
     Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, Operation,
@@ -40,6 +41,9 @@ pub(super) struct Resource {
     base_order: Option<Stamp>,
     /// Everything known, pruned or not.
     pub(super) knows: Vector,
+    /// The same without what merely says again, for example what was read: who lacks only that is not
+    /// behind in anything.
+    pub(super) news: Vector,
     /// The hashes of the last entries known.
     pub(super) chain: Chain,
     pub(super) resolution: Resolution,
@@ -58,6 +62,7 @@ pub(super) struct Resource {
     pub(super) set_right: Vector,
     /// What sites said of their own applications.
     pub(super) reports: SmallMap<Author, Reported>,
+    pub(super) reads: StateReads,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -109,6 +114,7 @@ impl Resource {
             base_sites: BTreeSet::new(),
             base_order: None,
             knows: Vector::default(),
+            news: Vector::default(),
             chain: Chain::default(),
             resolution: Resolution::new(rules),
             replies: BTreeMap::new(),
@@ -121,6 +127,7 @@ impl Resource {
             troubled: BTreeSet::new(),
             set_right: Vector::default(),
             reports: SmallMap::default(),
+            reads: StateReads::default(),
             entries: SmallMap::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -363,6 +370,7 @@ impl Resource {
         let base = &self.base;
         // The rest is said again by what is kept.
         self.reports.retain(|_, reported| base.includes(&reported.entry));
+        self.start_over_reports();
         self.files.start_over();
     }
 
@@ -427,6 +435,9 @@ impl Resource {
         }
         turn.context.old_incarnations.see(entry);
         self.knows.add(&id);
+        if entry.state_report().is_none() {
+            self.news.add(&id);
+        }
         self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;
         let held = HeldEntry { arrival: self.arrivals, entry: entry.clone() };
@@ -439,6 +450,9 @@ impl Resource {
         match &entry.body {
             EntryBody::Operation(operation) => self.take_operation(operation, turn),
             EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
+        }
+        if let Some(report) = entry.state_report() {
+            self.see_state_report(report, &id, entry.stamp().wall_ms);
         }
     }
 
@@ -541,6 +555,8 @@ impl Resource {
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
         let was_settled = replies.are_complete(&self.declared.sites);
+        let is_said_again =
+            replies.by(&reply.id.author).is_some_and(|said| said.status == reply.status);
         replies.add(reply, entry);
         if !was_partial && replies.is_partial_error() {
             turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
@@ -550,7 +566,7 @@ impl Resource {
             let ending = replies.ending();
             turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone(), ending));
         }
-        if was_settled {
+        if was_settled && !is_said_again {
             self.runs.heard_otherwise();
         }
         let void = replies.failed_everywhere(&self.declared.sites);
@@ -566,6 +582,9 @@ impl Resource {
             self.set_right.join(&past);
         }
         self.see_whether_answered(&reply.operation, &turn.context.settings.me);
+        if !is_said_again {
+            self.forget_state_report(&reply.id.author);
+        }
     }
 
     /// Everything that an operation replaced, if it did.
@@ -641,7 +660,7 @@ impl Resource {
 
     /// Whether every site knows everything, and has said what became of it there.
     pub(super) fn is_done_everywhere(&self) -> bool {
-        self.is_all_answered() && self.peers.values().all(|it| it.knows.covers(&self.knows))
+        self.is_all_answered() && self.peers.values().all(|it| it.knows.covers(&self.news))
     }
 
     fn void_changed(&mut self, operation: &OperationId, void: bool) {

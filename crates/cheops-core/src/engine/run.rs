@@ -27,6 +27,9 @@ pub(super) struct Runs {
     look_for_superseded: StandingsToCheck,
     /// Whether it was said that all sites are done.
     said_converged: bool,
+    /// How often the list changed, or something was run: what was read of the application before it did
+    /// says nothing of it now.
+    moved: u64,
     runs_for_this_list: BTreeMap<OperationId, usize>,
     /// When to try again what could not be tried, and how often that was so.
     retry: Option<Retry>,
@@ -116,6 +119,7 @@ impl Default for Runs {
             progress: LogProgress::default(),
             look_for_superseded: StandingsToCheck::default(),
             said_converged: false,
+            moved: 0,
             runs_for_this_list: BTreeMap::new(),
             retry: None,
             needed: None,
@@ -132,6 +136,9 @@ impl Runs {
     ) {
         self.said_converged = false;
         self.runs_for_this_list.clear();
+        if *change != ListChange::Nothing {
+            self.moved += 1;
+        }
         match change {
             ListChange::Appended => {
                 // What is in doubt can be rebuilt from an operation that replaces it.
@@ -151,6 +158,7 @@ impl Runs {
     }
 
     pub(super) fn list_rearranged(&mut self) {
+        self.moved += 1;
         self.progress = LogProgress::Unknown;
         self.still_awaits = false;
         self.look_for_superseded = StandingsToCheck::AtAll;
@@ -169,8 +177,14 @@ impl Runs {
         self.said_converged = false;
     }
 
+    /// How often something moved.
+    pub(super) fn moved(&self) -> u64 {
+        self.moved
+    }
+
     pub(super) fn finished(&mut self, step: &Step, ended: Ended) {
         self.log.finish(step, ended);
+        self.moved += 1;
         self.still_awaits = false;
         let was_this = |item: &Item| operation_of(step) == Some(&item.id);
         match &mut self.progress {
@@ -287,6 +301,8 @@ impl Resource {
         }
         self.advance(turn);
         self.report_standing(turn);
+        self.see_to_reading(turn);
+        self.say_differs(turn);
         self.say_converged(turn);
     }
 
@@ -387,7 +403,7 @@ impl Resource {
 
     /// A crash cut a restore short, and the config has lost the command for it since.
     fn give_up_restore(&mut self, turn: &mut Turn<'_>) {
-        if self.config().snapshots.is_none() && self.runs.log.give_up_restore() {
+        if self.config().state.is_none() && self.runs.log.give_up_restore() {
             self.runs.progress = LogProgress::Unknown;
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
         }
@@ -487,10 +503,10 @@ impl Resource {
                 command: config.handling(&item.kind).check.clone()?,
             },
             Step::Snapshot(id) => {
-                Task::Snapshot { id: *id, command: config.snapshots.as_ref()?.snapshot.clone() }
+                Task::Snapshot { id: *id, command: config.state.as_ref()?.read.clone() }
             }
             Step::Restore(id) => {
-                Task::Restore { id: *id, command: config.snapshots.as_ref()?.restore.clone() }
+                Task::Restore { id: *id, command: config.state.as_ref()?.write.clone() }
             }
         })
     }

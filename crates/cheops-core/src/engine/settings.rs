@@ -39,6 +39,10 @@ pub struct Settings {
     pub waiting_entries: usize,
     /// Jobs run at once.
     pub jobs_at_once: usize,
+    /// How long nothing must have moved before a resource's state is read.
+    pub verify_after_ms: u64,
+    /// How long after that it is read again.
+    pub verify_every_ms: u64,
 }
 
 /// What the application may hold when a site's memory is new.
@@ -71,6 +75,8 @@ impl Settings {
             resources_in_flight: 64,
             waiting_entries: 4_096,
             jobs_at_once: 64,
+            verify_after_ms: 1_000,
+            verify_every_ms: 600_000,
         }
     }
 }

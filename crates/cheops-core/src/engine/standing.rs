@@ -160,13 +160,13 @@ impl Resource {
 
     fn divergence_at(&self, site: &SiteId, me: &Author) -> Option<(Standing, u64)> {
         // Also of this site: what is not said yet is no different for who asks here.
-        let reported = self.reported_by(site, me)?;
-        match &reported.report {
-            StandingReport::Diverged { why } => {
-                Some((Standing::Diverged { why: why.clone() }, reported.since_ms))
-            }
-            StandingReport::InStep => None,
+        if let Some(reported) = self.reported_by(site, me)
+            && let StandingReport::Diverged { why } = &reported.report
+        {
+            return Some((Standing::Diverged { why: why.clone() }, reported.since_ms));
         }
+        let (why, since_ms) = self.agreement(me).trouble_of(site)?;
+        Some((Standing::Diverged { why }, since_ms))
     }
 
     /// What a site has yet to do, and since when.
@@ -187,7 +187,7 @@ impl Resource {
                 Standing::Running { operation: operation.clone() }
             }
             Some(operation) => Standing::Waiting { operation: Some(operation.clone()), what: None },
-            None if knows.covers(&self.knows) => return None,
+            None if knows.covers(&self.news) => return None,
             None => Standing::Waiting { operation: None, what: None },
         };
         Some((standing, since_ms))

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::Engine;
 use super::ports::Malformed;
 use super::resource::Resource;
-use super::standing::SiteStanding;
+use super::standing::{SiteStanding, Standing};
+use super::verify::{Agreement, ReadHere};
 use crate::config::Config;
 use crate::model::{
     Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Vector,
@@ -106,6 +107,9 @@ pub struct ResourceSummary {
     /// When something was last written on it, in milliseconds since the Unix epoch by the
     /// writer's clock.
     pub changed_ms: u64,
+    /// Since when all its sites are known to have read the same state; none where they are not, or where
+    /// anything else is amiss.
+    pub verified_ms: Option<u64>,
 }
 
 /// A resource as it stands, without its operations.
@@ -123,6 +127,17 @@ pub struct Outline {
     pub id_map: Option<IdMap>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
+    /// What is known of its state, where the config says how that is read.
+    pub proof: Option<StateProof>,
+}
+
+/// What is known of a resource's state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateProof {
+    /// Whether it is the same at all sites.
+    pub agreement: Agreement,
+    /// What was last read here, since this engine began.
+    pub read_here: Option<ReadHere>,
 }
 
 /// Which of a resource's operations are looked at.
@@ -211,7 +226,17 @@ impl Engine {
             standings: self.standings(id)?,
             id_map: resource.names_now(&self.context.settings),
             waits_for: resource.runs.waits_for(),
+            proof: resource.config().state.is_some().then(|| StateProof {
+                agreement: resource.agreement(self.me()),
+                read_here: resource.reads.last.clone(),
+            }),
         })
+    }
+
+    /// How many states wait to be read again, and for how long the first of them does: more than there
+    /// is time for, if that grows.
+    pub fn overdue_reads(&self, now_ms: u64) -> (usize, u64) {
+        self.context.reads.overdue(now_ms)
     }
 
     /// Some of a resource's operations, beginning after that one. One that is not known any more
@@ -368,13 +393,19 @@ impl Engine {
     }
 
     fn summarize(&self, resource: &Resource) -> ResourceSummary {
+        let standing = resource.worst_standing(self.me(), &self.context.links);
+        let is_in_sync = standing.as_ref().is_some_and(|it| it.standing == Standing::InSync);
         ResourceSummary {
             id: resource.id.clone(),
             sites: resource.declared.sites.clone(),
             operations: resource.resolution.operations().len(),
             listed: resource.resolution.list().len(),
             errors: resource.in_trouble().count(),
-            standing: resource.worst_standing(self.me(), &self.context.links),
+            standing,
+            verified_ms: match resource.agreement(self.me()) {
+                Agreement::Verified { since_ms } if is_in_sync => Some(since_ms),
+                _ => None,
+            },
             deleted: resource.is_deleted() || resource.is_retired(),
             changed_ms: resource.changed_ms(),
         }

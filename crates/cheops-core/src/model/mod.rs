@@ -12,6 +12,7 @@ mod request_kind;
 mod seal;
 mod small_map;
 mod standing_report;
+mod state_report;
 mod vector;
 
 pub use crate::ids::{
@@ -38,4 +39,5 @@ pub use seal::{
 };
 pub(crate) use small_map::SmallMap;
 pub use standing_report::{MAX_REASON_BYTES, StandingReport};
+pub use state_report::{Fingerprint, StateReport};
 pub use vector::{Chain, Vector};

@@ -150,7 +150,7 @@ impl Outcome {
     }
 
     /// About how many bytes it takes when sent: never much less.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let rest = match self {
             Self::Answered { headers, local_id, .. } => {
                 let headers: usize = headers.iter().map(Header::size).sum();

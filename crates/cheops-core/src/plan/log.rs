@@ -305,7 +305,7 @@ impl RunLog {
     /// The snapshot to take before the next run, where one is due.
     pub(super) fn due_snapshot(&self, config: &Config) -> Option<Step> {
         let never = self.next_snapshot == 0;
-        let due = config.snapshots.is_some() && (never || self.since_snapshot >= RUNS_PER_SNAPSHOT);
+        let due = config.state.is_some() && (never || self.since_snapshot >= RUNS_PER_SNAPSHOT);
         due.then_some(Step::Snapshot(SnapshotId(self.next_snapshot)))
     }
 

@@ -272,7 +272,7 @@ impl View<'_> {
 
     /// The latest snapshot from which the list can be followed.
     fn restore(&self) -> Option<SnapshotId> {
-        self.config.snapshots.as_ref()?;
+        self.config.state.as_ref()?;
         let is_good = |runs| self.assess(&self.in_effect(runs), Refusals::Believe).is_good();
         let saved = self.log.snapshots.iter().rev().find(|saved| is_good(&saved.runs))?;
         Some(saved.id)

@@ -14,7 +14,7 @@ use super::order::{self, ListPlace};
 use super::reason::{LeftOut, Reasons};
 use super::ruling::Ruling;
 use crate::config::{Config, Rule};
-use crate::model::{Author, Operation, OperationId, OperationType, Replaces, Vector};
+use crate::model::{Author, Fingerprint, Operation, OperationId, OperationType, Replaces, Vector};
 
 /// What an insertion changed, so that the caller can do little when little changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,6 +248,11 @@ impl Resolution {
     /// The operations that count, in the order to run them.
     pub fn list(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
         self.list.ids()
+    }
+
+    /// What stands for the list. Pruning takes nothing out of it: what is pruned was left out before.
+    pub fn list_fingerprint(&self) -> Fingerprint {
+        self.list.fingerprint()
     }
 
     /// The last of the list: what a new operation is compared with.

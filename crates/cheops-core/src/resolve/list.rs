@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::incremental::ListChange;
 use super::operations::OperationNode;
 use super::order::ListPlace;
-use crate::model::{Operation, OperationId, Position, Vector};
+use crate::model::{Fingerprint, Operation, OperationId, Position, Vector};
 
 /// The operations that count, in the order to run them.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +15,8 @@ pub(super) struct List {
     places: BTreeMap<Arc<ListPlace>, Arc<Operation>>,
     by_arrival: BTreeMap<u64, Arc<ListPlace>>,
     replacers: BTreeSet<Position>,
+    /// The fingerprints of all that count, joined: in which order they run follows from which they are.
+    fingerprint: [u8; 32],
 }
 
 impl List {
@@ -24,14 +26,27 @@ impl List {
         }
         let place = Arc::new(place);
         self.by_arrival.insert(node.arrival, Arc::clone(&place));
-        self.places.insert(place, node.operation.clone());
+        if self.places.insert(place, node.operation.clone()).is_none() {
+            self.join_fingerprint(node.id());
+        }
     }
 
     pub(super) fn remove(&mut self, node: &OperationNode) {
         if let Some(place) = self.by_arrival.remove(&node.arrival) {
             self.places.remove(&place);
             self.replacers.remove(&node.position());
+            self.join_fingerprint(node.id());
         }
+    }
+
+    /// Adds one, or takes it away again: that is the same.
+    fn join_fingerprint(&mut self, id: &OperationId) {
+        let one = Fingerprint::of(id.to_string().as_bytes());
+        self.fingerprint.iter_mut().zip(one.0).for_each(|(all, one)| *all ^= one);
+    }
+
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.fingerprint)
     }
 
     pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {

@@ -82,6 +82,7 @@ impl World {
             Task::Check { .. } => self.sometimes.saw("run: checked"),
             Task::Snapshot { .. } => self.sometimes.saw("run: snapshot"),
             Task::Restore { .. } => self.sometimes.saw("run: restored"),
+            Task::Read { .. } => self.sometimes.saw("state: read"),
             Task::RunPart { .. } | Task::Decompose { .. } => {}
         }
         let (least, most) = self.setup.command_ms;

@@ -155,6 +155,10 @@ fn told(change: &Change, width: usize) -> String {
         Change::Diverged { resource, why } => {
             format!("{}  {}: {}", bold(resource), styled(BAD, "diverged"), one_line(why))
         }
+        Change::Differs { resource } => {
+            let what = styled(BAD, "sites differ");
+            format!("{}  {what}: `cheops diff {resource}` shows where", bold(resource))
+        }
         Change::Converged { resource } => {
             format!("{}  {}", bold(resource), styled(GOOD, "converged"))
         }

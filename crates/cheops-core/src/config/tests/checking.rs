@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::super::{
-    Config, Handling, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule, Snapshots, profiles,
+    Config, Handling, MAX_COMMAND_BYTES, MAX_ENTRIES, MAX_TYPES, Rule, StateCommands, profiles,
 };
 use super::{kind, parsed, problems, said, warnings};
 use crate::config::Concurrent;
@@ -139,7 +139,7 @@ fn a_config_made_by_a_program_is_checked_too() {
         ]
         .into(),
         types: [(kind("a"), Handling { undo: Some(" ".to_owned()), ..Handling::default() })].into(),
-        snapshots: Some(Snapshots { snapshot: "x".to_owned(), restore: "\u{1b}".to_owned() }),
+        state: Some(StateCommands { read: "x".to_owned(), write: "\u{1b}".to_owned() }),
         hooks: Vec::new(),
     };
     expect![[r#"

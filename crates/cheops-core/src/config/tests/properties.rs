@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::{option, sample};
 
 use super::super::{
-    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule, Snapshots,
+    Concurrent, Config, Handling, Hook, HookAction, HookEvent, HookRun, Resolution, Rule,
+    StateCommands,
 };
 use crate::ids::OperationType;
 
@@ -75,11 +76,10 @@ fn handlings() -> impl Strategy<Value = Handling> {
 }
 
 fn configs() -> impl Strategy<Value = Config> {
-    let snapshots =
-        (commands(), commands()).prop_map(|(snapshot, restore)| Snapshots { snapshot, restore });
+    let state = (commands(), commands()).prop_map(|(read, write)| StateCommands { read, write });
     let types = btree_map(kinds(), handlings(), 0..4);
-    (matrices(), types, option::of(snapshots), vec(hooks(), 0..4))
-        .prop_map(|(matrix, types, snapshots, hooks)| Config { matrix, types, snapshots, hooks })
+    (matrices(), types, option::of(state), vec(hooks(), 0..4))
+        .prop_map(|(matrix, types, state, hooks)| Config { matrix, types, state, hooks })
 }
 
 fn hooks() -> impl Strategy<Value = Hook> {

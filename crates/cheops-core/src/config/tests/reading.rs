@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::super::{Config, Handling, Rule, Snapshots, profile};
+use super::super::{Config, Handling, Rule, StateCommands, profile};
 use super::{kind, parsed, problems, said, warnings};
 use crate::config::Concurrent;
 
@@ -62,9 +62,9 @@ fn the_same_document_in_json_and_yaml_is_the_same_config() {
             (kind("set"), Handling { idempotent: true, ..Handling::default() }),
         ]
         .into(),
-        snapshots: Some(Snapshots {
-            snapshot: "redis-cli dump __ID__".to_owned(),
-            restore: "redis-cli restore __ID__".to_owned(),
+        state: Some(StateCommands {
+            read: "redis-cli dump __ID__".to_owned(),
+            write: "redis-cli restore __ID__".to_owned(),
         }),
         hooks: Vec::new(),
     };

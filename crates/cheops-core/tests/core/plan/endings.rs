@@ -1,6 +1,6 @@
 //! Whatever the matrix says and however repairs end, there is an end to them.
 
-use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, Snapshots};
+use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, StateCommands};
 use cheops_core::model::Replaces;
 use cheops_core::plan::{Ended, Item, Next, RunLog, Step, plan};
 use proptest::prelude::*;
@@ -35,11 +35,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         let pairs = KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (kind(a), kind(b))));
         let entry = |rule| Resolution { rule, concurrent: Concurrent::KeepBoth };
         let listed = pairs.zip(entries).filter_map(|(pair, rule)| Some((pair, entry(rule?))));
-        let commands = || Snapshots { snapshot: String::new(), restore: String::new() };
+        let commands = || StateCommands { read: String::new(), write: String::new() };
         Config {
             matrix: listed.collect(),
             types: KINDS.iter().map(|name| kind(name)).zip(types).collect(),
-            snapshots: snapshots.then(commands),
+            state: snapshots.then(commands),
             ..Config::default()
         }
     })

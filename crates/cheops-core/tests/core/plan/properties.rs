@@ -181,8 +181,8 @@ proptest! {
     fn with_snapshots_from_the_start_no_site_diverges_and_none_needs_an_operator(
         mut setup in some_setup(), events in some_events()
     ) {
-        let snapshots = cheops_core::config::Snapshots { snapshot: "s".into(), restore: "r".into() };
-        setup.config.snapshots = Some(snapshots);
+        let snapshots = cheops_core::config::StateCommands { read: "s".into(), write: "r".into() };
+        setup.config.state = Some(snapshots);
         let (mut site, list) = run(&setup, &events, false);
         prop_assert_eq!(site.settle(&list), Rest::InStep);
         prop_assert_eq!(site.app.state(), site.fresh(&list));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, Snapshots};
+use cheops_core::config::{Concurrent, Config, Handling, Resolution, Rule, StateCommands};
 use cheops_core::model::{
     Author, EntryId, Incarnation, OperationId, OperationType, Replaces, SiteId,
 };
@@ -84,8 +84,8 @@ pub(crate) fn config(
         };
         config.types.insert(kind(name), handling);
     }
-    let commands = || Snapshots { snapshot: "save".into(), restore: "load".into() };
-    config.snapshots = snapshots.then(commands);
+    let commands = || StateCommands { read: "save".into(), write: "load".into() };
+    config.state = snapshots.then(commands);
     config
 }
 
@@ -166,7 +166,7 @@ impl fmt::Debug for Setup {
             let Handling { undo, idempotent, assigns, check, .. } = handling;
             write!(f, "\n  {kind}: {undo:?} {idempotent:?} {assigns:?} {check:?}")?;
         }
-        write!(f, "\n  {:?}", self.config.snapshots)
+        write!(f, "\n  {:?}", self.config.state)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several sites, each with its own knowledge, resolution, log and application.
 
-use cheops_core::config::{Concurrent, Config, Snapshots};
+use cheops_core::config::{Concurrent, Config, StateCommands};
 use cheops_core::model::{
     Author, EntryId, HybridClock, Incarnation, Operation, OperationId, Payload, ResourceId, SiteId,
 };
@@ -179,7 +179,7 @@ proptest! {
     fn sites_with_snapshots_always_agree_once_reconnected(
         mut setup in some_setup(), concurrent in some_concurrent(), events in some_events()
     ) {
-        setup.config.snapshots = Some(Snapshots { snapshot: "s".into(), restore: "r".into() });
+        setup.config.state = Some(StateCommands { read: "s".into(), write: "r".into() });
         let setup = with_concurrent(setup, concurrent);
         let mut world = World::run(&setup, &events);
         let mut states = Vec::new();
