@@ -92,6 +92,11 @@ impl SimApplication {
         done
     }
 
+    /// Somebody changes the state without asking anybody.
+    pub fn tamper(&mut self, resource: &ResourceId) {
+        self.values.entry(resource.clone()).or_default().text.push('7');
+    }
+
     /// Saves the state of a resource under a number.
     pub fn snapshot(&mut self, resource: &ResourceId, number: u64) {
         let effects = self.effects.get(resource).cloned().unwrap_or_default();

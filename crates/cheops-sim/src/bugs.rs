@@ -38,11 +38,13 @@ pub enum Bug {
     ChildrenDoNotWait,
     /// That a site's application does not follow the list is not told to the others.
     StandingNotSent,
+    /// What is told of a state is what was read after another list.
+    StateOfAnotherList,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -53,6 +55,7 @@ impl Bug {
         Self::FirstIdStands,
         Self::ChildrenDoNotWait,
         Self::StandingNotSent,
+        Self::StateOfAnotherList,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -104,6 +107,7 @@ impl fmt::Display for Bug {
             Self::FirstIdStands => "first-id-stands",
             Self::ChildrenDoNotWait => "children-do-not-wait",
             Self::StandingNotSent => "standing-not-sent",
+            Self::StateOfAnotherList => "state-of-another-list",
         })
     }
 }

@@ -74,6 +74,8 @@ pub struct Checks {
     pub may_be_unnamed: BTreeSet<ResourceId>,
     /// Resources whose things an operator removed from a service.
     pub removed_by_hand: BTreeSet<ResourceId>,
+    /// Resources that somebody changed at a site without asking anybody.
+    pub tampered: BTreeSet<ResourceId>,
     found: Option<Violation>,
     pub(crate) a_disk_was_lost: bool,
     /// The sites that lie.

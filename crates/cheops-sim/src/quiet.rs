@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cheops_core::engine::{OperationView, OperationsAsked, PageOrder, ResourceView, RunProgress};
+use cheops_core::engine::{
+    Agreement, OperationView, OperationsAsked, PageOrder, ResourceView, RunProgress, StateProof,
+};
 use cheops_core::model::{OperationId, Reply, ResourceId, SiteId, Status};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
@@ -36,8 +38,13 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
                 is_done(site, view, has_liar)?;
                 all_replied(site, view, &home, &holders)?;
             }
-            follows_the_list(world, site, view, has_liar)?;
+            if !world.checks.tampered.contains(resource) {
+                follows_the_list(world, site, view, has_liar)?;
+            }
             reads_the_same(site, view)?;
+        }
+        if !has_liar {
+            states_are_as_told(&holders)?;
         }
         nothing_lost(world, resource, &holders)?;
     }
@@ -100,6 +107,49 @@ fn all_say_the_same(
         }
     }
     Ok(())
+}
+
+/// Where states are read, all sites say whether they are the same, and it is so. (Not where a site has
+/// diverged and says so: nobody compares its state with others.)
+fn states_are_as_told(holders: &[(&SimSite, ResourceView)]) -> Result<(), Violation> {
+    let in_step = |(_, view): &&(&SimSite, ResourceView)| view.health == Health::InStep;
+    if !holders.iter().all(|holder| in_step(&holder)) {
+        return Ok(());
+    }
+    let values: BTreeSet<String> =
+        holders.iter().map(|(site, view)| site.application.value(&view.id).text).collect();
+    for (site, view) in holders.iter().filter(|(_, view)| !view.deleted && !view.list.is_empty()) {
+        let Some(proof) = proof_at(site, &view.id) else { continue };
+        let is_true = match proof.agreement {
+            Agreement::Verified { .. } => values.len() == 1,
+            Agreement::Differs { .. } => values.len() > 1,
+            // A state that never changes is not believed.
+            Agreement::Unproven => holders.iter().any(|(site, view)| {
+                let read = proof_at(site, &view.id).and_then(|proof| proof.read_here);
+                read.is_some_and(|read| read.found.is_err())
+            }),
+        };
+        if !is_true {
+            return Err(Violation(format!(
+                "{} says of the states of {}: {:?}; they are {values:?}",
+                site.id, view.id, proof.agreement
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn proof_at(site: &SimSite, resource: &ResourceId) -> Option<StateProof> {
+    site.engine.as_ref()?.outline(resource)?.proof
+}
+
+/// Whether some site says of some resource that all have the same state.
+pub(crate) fn some_state_is_verified(world: &World) -> bool {
+    let mut proofs = world.sites.iter().flat_map(|site| {
+        let engine = site.engine.iter();
+        engine.flat_map(|it| it.resources()).filter_map(|id| proof_at(site, id))
+    });
+    proofs.any(|proof| matches!(proof.agreement, Agreement::Verified { .. }))
 }
 
 /// What is counted as it comes, and shown in pages, is what the whole says.

@@ -49,6 +49,9 @@ pub struct SimSite {
     pub lies: bool,
     /// Whether it took in a stamp with nothing after it; see [`crate::Bug::StampsAsClaimed`].
     pub saw_end_of_time: bool,
+    /// What was last read of each resource, where that is told instead of what is read; see
+    /// [`crate::Bug::StateOfAnotherList`].
+    pub read_before: Option<BTreeMap<ResourceId, String>>,
     /// When the next tick is scheduled.
     pub tick_ms: Option<u64>,
 }
@@ -96,7 +99,12 @@ impl SimSite {
             }
             Task::Restore { id, .. } => ended(application.restore(resource, id.0)),
             Task::Read { .. } => {
-                let state = application.value(resource).text;
+                let mut state = application.value(resource).text;
+                if let Some(before) = self.read_before.as_mut() {
+                    // Planted: what was read the last time.
+                    let last = before.insert(resource.clone(), state.clone());
+                    state = last.unwrap_or(state);
+                }
                 Outcome::success(Fingerprint::of(state.as_bytes()).to_string())
             }
         };

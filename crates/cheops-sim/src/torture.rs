@@ -194,7 +194,7 @@ impl Torture {
         let sites = self.world.sites.len();
         let any = |rng: &mut Rng| usize::try_from(rng.below(sites as u64)).unwrap_or(0);
         let (a, b) = (any(&mut self.rng), any(&mut self.rng));
-        match self.rng.below(13) {
+        match self.rng.below(14) {
             0 => {
                 self.world.network.cut(a, b);
                 self.world.sometimes.saw("network: one-way cut");
@@ -220,6 +220,7 @@ impl Torture {
             9 => self.world.crash(a),
             10 => self.flap(a, b),
             11 => self.jump_clock(a),
+            12 => self.change_behind_our_back(),
             _ => self.lose_a_disk(a),
         }
     }
@@ -278,6 +279,20 @@ impl Torture {
     fn jump_clock(&mut self, site: usize) {
         let jump = i64::try_from(self.rng.below(7_200_000)).unwrap_or(0) - 3_600_000;
         self.world.sites[site].skew_ms += jump;
+    }
+
+    /// Somebody changes what a site holds, where that can be read.
+    fn change_behind_our_back(&mut self) {
+        let read: Vec<usize> =
+            (0..self.subjects.len()).filter(|at| self.subjects[*at].is_read()).collect();
+        if read.is_empty() {
+            return;
+        }
+        let subject = &self.subjects[*self.rng.pick(&read)];
+        let site = *self.rng.pick(&subject.home);
+        self.world.sites[site].application.tamper(&subject.id);
+        self.world.checks.tampered.insert(subject.id.clone());
+        self.world.sometimes.saw("state: changed behind our back");
     }
 
     fn lose_a_disk(&mut self, site: usize) {
@@ -379,6 +394,9 @@ impl Torture {
             if engine.resources().any(started) {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }
+        }
+        if crate::quiet::some_state_is_verified(&self.world) {
+            self.world.sometimes.saw("state: verified");
         }
         for end in crate::service_checks::ends(&self.world) {
             self.world.sometimes.saw(end);

@@ -68,6 +68,14 @@ const APPENDS_SAVED: &str = r#"{"ResolutionMatrix": [
     "Snapshot": "save", "Restore": "bring back",
     "Types": {"add": {"Check": "is it there"}}}"#;
 
+const SET_AND_APPEND_READ: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
+    {"Before": "add", "After": "set", "Result": "take-both-reverse-order"},
+    {"Before": "add", "After": "add", "Result": "ordered"},
+    {"Before": "set", "After": "set", "Result": "take-one"}],
+    "State": {"Read": "save", "Write": "bring back"},
+    "Types": {"set": {"Idempotent": true}, "add": {"Check": "is it there"}}}"#;
+
 const INCS: &str =
     r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
 
@@ -147,6 +155,16 @@ pub const FLAVOURS: &[Flavour] = &[
         changed: Some(APPENDS),
         verbs: &[("add", CommandKind::Append)],
     },
+    Flavour {
+        name: "file-read",
+        config: SET_AND_APPEND_READ,
+        changed: None,
+        verbs: &[
+            ("set", CommandKind::Set),
+            ("add", CommandKind::Append),
+            ("add", CommandKind::Append),
+        ],
+    },
     Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", CommandKind::Inc)] },
     Flavour {
         name: "sum-undone",
@@ -201,6 +219,11 @@ impl Subject {
         let configs = [flavour.config].into_iter().chain(flavour.changed).map(parse).collect();
         let sites = home.iter().map(|site| crate::network::site_name(*site)).collect();
         Self { id, home, sites, configs, config: 0, flavour, made: 0 }
+    }
+
+    /// Whether its state can be read.
+    pub fn is_read(&self) -> bool {
+        self.configs[self.config].state.is_some()
     }
 
     /// Where it lives.

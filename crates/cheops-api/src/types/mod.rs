@@ -39,7 +39,7 @@ pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
 pub use resource::{
     Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary, SiteStanding,
-    Standing,
+    Standing, StateAgreement, StateProof,
 };
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};

@@ -120,6 +120,7 @@ impl World {
             Notice::Pruned(..) => self.sometimes.saw("sync: pruned"),
             Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
             Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
+            Notice::Differs(_) => self.sometimes.saw("state: differs"),
             Notice::InDoubt(..) => self.sometimes.saw("run: in doubt, operator asked"),
             Notice::Settled(..) => self.sometimes.saw("operation: every site has replied"),
             Notice::Converged(_) => self.sometimes.saw("resource: converged"),

@@ -33,6 +33,9 @@ use crate::site::SimSite;
 use crate::sometimes::Sometimes;
 use crate::trace::SimTrace;
 
+/// How often states are read again: often enough for a run to see it.
+const VERIFY_EVERY_MS: u64 = 5_000;
+
 /// How a world is set up.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -161,7 +164,8 @@ impl World {
         let names: Vec<SiteId> = (0..world.setup.sites).map(site_name).collect();
         for (index, id) in names.iter().enumerate() {
             world.indexes.insert(id.clone(), index);
-            let settings = Settings::new(world.new_author(id), names.iter().cloned());
+            let mut settings = Settings::new(world.new_author(id), names.iter().cloned());
+            settings.verify_every_ms = VERIFY_EVERY_MS;
             world.sites.push(SimSite {
                 id: id.clone(),
                 engine: None,
@@ -177,6 +181,7 @@ impl World {
                 set_apart: BTreeSet::new(),
                 lies: false,
                 saw_end_of_time: false,
+                read_before: (world.setup.bug == Some(Bug::StateOfAnotherList)).then(BTreeMap::new),
                 tick_ms: None,
             });
         }

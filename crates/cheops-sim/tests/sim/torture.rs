@@ -105,3 +105,10 @@ fn a_standing_that_is_not_sent_is_found_by_sites_that_know_the_same_and_say_othe
     let found = |seed| torture(seed, Some(Bug::StandingNotSent), false).violation;
     assert!((1..=200).filter_map(found).any(|violation| violation.0.contains(by)));
 }
+
+#[test]
+fn a_state_of_another_list_is_found_by_what_is_told_of_states_that_is_not_so() {
+    let by = "says of the states of";
+    let found = |seed| torture(seed, Some(Bug::StateOfAnotherList), false).violation;
+    assert!((1..=100).filter_map(found).any(|violation| violation.0.contains(by)));
+}
