@@ -646,6 +646,7 @@ fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
     Settings {
         application: config.application,
         jobs_at_once: config.shell.jobs_at_once,
+        verify_every_ms: u64::try_from(config.shell.verify_every.as_millis()).unwrap_or(u64::MAX),
         ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
     }
 }

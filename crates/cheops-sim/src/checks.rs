@@ -123,6 +123,13 @@ impl Checks {
         }
     }
 
+    /// A site told the others what state it has.
+    pub fn told_state(&mut self, site: &SiteId, resource: &ResourceId, is_so: bool) {
+        if !is_so && !self.tampered.contains(resource) {
+            self.violated(format!("{site} says of the states of {resource} what is not so"));
+        }
+    }
+
     /// A user was told that an operation is accepted.
     pub fn accepted(&mut self, resource: &ResourceId, operation: &OperationId, durable: bool) {
         if !durable {

@@ -9,8 +9,8 @@ use crate::look;
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, exec, explain, http, init, mesh, open, resource,
-    resources, sample, scope, settle, show, sites, watch, with,
+    agent, backup, completions, delete, demo, diff, exec, explain, http, init, mesh, open,
+    resource, resources, sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -67,6 +67,7 @@ pub(crate) enum Verb {
     Http(http::Arguments),
     With(with::Arguments),
     Show(show::Arguments),
+    Diff(diff::Arguments),
     Resources(resources::Arguments),
     Resource(resource::Arguments),
     Explain(explain::Arguments),
@@ -99,6 +100,7 @@ impl Verb {
             Self::Http(arguments) => http::run(&arguments, agent, output),
             Self::With(arguments) => with::run(&arguments, output),
             Self::Show(arguments) => show::run(&arguments, agent, output),
+            Self::Diff(arguments) => diff::run(&arguments, agent, output),
             Self::Resources(arguments) => resources::run(&arguments, agent, output),
             Self::Resource(arguments) => resource::run(&arguments, agent, output),
             Self::Explain(arguments) => explain::run(&arguments, agent, output),

@@ -74,6 +74,10 @@ pub(crate) struct Handing {
     /// A built-in resolution matrix
     #[arg(long, value_name = "NAME", value_parser = matrix::profile_names())]
     profile: Option<String>,
+    /// What the application calls the resource, such as a file or a key: then its state is read and
+    /// compared at all sites, and operations that arrive late are put in their place
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
     /// Make it the resolution: it replaces everything before it and clears errors
     #[arg(long)]
     force: bool,
@@ -96,11 +100,12 @@ impl Handing {
         if let Some(sites) = &self.sites {
             check_location(sites, output)?;
         }
+        let (config, profile) = self.rules(output)?;
         let submit = Submit {
             kind: self.kind.clone(),
             sites: self.sites.clone(),
-            config: self.config.as_deref().map(|path| matrix::config(path, output)).transpose()?,
-            profile: self.profile.clone(),
+            config,
+            profile,
             action,
             force: self.force,
             wait: self.waiting.wait,
@@ -111,6 +116,40 @@ impl Handing {
             let events = client.submit(&self.id, &submit, files).await?;
             follow(events, submit.wait, started, output).await
         })
+    }
+}
+
+impl Handing {
+    /// How conflicts are settled, as a document or by the name of a profile.
+    fn rules(
+        &self,
+        output: &mut VerbOutput,
+    ) -> Result<(Option<serde_json::Value>, Option<String>), Failure> {
+        match (&self.config, &self.profile, &self.target) {
+            (Some(path), _, target) => {
+                Ok((Some(matrix::config(path, target.as_deref(), output)?), None))
+            }
+            (None, Some(profile), Some(target)) => {
+                Ok((Some(serde_json::json!({ "Profile": profile, "Target": target })), None))
+            }
+            (None, Some(profile), None) => {
+                let reads =
+                    cheops_core::config::profile(profile).is_some_and(|it| it.state.is_some());
+                if reads && self.sites.is_some() {
+                    output.aside(
+                        "without `--target`, nobody can check that the sites agree, nor put an \
+                         operation that comes late in its place"
+                            .to_owned(),
+                    );
+                }
+                Ok((None, Some(profile.clone())))
+            }
+            (None, None, Some(_)) => Err(Failure::caller(
+                "`--target` says of what, and nothing says how its state is read",
+            )
+            .hint("add `--profile file` or `redis`, or a `--config` with `State`")),
+            (None, None, None) => Ok((None, None)),
+        }
     }
 }
 

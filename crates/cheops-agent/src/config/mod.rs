@@ -169,6 +169,8 @@ pub struct ShellConfig {
     pub jobs_at_once: usize,
     /// Where commands are run, if not in the agent's working directory.
     pub directory: Option<PathBuf>,
+    /// How long after it was read a resource's state is read again.
+    pub verify_every: Duration,
 }
 
 /// `[audit]`.

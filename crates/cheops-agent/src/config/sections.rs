@@ -260,12 +260,14 @@ fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> Shell
     let output_limit = reader.value(&mut table, "output_limit", A_SIZE, output);
     let jobs = reader.value(&mut table, "jobs_at_once", &a_count, values::count(MOST_JOBS));
     let directory = reader.path(&mut table, "directory");
+    let verify_every = reader.value(&mut table, "verify_every", A_TIME, values::duration);
     reader.end(&table);
     ShellConfig {
         time_limit: time_limit.map_or(Duration::from_secs(60), |(limit, _)| limit),
         output_limit: output_limit.map_or(64 * 1024, |(limit, _)| limit),
         jobs_at_once: jobs.map_or(64, |(jobs, _)| jobs),
         directory,
+        verify_every: verify_every.map_or(Duration::from_secs(10 * 60), |(every, _)| every),
     }
 }
 

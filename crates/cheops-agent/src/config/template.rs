@@ -87,6 +87,8 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # output_limit = "64KiB"
 # jobs_at_once = 64             # and as many reading commands (cheops show) beside them
 # directory = "."               # default: where the agent was started
+# verify_every = "10m"          # how often the states of resources that say how are read and compared,
+#                               # with a fiftieth of the time at most
 
 # How long history that no longer counts can be looked at.
 [audit]

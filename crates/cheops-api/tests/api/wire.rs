@@ -165,6 +165,7 @@ fn a_resource_is_flat() {
             }),
             errors: 0,
             last_change: None,
+            verified: None,
         },
         list: vec!["paris-1.1".to_owned()],
         config: serde_json::json!({}),
@@ -175,6 +176,7 @@ fn a_resource_is_flat() {
         awaits: Some("paris-1.1".to_owned()),
         waits_for: None,
         replicant: None,
+        proof: None,
     };
     check(
         &resource,

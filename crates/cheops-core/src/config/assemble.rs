@@ -46,8 +46,24 @@ impl Config {
     ///
     /// Everything that is wrong with it, in the order of the document.
     pub fn parse(text: &str) -> Result<Parsed, ConfigErrors> {
+        Self::parse_about(text, None)
+    }
+
+    /// Reads a document as [`Config::parse`] does, about this target instead of the one it names.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, in the order of the document.
+    pub fn parse_about(text: &str, target: Option<&str>) -> Result<Parsed, ConfigErrors> {
         let root = tree::read(text)?;
-        let (document, mut problems) = document::read(&root);
+        let (mut document, mut problems) = document::read(&root);
+        if let Some(target) = target {
+            let place = ConfigPlace::path(TARGET);
+            match command_fault(target) {
+                Some(fault) => problems.push(ConfigProblem { place, fault }),
+                None => document.target = Some((target.to_owned(), place)),
+            }
+        }
         problems.extend(contradictions(&document.entries));
         let entries = on_top_of_profile(&document);
         let kept = document.hooks.iter().filter(|entry| !entry.decomposes);

@@ -28,11 +28,11 @@ pub(super) const FILE: (&str, &str) = (
 );
 
 /// A key by its type and its values, in the words and quotes of `redis-cli`, sorted where Redis keeps no
-/// order: unlike `DUMP`, equal values give equal bytes, and a person can read the difference. The server
-/// is the one that `REDIS_URL` names in the agent's environment, else the one on this machine.
+/// order: unlike `DUMP`, equal values give equal bytes, and a person can read the difference. Which server
+/// it is, the variable `REDIS_CLI` of the agent's environment may say (`redis-cli -h cache`).
 pub(super) const REDIS: (&str, &str) = (
-    r#"cli() { redis-cli ${REDIS_URL:+-u "$REDIS_URL"} -e --no-raw "$@"; }; plain() { sed 's/^ *[0-9]*) //'; }; kind=$(cli TYPE "$target") || exit 1; case $kind in none) state=;; string) state=$(cli GET "$target");; set) state=$(cli SMEMBERS "$target");; list) state=$(cli LRANGE "$target" 0 -1);; hash) state=$(cli HGETALL "$target");; zset) state=$(cli ZRANGE "$target" 0 -1 WITHSCORES);; *) echo "a $kind of Redis cannot be read" >&2; exit 1;; esac || exit 1; echo "$kind"; case $kind in none) ;; string) printf '%s\n' "$state";; list) printf '%s\n' "$state" | plain;; set) printf '%s\n' "$state" | plain | LC_ALL=C sort;; hash) printf '%s\n' "$state" | plain | paste -d ' ' - - | LC_ALL=C sort;; zset) printf '%s\n' "$state" | plain | paste -d ' ' - - | sed 's/^\(".*"\) \("[^"]*"\)$/\2 \1/' | LC_ALL=C sort;; esac"#,
-    r#"IFS= read -r kind || exit 1; case $kind in none) verb=;; string) verb=SET;; set) verb=SADD;; list) verb=RPUSH;; hash) verb=HSET;; zset) verb=ZADD;; *) echo "this is not the state of a key of Redis" >&2; exit 1;; esac; key=$(printf '%s' "$target" | sed 's/[\\"]/\\&/g'); { printf 'MULTI\nDEL "%s"\n' "$key"; while IFS= read -r value; do printf '%s "%s" %s\n' "$verb" "$key" "$value"; done; echo EXEC; } | redis-cli ${REDIS_URL:+-u "$REDIS_URL"} -e > /dev/null"#,
+    r#"cli() { ${REDIS_CLI:-redis-cli} -e --no-raw "$@"; }; plain() { sed 's/^ *[0-9]*) //'; }; kind=$(cli TYPE "$target") || exit 1; case $kind in none) state=;; string) state=$(cli GET "$target");; set) state=$(cli SMEMBERS "$target");; list) state=$(cli LRANGE "$target" 0 -1);; hash) state=$(cli HGETALL "$target");; zset) state=$(cli ZRANGE "$target" 0 -1 WITHSCORES);; *) echo "a $kind of Redis cannot be read" >&2; exit 1;; esac || exit 1; echo "$kind"; case $kind in none) ;; string) printf '%s\n' "$state";; list) printf '%s\n' "$state" | plain;; set) printf '%s\n' "$state" | plain | LC_ALL=C sort;; hash) printf '%s\n' "$state" | plain | paste -d ' ' - - | LC_ALL=C sort;; zset) printf '%s\n' "$state" | plain | paste -d ' ' - - | sed 's/^\(".*"\) \("[^"]*"\)$/\2 \1/' | LC_ALL=C sort;; esac"#,
+    r#"IFS= read -r kind || exit 1; case $kind in none) verb=;; string) verb=SET;; set) verb=SADD;; list) verb=RPUSH;; hash) verb=HSET;; zset) verb=ZADD;; *) echo "this is not the state of a key of Redis" >&2; exit 1;; esac; key=$(printf '%s' "$target" | sed 's/[\\"]/\\&/g'); { printf 'MULTI\nDEL "%s"\n' "$key"; while IFS= read -r value; do printf '%s "%s" %s\n' "$verb" "$key" "$value"; done; echo EXEC; } | ${REDIS_CLI:-redis-cli} -e > /dev/null"#,
 );
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
 
     fn read_command(document: &str) -> Option<String> {
         let config = Config::parse(document).unwrap().config;
-        config.state.map(|both| both.read.split("; ").next().unwrap().to_owned())
+        config.state.map(|both| both.read)
     }
 
     #[test]
@@ -62,7 +62,9 @@ mod tests {
                 assert!(errors.contains("there is `Target` but no `State`"), "{errors}");
                 continue;
             }
-            assert_eq!(read_command(document).as_deref(), expected, "{document}");
+            let command = read_command(document);
+            let begins = |with: &str| command.as_deref().is_some_and(|it| it.starts_with(with));
+            assert!(expected.map_or(command.is_none(), begins), "{document}: {command:?}");
         }
     }
 

@@ -194,13 +194,6 @@ impl ReadQueue {
             timers.set(next_ms, Timer::ReadStates);
         }
     }
-
-    /// How many states wait to be read again, and since when the first of them is due.
-    pub(super) fn overdue(&self, now_ms: u64) -> (usize, u64) {
-        let waits = self.again.iter().take_while(|(due_ms, _)| *due_ms <= now_ms);
-        let first_ms = self.again.first().map_or(now_ms, |(due_ms, _)| *due_ms);
-        (waits.count(), now_ms.saturating_sub(first_ms))
-    }
 }
 
 /// Begins to read what is due.

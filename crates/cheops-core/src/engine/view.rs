@@ -233,12 +233,6 @@ impl Engine {
         })
     }
 
-    /// How many states wait to be read again, and for how long the first of them does: more than there
-    /// is time for, if that grows.
-    pub fn overdue_reads(&self, now_ms: u64) -> (usize, u64) {
-        self.context.reads.overdue(now_ms)
-    }
-
     /// Some of a resource's operations, beginning after that one. One that is not known any more
     /// was pruned: everything kept comes after it, and nothing before.
     pub fn operations(

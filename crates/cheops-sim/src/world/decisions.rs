@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{Batch, Event, Log, Message, Reaction, Record};
-use cheops_core::model::{EntryBody, ResourceId, SiteId};
+use cheops_core::model::{EntryBody, Fingerprint, ResourceId, SiteId};
 
 use super::{CrashPoint, World};
 use crate::bugs::Bug;
@@ -92,6 +92,14 @@ impl World {
                 shed.extend(operations.iter().cloned());
             }
             let Record::Entry(resource, entry) = record else { continue };
+            if let Some(report) = entry.state_report()
+                && entry.id().author == *me
+                && !self.sites[site].lies
+            {
+                let state = self.sites[site].application.value(resource).text;
+                let is_so = report.state == Fingerprint::of(state.as_bytes());
+                self.checks.told_state(&self.sites[site].id, resource, is_so);
+            }
             let EntryBody::Operation(operation) = &entry.body else { continue };
             if operation.id.0.author != *me {
                 continue;

@@ -194,8 +194,12 @@ fn tell(document: &NamedText, problems: &[ConfigProblem], output: &mut VerbOutpu
 }
 
 /// The matrix, for a verb that is about something else: problems are failures of that verb.
-pub(super) fn usable(document: &NamedText, output: &mut VerbOutput) -> Result<Config, Failure> {
-    let errors = match Config::parse(&document.text) {
+pub(super) fn usable(
+    document: &NamedText,
+    target: Option<&str>,
+    output: &mut VerbOutput,
+) -> Result<Config, Failure> {
+    let errors = match Config::parse_about(&document.text, target) {
         Ok(parsed) => return Ok(parsed.config),
         Err(errors) => errors,
     };

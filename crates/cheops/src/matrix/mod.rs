@@ -48,9 +48,13 @@ pub(crate) fn profile_names() -> PossibleValuesParser {
     profiles::names()
 }
 
-/// The matrix in a file, fit to be sent. Problems are shown where they are.
-pub(crate) fn config(path: &Path, output: &mut VerbOutput) -> Result<serde_json::Value, Failure> {
-    let config = check::usable(&document::read(path)?, output)?;
+/// The matrix in a file, about that target, fit to be sent. Problems are shown where they are.
+pub(crate) fn config(
+    path: &Path,
+    target: Option<&str>,
+    output: &mut VerbOutput,
+) -> Result<serde_json::Value, Failure> {
+    let config = check::usable(&document::read(path)?, target, output)?;
     serde_json::from_str(&config.to_json())
         .map_err(|error| Failure::ours("the matrix could not be written as JSON").because(error))
 }

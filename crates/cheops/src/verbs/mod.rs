@@ -5,6 +5,7 @@ pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod http;

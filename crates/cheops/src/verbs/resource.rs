@@ -156,6 +156,7 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if let Some(reason) = &resource.waits_for {
         lines.push(styled(WARN, hanging("waits: ", &printable(reason), width)));
     }
+    lines.extend(resource.proof.as_ref().map(super::diff::told));
     lines.extend(resource.standings.iter().filter_map(|at| standing(at, now_ms, width)));
     if let Some(operation) = &resource.awaits {
         let id = joined(std::slice::from_ref(&summary.id));
@@ -365,6 +366,7 @@ mod tests {
                 standing: None,
                 errors: 1,
                 last_change: Some("1970-01-01T00:00:01Z".to_owned()),
+                verified: None,
             },
             list: ["paris-5f.1", "lyon-2.2"].map(str::to_owned).into(),
             config: serde_json::json!({}),
@@ -382,6 +384,7 @@ mod tests {
             awaits: Some("lyon-2.2".to_owned()),
             waits_for: None,
             replicant: None,
+            proof: None,
         }
     }
 

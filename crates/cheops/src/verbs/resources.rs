@@ -168,6 +168,7 @@ mod tests {
             standing: None,
             errors,
             last_change: Some("1970-01-01T00:00:00Z".to_owned()),
+            verified: None,
         };
         let resources = [
             resource("counter", ResourceState::Converged, 0),

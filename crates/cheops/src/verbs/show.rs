@@ -24,7 +24,7 @@ Examples:
 
 Exit codes:
   0  the command succeeded at every site asked
-  1  it failed at a site
+  1  it failed at a site, or, with `--exit-code`, the sites differ
   2  the command cannot be carried out as given
   3  the agent is out of reach, or a site did not answer in time";
 
@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
     /// How long to wait
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     timeout: Duration,
+    /// Exit with 1 also where the sites differ
+    #[arg(long)]
+    exit_code: bool,
     #[command(flatten)]
     command: CommandArguments,
 }
@@ -64,9 +67,22 @@ pub(crate) fn run(
         sites: arguments.sites.clone(),
         timeout_ms: milliseconds(arguments.timeout),
     };
+    let answer = ask(&arguments.id, &show, agent, output)?;
+    match verdict(&answer) {
+        Verdict::Fine if arguments.exit_code && differ(&answer) => Ok(Verdict::Problems),
+        verdict => Ok(verdict),
+    }
+}
+
+/// Asks the sites, and prints what they show.
+pub(super) fn ask(
+    id: &str,
+    show: &Show,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
+) -> Result<ShowAnswer, Failure> {
     output.status("asking the sites …");
-    let id = &arguments.id;
-    let answer = agent::with(agent, async |client| Ok(client.show(id, &show).await?))?;
+    let answer = agent::with(agent, async |client| Ok(client.show(id, show).await?))?;
     match output.format {
         Format::Json => output.json(&answer)?,
         Format::Table => {
@@ -75,10 +91,16 @@ pub(crate) fn run(
             }
         }
     }
-    Ok(verdict(&answer))
+    Ok(answer)
 }
 
-fn verdict(answer: &ShowAnswer) -> Verdict {
+/// Whether two sites showed different things.
+pub(super) fn differ(answer: &ShowAnswer) -> bool {
+    let shown = |block: &&Block<'_>| block.shown.status == ShowStatus::Ok;
+    blocks(answer).iter().filter(shown).count() > 1
+}
+
+pub(super) fn verdict(answer: &ShowAnswer) -> Verdict {
     let has =
         |status: &[ShowStatus]| answer.sites.values().any(|shown| status.contains(&shown.status));
     if has(&[ShowStatus::Ko]) {
@@ -124,8 +146,7 @@ fn told(answer: &ShowAnswer) -> Vec<String> {
         lines.extend(body(block.shown, first));
         first = first.or((block.shown.status == ShowStatus::Ok).then_some(block.shown));
     }
-    let answered = blocks.iter().filter(|block| block.shown.status == ShowStatus::Ok).count();
-    if answered > 1 {
+    if differ(answer) {
         lines.push(String::new());
         lines.push(styled(WARN, "the sites differ"));
     }

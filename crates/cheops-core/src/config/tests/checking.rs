@@ -148,7 +148,7 @@ fn a_config_made_by_a_program_is_checked_too() {
         - `ResolutionMatrix[2]`: `Concurrent: keep-both` has no meaning with `take-one`; it goes with `take-both-keep-order` and `take-both-reverse-order`
         - `ResolutionMatrix[3]`: unknown result `logic:no way`; expected one of `take-one`, `take-both`, `take-both-any-order`, `take-both-keep-order`, `take-both-reverse-order`, `ordered`, `logic:<name>`
         - `Types.a.Undo`: the command is empty; write the command or leave the key out
-        - `Restore`: the command holds the control character U+001B; only tabs and line breaks can stand in a command"#]].assert_eq(&config.validate().unwrap_err().to_string());
+        - `State.Write`: the command holds the control character U+001B; only tabs and line breaks can stand in a command"#]].assert_eq(&config.validate().unwrap_err().to_string());
 }
 
 #[test]

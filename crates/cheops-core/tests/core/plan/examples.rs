@@ -120,7 +120,7 @@ fn a_replacing_operation_that_always_fails_is_no_start_but_an_earlier_one_is() {
 #[test]
 fn an_operation_that_commutes_with_the_later_ones_is_undone_alone() {
     let undo = Powers { undo: true, ..Powers::default() };
-    let mut site = site_with(&with(&["inc"], undo), &[Inc(1), Inc(2), Inc(3)]);
+    let mut site = site_with(&with(&["set", "inc"], undo), &[Inc(1), Inc(2), Inc(3)]);
     assert_eq!(site.follows(&[1, 2, 3]), "run 1, run 2, run 3");
     assert_eq!(site.follows(&[2, 3]), "undo 1");
 }

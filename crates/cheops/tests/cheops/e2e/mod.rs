@@ -22,6 +22,7 @@ mod passing_on;
 mod relay;
 #[path = "../../../../cheops-sim/tests/sim/report/mod.rs"]
 mod report;
+mod states;
 mod stopping;
 mod strangers;
 mod stream;

@@ -148,6 +148,11 @@ impl Site {
         fs::read_to_string(self.files.join(name)).unwrap_or_default()
     }
 
+    /// Changes a file without asking anybody.
+    pub(crate) fn change_file(&self, name: &str, text: &str) {
+        fs::write(self.files.join(name), text).unwrap();
+    }
+
     pub(crate) fn redis(&self, arguments: &[&str]) -> String {
         self.redis.as_ref().unwrap().ask(arguments)
     }
@@ -163,6 +168,7 @@ impl Site {
         assert!(self.agent.is_none(), "{} runs already", self.name);
         let log = OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
         let agent = command
+            .env("REDIS_CLI", "redis-cli -s redis.sock")
             .args(["agent", "--with-parent", "--config"])
             .arg(&self.config)
             .stdin(Stdio::piped())

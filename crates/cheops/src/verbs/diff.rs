@@ -1,0 +1,88 @@
+//! `cheops diff`: where the states of a resource's sites differ.
+
+use std::time::Duration;
+
+use cheops_api::{Resource, Show, StateAgreement, StateProof};
+use clap::Args;
+
+use super::show;
+use crate::agent::{self, AgentTarget};
+use crate::failure::{Failure, Verdict};
+use crate::handing::{check_resource, milliseconds};
+use crate::look::{BAD, GOOD, WARN, styled};
+use crate::output::{Format, VerbOutput};
+use crate::text::printable;
+use crate::time::duration;
+
+const AFTER_HELP: &str = "\
+Each site reads the resource's state now, by the `Read` command of its config. Sites with the same
+state share a block; where they differ, lines are compared with the first block.
+
+Examples:
+  cheops exec --id motd --sites 'paris & lyon' --type set --profile file --target /srv/motd.txt \\
+      -- 'echo hello > /srv/motd.txt'
+  cheops diff motd
+
+Exit codes:
+  0  all sites have the same state
+  1  they differ, or a site could not read it
+  2  the resource's config does not say how its state is read
+  3  the agent is out of reach, or a site did not answer in time";
+
+/// Compare a resource's state at all its sites
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// The resource
+    #[arg(value_name = "ID")]
+    id: String,
+    /// How long to wait
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    timeout: Duration,
+}
+
+pub(crate) fn run(
+    arguments: &Arguments,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
+) -> Result<Verdict, Failure> {
+    let id = &arguments.id;
+    check_resource(id)?;
+    let resource = agent::with(agent, async |client| Ok(client.resource(id).await?))?;
+    let Some(command) = read_command(&resource) else {
+        return Err(Failure::caller(format!("`{id}` does not say how its state is read")).hint(
+            "hand in the next operation with `--profile file --target PATH`, or a config with `State`",
+        ));
+    };
+    let show = Show { command, sites: None, timeout_ms: milliseconds(arguments.timeout) };
+    let answer = show::ask(id, &show, agent, output)?;
+    if output.format == Format::Table
+        && let Some(proof) = &resource.proof
+    {
+        output.aside(told(proof));
+    }
+    match show::verdict(&answer) {
+        Verdict::Fine if show::differ(&answer) => Ok(Verdict::Problems),
+        verdict => Ok(verdict),
+    }
+}
+
+fn read_command(resource: &Resource) -> Option<String> {
+    resource.config.pointer("/State/Read")?.as_str().map(str::to_owned)
+}
+
+/// What the sites told each other of their states, before this was asked.
+pub(super) fn told(proof: &StateProof) -> String {
+    match (proof.agreement, &proof.since, &proof.why_not) {
+        (StateAgreement::Verified, Some(since), _) => {
+            styled(GOOD, format!("verified: all sites read the same state, the last at {since}"))
+        }
+        (StateAgreement::Differs, Some(since), _) => {
+            styled(BAD, format!("the sites' states differ, as found at {since}"))
+        }
+        (_, _, Some(why)) => {
+            styled(WARN, format!("not verified: the state here proves nothing: {}", printable(why)))
+        }
+        _ => styled(WARN, "not verified yet: not all sites have said what state they have"),
+    }
+}

@@ -1,0 +1,160 @@
+//! States that are read and compared: what is in sync is proven, and what is not is told the same at
+//! every site.
+
+use cheops_api::{Resource, Standing, StateAgreement, Submit, Wait};
+
+use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
+
+/// Often enough for a test to see it.
+/// Goes on with `[shell]`, where the config of a site in these tests ends.
+const VERIFY_OFTEN: &str = "verify_every = \"1s\"\n";
+
+fn with_config(submit: Submit, cluster: &Cluster, config: &str) -> Submit {
+    first(submit, &cluster.everywhere(), config)
+}
+
+async fn one_at_each_site(cluster: &Cluster, id: &str, operations: [(&str, &str); 3]) {
+    for (site, (kind, command)) in cluster.sites().zip(operations) {
+        site.does(id, &waiting_for(Wait::Local, shell(kind, command))).await;
+    }
+}
+
+async fn until_all_say(cluster: &Cluster, id: &str, what: &str, holds: impl Fn(&Resource) -> bool) {
+    for site in cluster.sites() {
+        let what = format!("{} says of {id}: {what}", site.name);
+        until(&what, async || site.resource(id).await.is_some_and(|told| holds(&told))).await;
+    }
+}
+
+fn is_verified(told: &Resource) -> bool {
+    let agreed = told.proof.as_ref().map(|proof| proof.agreement);
+    told.summary.verified.is_some() && agreed == Some(StateAgreement::Verified)
+}
+
+/// The sites that have diverged, as one site tells.
+fn diverged(told: &Resource) -> Vec<&str> {
+    let has = |at: &&cheops_api::SiteStanding| at.standing == Standing::Diverged;
+    told.standings.iter().filter(has).map(|at| at.site.as_str()).collect()
+}
+
+fn same_everywhere(cluster: &Cluster, value: impl Fn(&Site) -> String) -> String {
+    let values: Vec<String> = cluster.sites().map(value).collect();
+    assert!(values.windows(2).all(|pair| pair[0] == pair[1]), "{values:?}");
+    values[0].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn appends_made_in_a_cut_end_equal_and_verified_with_a_target_and_without_one_all_say_they_differ()
+ {
+    let cluster = Setup::sites(3).start().await;
+    let profile = r#"{"Profile": "file", "Target": "__ID__"}"#;
+    let bare = r#"{"Profile": "file"}"#;
+    for (id, config) in [("with-target", profile), ("without", bare)] {
+        let start = shell("set", "echo begin > __ID__");
+        cluster[1].does(id, &with_config(start, &cluster, config)).await;
+        cluster.converges(id).await;
+    }
+    until_all_say(&cluster, "with-target", "verified", is_verified).await;
+    // Nobody has said how conflicts are settled: the order may matter.
+    let silent = Submit { sites: Some(cluster.everywhere()), ..shell("say", "echo 0 > __ID__") };
+    cluster[1].does("unsaid", &silent).await;
+    cluster.converges("unsaid").await;
+    cluster.cut();
+    let appends =
+        [("add", "echo 1 >> __ID__"), ("add", "echo 2 >> __ID__"), ("add", "echo 3 >> __ID__")];
+    for id in ["with-target", "without", "unsaid"] {
+        one_at_each_site(&cluster, id, appends).await;
+    }
+    cluster.nobody_hears().await;
+    cluster.heal();
+    until_all_say(&cluster, "with-target", "verified", is_verified).await;
+    let text = same_everywhere(&cluster, |site| site.file("with-target"));
+    assert_eq!(text.lines().count(), 4, "{text}");
+    for id in ["without", "unsaid"] {
+        until_all_say(&cluster, id, "some site has diverged", |it| !diverged(it).is_empty()).await;
+        let told = cluster[1].resource(id).await.unwrap();
+        let everywhere = |it: &Resource| diverged(it) == diverged(&told);
+        until_all_say(&cluster, id, "the same", everywhere).await;
+        assert!(told.summary.verified.is_none());
+    }
+    let out = cluster[2].cheops(&["resource", "with-target"]);
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(text.contains("verified: all sites read the same state"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_a_redis_set_added_and_removed_in_a_cut_end_equal_and_verified() {
+    let cluster = Setup::sites(3).with_redis().start().await;
+    let config = r#"{"Profile": "redis", "Target": "team \"a\""}"#;
+    let redis = |words: &str| format!("redis-cli -e -s redis.sock {words}");
+    let start = shell("sadd", redis(r#"sadd 'team "a"' ann bob 'carl é'"#));
+    cluster[1].does("team", &with_config(start, &cluster, config)).await;
+    until_all_say(&cluster, "team", "verified", is_verified).await;
+    cluster.cut();
+    let operations = [
+        ("srem", redis(r#"srem 'team "a"' bob"#)),
+        ("sadd", redis(r#"sadd 'team "a"' dora bob"#)),
+        ("srem", redis(r#"srem 'team "a"' ann dora"#)),
+    ];
+    let [a, b, c] = &operations;
+    one_at_each_site(&cluster, "team", [(a.0, &a.1), (b.0, &b.1), (c.0, &c.1)]).await;
+    cluster.nobody_hears().await;
+    cluster.heal();
+    until_all_say(&cluster, "team", "verified", is_verified).await;
+    let sorted = |site: &Site| {
+        let members = site.redis(&["smembers", r#"team "a""#]);
+        let mut members: Vec<_> = members.lines().map(str::to_owned).collect();
+        members.sort();
+        members.join(",")
+    };
+    assert_eq!(same_everywhere(&cluster, sorted), "bob,carl é");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_behind_our_back_is_told_at_every_site_shown_by_diff_and_set_right_by_force() {
+    let cluster = Setup::sites(3).config(VERIFY_OFTEN).start().await;
+    let config = r#"{"Profile": "file", "Target": "motd"}"#;
+    let start = shell("set", "echo hello > motd");
+    cluster[1].does("motd", &with_config(start, &cluster, config)).await;
+    until_all_say(&cluster, "motd", "verified", is_verified).await;
+    assert_eq!(cluster[3].cheops(&["diff", "motd"]).status.code(), Some(0));
+
+    cluster[2].change_file("motd", "hello, stranger\n");
+    let name = cluster[2].name.clone();
+    until_all_say(&cluster, "motd", "that one has diverged", |it| diverged(it) == [name.as_str()])
+        .await;
+    let out = cluster[3].cheops(&["diff", "motd"]);
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(1), "{text}");
+    assert!(text.contains("hello, stranger") && text.contains("the sites differ"), "{text}");
+    let out = cluster[1].cheops(&["resources"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("diverged"), "{out:?}");
+
+    let force = Submit { force: true, ..shell("set", "echo again > motd") };
+    cluster[1].does("motd", &force).await;
+    until_all_say(&cluster, "motd", "verified", is_verified).await;
+    assert_eq!(same_everywhere(&cluster, |site| site.file("motd")), "again\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_does_not_change_when_operations_do_is_not_believed() {
+    let cluster = Setup::sites(2).config(VERIFY_OFTEN).start().await;
+    let config = r#"{"Profile": "file", "Target": "another"}"#;
+    let start = shell("set", "echo 0 > __ID__");
+    cluster[1].does("motd", &with_config(start, &cluster, config)).await;
+    for n in 1..=4 {
+        let read_at = |told: &Resource| told.proof.as_ref().and_then(|it| it.read_here.clone());
+        let before = cluster[1].resource("motd").await.and_then(|told| read_at(&told));
+        cluster[1].does("motd", &shell("set", format!("echo {n} > __ID__"))).await;
+        until("it was read since", async || {
+            let told = cluster[1].resource("motd").await.unwrap();
+            read_at(&told).is_some() && read_at(&told) != before
+        })
+        .await;
+    }
+    let doubts = |told: &Resource| {
+        let why = told.proof.as_ref().and_then(|proof| proof.why_not.as_deref());
+        why.is_some_and(|why| why.contains("stayed the same")) && told.summary.verified.is_none()
+    };
+    until_all_say(&cluster, "motd", "it is not believed", doubts).await;
+}
