@@ -9,8 +9,8 @@ use crate::look;
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, diff, exec, explain, http, init, mesh, open,
-    resource, resources, sample, scope, settle, show, sites, watch, with,
+    agent, backup, completions, delete, demo, diff, dismiss, exec, explain, http, init, mesh, open,
+    resource, resources, retry, sample, scope, settle, show, sites, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -76,6 +76,8 @@ pub(crate) enum Verb {
     Open(open::Arguments),
     Delete(delete::Arguments),
     Settle(settle::Arguments),
+    Retry(retry::Arguments),
+    Dismiss(dismiss::Arguments),
     Backup(backup::Arguments),
     Scope(scope::Arguments),
     Matrix(matrix::Arguments),
@@ -109,6 +111,8 @@ impl Verb {
             Self::Open(arguments) => open::run(&arguments, agent, output),
             Self::Delete(arguments) => delete::run(&arguments, agent, output),
             Self::Settle(arguments) => settle::run(&arguments, agent, output),
+            Self::Retry(arguments) => retry::run(&arguments, agent, output),
+            Self::Dismiss(arguments) => dismiss::run(&arguments, agent, output),
             Self::Backup(arguments) => backup::run(&arguments, agent, output),
             Self::Scope(arguments) => scope::run(&arguments, output),
             Self::Matrix(arguments) => matrix::run(&arguments, output),

@@ -126,28 +126,77 @@ pub(super) async fn decide(
     let settle: wire::Settle = parse(&body)?;
     let by = principal::asker(&api, &head.extensions);
     let request = Request::from_parts(head, Body::from(body));
-    let word = match settle.decision {
-        wire::Decision::Skip => "skip",
-        wire::Decision::Rerun => "rerun",
+    let what = match settle.decision {
+        wire::Decision::Skip => format!("settle {operation} skip"),
+        wire::Decision::Rerun => format!("settle {operation} rerun"),
+        wire::Decision::Retry => format!("retry {operation}"),
+        wire::Decision::Dismiss => format!("dismiss {operation}"),
     };
     if let SeenBy::By(response) = forward::seen_at(&api, settle.site.as_deref(), request).await? {
         let site = settle.site.as_deref().unwrap_or_default();
-        let what = format!("settle {operation} {word}, passed on to {site}");
+        let what = format!("{what}, passed on to {site}");
         principal::record(&api, &resource, &by, &what).await?;
         return Ok(response);
     }
-    let (wanted, named) = (resource.clone(), operation.clone());
-    let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
-    let operation = awaits?;
     let decision = match settle.decision {
         wire::Decision::Skip => plan::Decision::Skip,
         wire::Decision::Rerun => plan::Decision::Rerun,
+        failed @ (wire::Decision::Retry | wire::Decision::Dismiss) => {
+            return about_failure(&api, resource, &operation, failed, &what, &by).await;
+        }
     };
+    let (wanted, named) = (resource.clone(), operation.clone());
+    let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
+    let operation = awaits?;
     let (id, named) = (resource.clone(), operation.to_string());
-    principal::record(&api, &resource, &by, &format!("settle {operation} {word}")).await?;
+    principal::record(&api, &resource, &by, &what).await?;
     let decided = Event::Decided { resource, operation, decision };
     let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
-    match still.await {
+    decided_as(&api, still.await)
+}
+
+/// An operation that failed is run again here, or let be everywhere.
+async fn about_failure(
+    api: &SharedApi,
+    resource: ResourceId,
+    operation: &str,
+    decision: wire::Decision,
+    what: &str,
+    by: &Asker,
+) -> Result<Response, HttpRefusal> {
+    let operation: OperationId = operation
+        .parse()
+        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
+    let is_retry = decision == wire::Decision::Retry;
+    let (id, named) = (resource.clone(), operation.clone());
+    let possible = api.driver.ask(move |engine| match is_retry {
+        true => engine.can_retry(&id, &named),
+        false => engine.can_dismiss(&id, &named),
+    });
+    if let Err(why) = possible.await? {
+        let refused = HttpRefusal::conflict("nothing to do about it", why.to_string());
+        return Err(match why {
+            engine::NotFailed::NotHere { failed_at, .. } if !failed_at.is_empty() => {
+                let at: Vec<_> = failed_at.iter().map(ToString::to_string).collect();
+                refused.hint(format!("it failed at {0}: `--site {0}`", at.join(", ")))
+            }
+            _ => refused,
+        });
+    }
+    principal::record(api, &resource, by, what).await?;
+    let event = match is_retry {
+        true => Event::Retried { resource, operation },
+        false => Event::Dismissed { resource, operation },
+    };
+    decided_as(api, api.driver.decide(event, |_| false).await)
+}
+
+/// The answer to a decision, given whether it came to nothing.
+fn decided_as(
+    api: &SharedApi,
+    still: Result<bool, crate::driver::Stopped>,
+) -> Result<Response, HttpRefusal> {
+    match still {
         Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(true) => {
             let detail = "the operation is in doubt again, or still".to_owned();

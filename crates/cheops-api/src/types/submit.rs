@@ -217,7 +217,7 @@ pub struct Settle {
     pub site: Option<String>,
 }
 
-/// What the operator decides about an operation in doubt.
+/// What the operator decides about an operation in doubt, or one that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
@@ -225,4 +225,8 @@ pub enum Decision {
     Skip,
     /// It is run again.
     Rerun,
+    /// It failed at this site, and is run again.
+    Retry,
+    /// It failed somewhere, and is let be: it counts as trouble no more, at any site.
+    Dismiss,
 }

@@ -17,6 +17,7 @@
 
 mod context;
 mod durable;
+mod failures;
 mod files;
 mod health;
 mod id_map;
@@ -43,6 +44,7 @@ mod waiting;
 use std::collections::BTreeMap;
 
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
+pub use failures::NotFailed;
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
     Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, WaitFor,
@@ -86,6 +88,18 @@ impl Engine {
             Event::Ended { job, outcome } => ended(resources, job, outcome, &mut turn),
             Event::Decided { resource, operation, decision } => {
                 decided(resources, &resource, &operation, decision, &mut turn);
+            }
+            Event::Retried { resource, operation } => {
+                if let Some(resource) = resources.get_mut(&resource) {
+                    resource.retry(&operation, &mut turn);
+                    follow_up(resource, &mut turn);
+                }
+            }
+            Event::Dismissed { resource, operation } => {
+                if let Some(resource) = resources.get_mut(&resource) {
+                    resource.dismiss(&operation, &mut turn);
+                    follow_up(resource, &mut turn);
+                }
             }
             Event::Noticed(notice) => turn.notify(notice),
             Event::Ticked => {}

@@ -54,6 +54,20 @@ pub enum Event {
         /// What to make of it.
         decision: Decision,
     },
+    /// Somebody asked that an operation which failed at this site be run again.
+    Retried {
+        /// The resource.
+        resource: ResourceId,
+        /// The operation.
+        operation: OperationId,
+    },
+    /// Somebody said that an operation which failed is to be let be.
+    Dismissed {
+        /// The resource.
+        resource: ResourceId,
+        /// The operation.
+        operation: OperationId,
+    },
     /// Something that the agent saw and that belongs into the log.
     Noticed(Notice),
     /// Time passed. Due at [`super::Engine::next_deadline`] at the latest; earlier does no harm.

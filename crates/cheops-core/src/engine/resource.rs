@@ -63,6 +63,8 @@ pub(super) struct Resource {
     /// What sites said of their own applications.
     pub(super) reports: SmallMap<Author, Reported>,
     pub(super) reads: StateReads,
+    /// Operations that failed and are to be let be.
+    pub(super) dismissed: BTreeSet<OperationId>,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
@@ -128,6 +130,7 @@ impl Resource {
             set_right: Vector::default(),
             reports: SmallMap::default(),
             reads: StateReads::default(),
+            dismissed: BTreeSet::new(),
             entries: SmallMap::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
@@ -366,6 +369,7 @@ impl Resource {
         self.own = OwnReplies::default();
         self.unanswered = SmallMap::default();
         self.troubled = BTreeSet::new();
+        self.dismissed = BTreeSet::new();
         self.set_right = self.base.clone();
         let base = &self.base;
         // The rest is said again by what is kept.
@@ -450,6 +454,10 @@ impl Resource {
         match &entry.body {
             EntryBody::Operation(operation) => self.take_operation(operation, turn),
             EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
+        }
+        // What nobody here knows is nothing to let be, and is not kept.
+        if let Some(operation) = entry.dismisses().filter(|it| self.operation(it).is_some()) {
+            self.dismissed.insert(operation);
         }
         if let Some(report) = entry.state_report() {
             self.see_state_report(report, &id, entry.stamp().wall_ms);
@@ -820,6 +828,7 @@ impl Resource {
             !open.is_empty()
         });
         self.troubled.retain(|id| !upto.includes(&id.0));
+        self.dismissed.retain(|id| !upto.includes(&id.0));
         self.files.forget(upto);
         self.resolution.prune(upto);
         forgotten

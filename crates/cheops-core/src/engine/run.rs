@@ -536,6 +536,18 @@ impl Resource {
         }
     }
 
+    /// Takes the word of a run that failed back, so that the operation is to be run.
+    pub(super) fn run_again(&mut self, id: &OperationId, turn: &mut Turn<'_>) {
+        let under_way = self.runs.current.as_ref().and_then(|current| operation_of(&current.step));
+        if under_way == Some(id) || !self.runs.log.forget_refusal(id) {
+            return;
+        }
+        self.runs.progress = LogProgress::Unknown;
+        self.runs.moved += 1;
+        self.runs.retry = None;
+        turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+    }
+
     /// An earlier incarnation of this site may have run these, and its application may remember.
     pub(super) fn may_have_run(&mut self, known: &Vector, turn: &mut Turn<'_>) {
         if known.is_empty() || turn.context.settings.application == Application::Empty {

@@ -200,8 +200,9 @@ impl Resource {
         let was_never_made = self.resolution.last().is_none() && self.declared.id_map.is_some();
         self.troubled.iter().filter(move |id| {
             let is_void = || self.resolution.operations().is_void(id);
-            self.resolution.counts(id)
-                || is_void() && !was_never_made && !self.set_right.includes(&id.0)
+            let matters = self.resolution.counts(id)
+                || is_void() && !was_never_made && !self.set_right.includes(&id.0);
+            matters && !self.dismissed.contains(id)
         })
     }
 

@@ -355,7 +355,7 @@ impl Resource {
     }
 
     /// The reply to say again: the latest, but not for the price of a long answer.
-    fn lightest_own_reply(&self, me: &Author) -> Option<&Reply> {
+    pub(super) fn lightest_own_reply(&self, me: &Author) -> Option<&Reply> {
         const LIGHT: usize = 1024;
         let size = |reply: &&Reply| reply.outcome.as_ref().map_or(0, Outcome::size);
         let own = || self.replies.values().filter_map(|replies| replies.by(me));

@@ -1,6 +1,7 @@
 //! The words of the model as types: who, when, what, and what came of it.
 
 mod clock;
+mod dismissal;
 mod entry;
 mod id_map;
 mod inline_body;

@@ -237,6 +237,16 @@ impl RunLog {
         true
     }
 
+    /// Forgets that the operation was refused, as if it had not been tried. Says whether it was.
+    pub fn forget_refusal(&mut self, id: &OperationId) -> bool {
+        if self.outcome(id) != Some(RunEffect::Refused) {
+            return false;
+        }
+        self.ended.remove(id);
+        self.runs.retain(|run| run.item.id != *id || run.trace != Trace::Refused);
+        true
+    }
+
     /// Whether a run of the operation has ended here, at any time.
     pub fn has_run(&self, id: &OperationId) -> bool {
         self.ended.contains_key(id)

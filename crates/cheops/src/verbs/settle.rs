@@ -52,15 +52,34 @@ pub(crate) fn run(
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let Arguments { id, operation, decision, site } = arguments;
-    check_resource(id)?;
-    operation.parse::<OperationId>().map_err(|error| {
-        Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))
-    })?;
     let site = site.as_deref();
     let (decision, what) = match decision {
         Word::Skip => (Decision::Skip, "is skipped"),
         Word::Rerun => (Decision::Rerun, "runs again"),
     };
+    tell(&Decided { id, operation, decision, site, what }, agent, output)
+}
+
+/// What is decided about an operation, and how that is said.
+pub(super) struct Decided<'a> {
+    pub(super) id: &'a str,
+    pub(super) operation: &'a str,
+    pub(super) decision: Decision,
+    pub(super) site: Option<&'a str>,
+    pub(super) what: &'a str,
+}
+
+/// Tells the agent.
+pub(super) fn tell(
+    decided: &Decided<'_>,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
+) -> Result<Verdict, Failure> {
+    let Decided { id, operation, decision, site, what } = *decided;
+    check_resource(id)?;
+    operation.parse::<OperationId>().map_err(|error| {
+        Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))
+    })?;
     agent::with(agent, async |client| Ok(client.settle(id, operation, decision, site).await?))?;
     match output.format {
         Format::Json => output.json(&json!({ "ok": true }))?,

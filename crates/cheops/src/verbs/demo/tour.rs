@@ -76,7 +76,7 @@ fn operations(first: &SiteProcess, second: &SiteProcess, everywhere: &str) -> Ve
             "Make a file at every site, and look at it",
             vec![
                 format!(
-                    "cheops exec{first_at} --id motd --sites '{everywhere}' --type set --profile file -- 'echo hello > motd.txt'"
+                    "cheops exec{first_at} --id motd --sites '{everywhere}' --type set --profile file --target motd.txt -- 'echo hello > motd.txt'"
                 ),
                 format!("cheops show{second_at} --id motd -- cat motd.txt"),
             ],

@@ -5,7 +5,6 @@ use cheops_api::{Resource, Standing, StateAgreement, Submit, Wait};
 
 use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
 
-/// Often enough for a test to see it.
 /// Goes on with `[shell]`, where the config of a site in these tests ends.
 const VERIFY_OFTEN: &str = "verify_every = \"1s\"\n";
 
@@ -157,4 +156,49 @@ async fn a_target_that_does_not_change_when_operations_do_is_not_believed() {
         why.is_some_and(|why| why.contains("stayed the same")) && told.summary.verified.is_none()
     };
     until_all_say(&cluster, "motd", "it is not believed", doubts).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_at_one_site_is_run_again_there_or_let_be_and_all_sites_say_so() {
+    let cluster = Setup::sites(3).start().await;
+    let config = r#"{"Profile": "file"}"#;
+    let start = shell("set", "echo begin > __ID__");
+    for id in ["mended", "left"] {
+        cluster[1].does(id, &with_config(start.clone(), &cluster, config)).await;
+        cluster.converges(id).await;
+    }
+    // There is no such file at the second site.
+    for number in [1, 3] {
+        cluster[number].change_file("needed", "more\n");
+    }
+    let mut failed = Vec::new();
+    for id in ["mended", "left"] {
+        failed.push(cluster[1].does(id, &shell("add", "cat needed >> __ID__")).await);
+        let says = |told: &Resource| {
+            let site2 = told.standings.iter().find(|at| at.site == "site2");
+            site2.is_some_and(|at| at.standing == Standing::Failed)
+        };
+        until_all_say(&cluster, id, "it failed at site2", says).await;
+    }
+    let said = |site: &Site, arguments: &[&str]| {
+        let out = site.cheops(arguments);
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        (out.status.code(), text)
+    };
+    let (code, text) = said(&cluster[1], &["retry", "mended", &failed[0]]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--site site2"), "{text}");
+
+    cluster[2].change_file("needed", "more\n");
+    let (code, text) = said(&cluster[1], &["retry", "mended", &failed[0], "--site", "site2"]);
+    assert_eq!(code, Some(0), "{text}");
+    cluster.converges("mended").await;
+    assert_eq!(same_everywhere(&cluster, |site| site.file("mended")), "begin\nmore\n");
+
+    let (code, text) = said(&cluster[3], &["dismiss", "left", &failed[1]]);
+    assert_eq!(code, Some(0), "{text}");
+    cluster.converges("left").await;
+    assert_eq!(cluster[2].file("left"), "begin\n");
+    let (code, _) = said(&cluster[3], &["dismiss", "left", &failed[1]]);
+    assert_eq!(code, Some(2), "there is nothing to dismiss any more");
 }
