@@ -10,7 +10,7 @@ use crate::matrix;
 use crate::output::{Format, VerbOutput};
 use crate::verbs::{
     agent, backup, completions, delete, demo, diff, dismiss, exec, explain, http, init, mesh, open,
-    resource, resources, retry, sample, scope, settle, show, sites, watch, with,
+    resource, resources, retry, sample, scope, settle, show, sites, status, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -63,6 +63,7 @@ pub(crate) enum Verb {
     Agent(agent::Arguments),
     Mesh(mesh::Arguments),
     Init(init::Arguments),
+    Status(status::Arguments),
     Exec(exec::Arguments),
     Http(http::Arguments),
     With(with::Arguments),
@@ -98,6 +99,7 @@ impl Verb {
             Self::Mesh(arguments) => mesh::run(&arguments, output),
             Self::Init(arguments) => init::run(&arguments, output),
             Self::Sample(arguments) => sample::run(&arguments, output),
+            Self::Status(arguments) => status::run(&arguments, agent, output),
             Self::Exec(arguments) => exec::run(&arguments, agent, output),
             Self::Http(arguments) => http::run(&arguments, agent, output),
             Self::With(arguments) => with::run(&arguments, output),

@@ -21,5 +21,6 @@ pub(crate) mod scope;
 pub(crate) mod settle;
 pub(crate) mod show;
 pub(crate) mod sites;
+pub(crate) mod status;
 pub(crate) mod watch;
 pub(crate) mod with;

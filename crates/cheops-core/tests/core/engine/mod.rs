@@ -17,5 +17,6 @@ mod pruning;
 mod recovery;
 mod repairs;
 mod standing;
+mod states;
 mod steps;
 mod sync;

@@ -48,8 +48,9 @@ async fn appends_made_in_a_cut_end_equal_and_verified_with_a_target_and_without_
     let cluster = Setup::sites(3).start().await;
     let profile = r#"{"Profile": "file", "Target": "__ID__"}"#;
     let bare = r#"{"Profile": "file"}"#;
+    // Nothing overwrites: there is no operation to begin again from.
     for (id, config) in [("with-target", profile), ("without", bare)] {
-        let start = shell("set", "echo begin > __ID__");
+        let start = shell("add", "echo begin >> __ID__");
         cluster[1].does(id, &with_config(start, &cluster, config)).await;
         cluster.converges(id).await;
     }
