@@ -18,7 +18,7 @@ use cheops_proxy::{Listening, Means, Proxies, Remembered, Reserve, Threads};
 use cheops_record::CertificateError;
 use cheops_services::{ConnectorError, Services};
 use cheops_store::{
-    Claim, Far, OpenError, Opened, ProgressReporter, Reader, StoreOptions, Voucher,
+    Certificates, Claim, Far, OpenError, Opened, ProgressReporter, StoreOptions, Voucher,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
@@ -230,7 +230,7 @@ impl Agent {
         let signer = Signer(identity.as_ref().map(Identity::site_key).transpose()?.map(Arc::new));
         let opened = open(claim, &config, &signer).await?;
         let me = Author { site: config.site.clone(), incarnation: opened.incarnation };
-        let border = border(identity.as_ref(), &opened.reader)?;
+        let border = border(identity.as_ref(), &opened.certificates)?;
         let seals = Seals::new(&me.site, signer.0.clone(), border.as_ref().map(Border::keyring));
         let peers = peers(&config, &me, identity.as_ref(), border)?;
         let replicas = replicas(&config);
@@ -239,9 +239,9 @@ impl Agent {
         let requests = requests(&config, &replicas, &memory);
         let executor = executor(&config, &opened, services.clone(), requests)?;
 
-        let (blobs, reader) = (opened.blobs.clone(), opened.reader.clone());
+        let (blobs, feed) = (opened.blobs.clone(), opened.feed.clone());
         let dir = config.data_dir.clone();
-        let files = SiteFiles { blobs: blobs.clone(), log: reader.clone(), dir: dir.clone() };
+        let files = SiteFiles { blobs: blobs.clone(), feed: feed.clone(), dir: dir.clone() };
         let files = Arc::new(files);
         let incoming = IncomingFiles::new(files.clone(), ROOM_BESIDE_FILES);
         let actuators = SiteActuators {
@@ -268,7 +268,7 @@ impl Agent {
             executor: executor.clone(),
             blobs: blobs.clone(),
             incoming: incoming.clone(),
-            reader: reader.clone(),
+            feed: feed.clone(),
             backup,
             metrics: metrics.clone(),
             advertise: advertised(&config, mesh_address),
@@ -297,7 +297,7 @@ impl Agent {
         let services_for_peers = Arc::new(ProxiesForPeers(proxies.clone()));
         let for_peers = PeerRouter::new(router_for_peers(api.clone()), services_for_peers);
         peers.start(Arc::new(driver.clone()), &incoming, &for_peers);
-        let follower = hooks::Follower { hooks, reader, driver: driver.clone(), me };
+        let follower = hooks::Follower { hooks, feed, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
         let (stop, stopping) = watch::channel(false);
         let proxy_addresses = ports.proxy_addresses.clone();
@@ -531,7 +531,10 @@ fn peers(
 }
 
 /// Whose word is let in. What this site itself signs is known from the start.
-fn border(identity: Option<&Identity>, kept: &Reader) -> Result<Option<Border>, StartError> {
+fn border(
+    identity: Option<&Identity>,
+    kept: &Arc<dyn Certificates>,
+) -> Result<Option<Border>, StartError> {
     let Some(identity) = identity else { return Ok(None) };
     let unusable = |error: CertificateError| PeersError::Identity(error.to_string());
     let kept = Arc::new(KeptCertificates(kept.clone()));
@@ -559,7 +562,7 @@ fn driver(
         settings: engine_settings(config, me.clone()),
         signer,
         records: opened.records,
-        store: opened.store,
+        log: opened.log,
         actuators,
         data_dir: config.data_dir.clone(),
         keep_free: KEEP_FREE,

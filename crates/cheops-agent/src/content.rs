@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use cheops_core::model::{BlobId, ResourceId};
 use cheops_core::plan::SnapshotId;
@@ -11,7 +12,7 @@ use crate::exec::{ContentStore, Saving};
 
 /// Files and saved states of this site.
 pub(crate) struct SiteContent {
-    pub(crate) blobs: Blobs,
+    pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) snapshots: Snapshots,
 }
 
@@ -26,7 +27,7 @@ impl ContentStore for SiteContent {
 
     fn open(&self, blob: &BlobId) -> io::Result<Box<dyn Read + Send>> {
         let file = self.blobs.open_checked(*blob, 0).map_err(io::Error::other)?;
-        file.map(|file| Box::new(file) as Box<dyn Read + Send>).ok_or_else(|| missing("the file"))
+        file.map(|file| file as Box<dyn Read + Send>).ok_or_else(|| missing("the file"))
     }
 
     fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>> {

@@ -19,7 +19,7 @@ use cheops_proxy::{
     AskedService, BodyPin, BodyStore, BodyWriter, NoReply, NotPassedOn, NotPassedOnReason,
     Operations, OtherSites, Proxies, SignatureCheck, Signatures, StoredBody,
 };
-use cheops_store::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Reader};
+use cheops_store::{BlobError, BlobWriter, Blobs, Certificates, CheckedBlob, Feed, PartialBlob};
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Request, Response};
 
@@ -109,8 +109,9 @@ fn no_more(end: Option<SubmitUpdate>, taken_in: TakenIn) -> NoReply {
 
 /// The files of operations, in the store.
 pub(crate) struct SiteFiles {
-    pub(crate) blobs: Blobs,
-    pub(crate) log: Reader,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    /// Where short ones are, in the entries.
+    pub(crate) feed: Arc<dyn Feed>,
     /// Whose disk they are on.
     pub(crate) dir: PathBuf,
 }
@@ -140,7 +141,7 @@ impl FileStore for SiteFiles {
 
     fn inline_body(&self, blob: &BlobId) -> Result<Option<Vec<u8>>, FileError> {
         let unread = |error| FileError { source: Box::new(error), is_full: false, hint: None };
-        self.log.inline_body(blob).map_err(unread)
+        self.feed.inline_body(blob).map_err(unread)
     }
 
     fn room_left(&self) -> u64 {
@@ -154,7 +155,7 @@ impl BodyStore for SiteFiles {
     }
 }
 
-struct PartialSiteFile(PartialBlob);
+struct PartialSiteFile(Box<dyn PartialBlob>);
 
 impl Write for PartialSiteFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -184,7 +185,7 @@ impl PartialFile for PartialSiteFile {
     }
 }
 
-struct WholeSiteFile(CheckedBlob);
+struct WholeSiteFile(Box<dyn CheckedBlob>);
 
 impl WholeFile for WholeSiteFile {
     fn size(&self) -> u64 {
@@ -196,7 +197,7 @@ impl WholeFile for WholeSiteFile {
     }
 }
 
-struct NewSiteFile(BlobWriter);
+struct NewSiteFile(Box<dyn BlobWriter>);
 
 impl Write for NewSiteFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -216,7 +217,7 @@ impl BodyWriter for NewSiteFile {
 }
 
 /// The certificates of other sites, in the log.
-pub(crate) struct KeptCertificates(pub(crate) Reader);
+pub(crate) struct KeptCertificates(pub(crate) Arc<dyn Certificates>);
 
 impl CertificateStore for KeptCertificates {
     fn kept(&self) -> Result<Vec<Vec<u8>>, AnyError> {

@@ -68,7 +68,7 @@ fn append(
         let records = records.map_err(cannot("make a record"))?;
         *next += records_each;
         let start = Instant::now();
-        opened.store.keep(&records, []).map_err(cannot("append"))?;
+        opened.log.keep(&records, &[]).map_err(cannot("append"))?;
         spent += start.elapsed();
         count += 1;
     }

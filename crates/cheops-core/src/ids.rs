@@ -142,7 +142,8 @@ impl OperationType {
 }
 
 /// One incarnation of a site's disk. Drawn anew when a site starts with an empty disk, so that a
-/// site which lost everything and returns under its old name never uses an old id again.
+/// site which lost everything and returns under its old name never uses an old id again. An agent
+/// that is started again, or takes another's place, on what the disk holds is in the same one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation(pub u64);
 

@@ -1,10 +1,9 @@
 //! The disk of one simulated site. It keeps what was committed and nothing else.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use cheops_core::engine::{Batch, Log, Record};
-use cheops_core::model::{EntryBody, OperationId, ResourceId, SiteId, Vector};
+use cheops_core::engine::{Batch, LaterRecords, Log, Record};
+use cheops_core::model::{EntryBody, OperationId, ResourceId};
 
 /// What survives a crash.
 #[derive(Debug, Clone, Default)]
@@ -63,66 +62,12 @@ impl Disk {
         })
     }
 
-    /// Drops what later records made obsolete, as a real log may; see [`Record`].
+    /// Drops what later records made obsolete, as a real log may.
     fn compact(&mut self) {
         self.prunable = 0;
-        let mut bases = BTreeMap::<ResourceId, Vector>::new();
-        let mut last = BTreeMap::<DiskSlot, usize>::new();
-        for (at, record) in self.records.iter().enumerate() {
-            if let Record::Pruned(resource, base) = record {
-                bases.entry(resource.clone()).or_default().join(&base.upto);
-            }
-            if let Some(slot) = slot(record) {
-                last.insert(slot, at);
-            }
-        }
-        let is_last = |slot: DiskSlot, at| last.get(&slot).is_none_or(|last| at >= *last);
-        let mut next = 0;
-        self.records.retain(|record| {
-            let at = next;
-            next += 1;
-            match record {
-                Record::Entry(resource, entry) => {
-                    bases.get(resource).is_none_or(|base| !base.includes(entry.id()))
-                }
-                Record::Begun(resource, _) | Record::Finished(resource, ..) => {
-                    is_last(DiskSlot::Ran(resource.clone()), at)
-                }
-                Record::Knows(resource, site, ..) => {
-                    is_last(DiskSlot::EarlierIncarnation(resource.clone(), site.clone()), at)
-                        && is_last(DiskSlot::Knows(resource.clone(), site.clone()), at)
-                }
-                _ => slot(record).is_none_or(|slot| is_last(slot, at)),
-            }
-        });
-    }
-}
-
-/// What only the last record of counts.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum DiskSlot {
-    Ran(ResourceId),
-    Pruned(ResourceId),
-    Shed(ResourceId),
-    Knows(ResourceId, SiteId),
-    EarlierIncarnation(ResourceId, SiteId),
-    Incarnation(SiteId),
-    SetApart(SiteId, [u8; 32]),
-}
-
-fn slot(record: &Record) -> Option<DiskSlot> {
-    match record {
-        Record::Ran(resource, _) => Some(DiskSlot::Ran(resource.clone())),
-        Record::Pruned(resource, _) => Some(DiskSlot::Pruned(resource.clone())),
-        Record::Shed(resource, _) => Some(DiskSlot::Shed(resource.clone())),
-        Record::Knows(resource, site, ..) => Some(DiskSlot::Knows(resource.clone(), site.clone())),
-        Record::EarlierIncarnation(resource, site, _) => {
-            Some(DiskSlot::EarlierIncarnation(resource.clone(), site.clone()))
-        }
-        Record::Incarnation(site, _) => Some(DiskSlot::Incarnation(site.clone())),
-        Record::SetApart(evidence) => {
-            Some(DiskSlot::SetApart(evidence.author().site.clone(), evidence.one.0.resource))
-        }
-        Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => None,
+        let mut later = LaterRecords::default();
+        let obsolete = self.records.iter().rev().map(|record| later.make_obsolete(record));
+        let mut obsolete: Vec<bool> = obsolete.collect();
+        self.records.retain(|_| !obsolete.pop().unwrap_or_default());
     }
 }

@@ -36,7 +36,7 @@ fn main() {
         append(&mut opened, size, &mut next);
     }
     println!("resident with {next} records in the log: {}", resident());
-    println!("log on disk: {} bytes", opened.reader.size().unwrap());
+    println!("log on disk: {} bytes", opened.feed.size().unwrap());
     follow(&opened);
     drop(opened);
     let start = Instant::now();
@@ -74,14 +74,14 @@ fn append(opened: &mut Opened, size: u64, next: &mut u64) {
 
 fn keep(opened: &mut Opened, size: u64, next: &mut u64) {
     let records: Vec<_> = (*next..*next + size).map(entry).collect();
-    opened.store.keep(&records, []).unwrap();
+    opened.log.keep(&records, &[]).unwrap();
     *next += size;
 }
 
 fn follow(opened: &Opened) {
     let (start, mut after, mut count) = (Instant::now(), Seq(0), 0);
     loop {
-        let changes = opened.reader.changes_since(after, None, 256).unwrap();
+        let changes = opened.feed.changes_since(after, None, 256).unwrap();
         count += changes.items.len();
         after = changes.next;
         if !changes.more {

@@ -16,8 +16,8 @@ use cheops_core::engine::Record;
 use cheops_core::model::{BlobId, Incarnation};
 use rusqlite::Connection;
 
-use crate::blobs::{BlobError, Blobs};
-use crate::error::ReadError;
+use crate::blobs::{BlobError, Blobs, DiskBlobs};
+use crate::error::{ReadError, StoragePlace};
 use crate::fault::StoreFault;
 use crate::files;
 use crate::log::{self, ConnectionUse, Head, OpenLog, RoundKey};
@@ -40,12 +40,12 @@ pub enum BackupError {
     #[error("a file cannot be copied")]
     Blob(#[from] BlobError),
     /// A file or folder could not be used.
-    #[error("could not {doing} `{}`", .path.display())]
+    #[error("could not {doing} `{place}`")]
     Io {
         /// What was tried.
         doing: &'static str,
         /// On what.
-        path: PathBuf,
+        place: StoragePlace,
         /// Why not.
         source: io::Error,
     },
@@ -69,17 +69,17 @@ pub struct Copied {
 #[derive(Debug, Clone)]
 pub struct BackupMaker {
     shared: Arc<OpenLog>,
-    blobs: Blobs,
+    blobs: DiskBlobs,
     snapshots: PathBuf,
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
-    let path = path.to_path_buf();
-    move |source| BackupError::Io { doing, path, source }
+    let place = path.into();
+    move |source| BackupError::Io { doing, place, source }
 }
 
 impl BackupMaker {
-    pub(crate) fn new(shared: Arc<OpenLog>, blobs: Blobs, snapshots: PathBuf) -> Self {
+    pub(crate) fn new(shared: Arc<OpenLog>, blobs: DiskBlobs, snapshots: PathBuf) -> Self {
         Self { shared, blobs, snapshots }
     }
 

@@ -1,8 +1,9 @@
 //! What can go wrong, in the words of whoever has to do something about it.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cheops_core::model::SiteId;
 
@@ -10,6 +11,22 @@ use crate::feed::Seq;
 
 const START_EMPTY: &str = "move the data directory away and start with an empty one: the site gets \
                            its resources back from the other sites that hold them";
+
+/// Where a store keeps something, for people to read: what is there, and how, is the store's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoragePlace(PathBuf);
+
+impl fmt::Display for StoragePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+impl<P: AsRef<Path> + ?Sized> From<&P> for StoragePlace {
+    fn from(path: &P) -> Self {
+        Self(path.as_ref().to_path_buf())
+    }
+}
 
 /// Why a data directory could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -47,23 +64,23 @@ pub enum OpenError {
     /// What was read is not what was written.
     #[error("the log of this site is damaged")]
     Corrupt(#[source] Corruption),
-    /// A file or directory could not be used.
-    #[error("could not {doing} `{}`", .path.display())]
+    /// Something in it could not be used.
+    #[error("could not {doing} `{place}`")]
     Io {
         /// What was tried.
         doing: &'static str,
         /// On what.
-        path: PathBuf,
+        place: StoragePlace,
         /// Why not.
         source: io::Error,
     },
-    /// The database could not be used.
-    #[error("could not open the log `{}`", .path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: rusqlite::Error,
+    /// The log could not be used.
+    #[error("could not open the log `{place}`")]
+    Unusable {
+        /// Where it is.
+        place: StoragePlace,
+        /// What the medium said, or who keeps the log there.
+        source: Box<dyn Error + Send + Sync>,
     },
 }
 
@@ -86,7 +103,7 @@ impl OpenError {
                  with an empty one, to get the resources back from the other sites",
             ),
             Self::Corrupt(_) => Some(START_EMPTY),
-            Self::Io { .. } | Self::Database { .. } => None,
+            Self::Io { .. } | Self::Unusable { .. } => None,
         }
     }
 }
@@ -95,21 +112,24 @@ impl OpenError {
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// There is no room. The store goes on reading, and writing works again once there is.
-    #[error("no room left for the log `{}`", .path.display())]
+    #[error("no room left for the log `{place}`")]
     Full {
-        /// The file.
-        path: PathBuf,
-        /// What the system or the database said.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Where it is.
+        place: StoragePlace,
+        /// What the medium said, or who keeps the log there.
+        source: Box<dyn Error + Send + Sync>,
     },
-    /// The medium or the database failed.
-    #[error("could not write to the log `{}`", .path.display())]
+    /// The medium failed, or who keeps the log there.
+    #[error("could not write to the log `{place}`")]
     Failed {
-        /// The file.
-        path: PathBuf,
-        /// What the system or the database said.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Where it is.
+        place: StoragePlace,
+        /// What it said.
+        source: Box<dyn Error + Send + Sync>,
     },
+    /// Another writer has opened the log since. Nothing is lost, and the log goes on without this one.
+    #[error("another writer has opened the log of this site")]
+    Fenced,
     /// What is there already is not what was written.
     #[error("the log of this site is damaged")]
     Corrupt(#[source] Corruption),
@@ -129,6 +149,7 @@ impl AppendError {
         match self {
             Self::Full { .. } => Some("make room on the file system of the data directory"),
             Self::Failed { .. } => Some("look for errors of the medium in the system's log"),
+            Self::Fenced => Some("stop this agent: another one works with the same log"),
             Self::Corrupt(_) => Some(START_EMPTY),
             Self::TooLong(_) => None,
         }
@@ -148,22 +169,22 @@ pub enum ReadError {
     /// What was read is not what was written.
     #[error("the log of this site is damaged")]
     Corrupt(#[source] Corruption),
-    /// The medium or the database failed.
-    #[error("could not read the log `{}`", .path.display())]
+    /// The medium failed, or who keeps the log there.
+    #[error("could not read the log `{place}`")]
     Failed {
-        /// The file.
-        path: PathBuf,
-        /// What the database said.
-        source: rusqlite::Error,
+        /// Where it is.
+        place: StoragePlace,
+        /// What it said.
+        source: Box<dyn Error + Send + Sync>,
     },
     /// A cursor could not be written.
     #[error("could not keep a cursor")]
     Cursor(#[source] Box<AppendError>),
-    /// A file beside the database could not be used.
-    #[error("could not use `{}`", .path.display())]
+    /// A part of it could not be used.
+    #[error("could not use `{place}`")]
     Io {
-        /// The file.
-        path: PathBuf,
+        /// Which.
+        place: StoragePlace,
         /// Why not.
         source: io::Error,
     },
@@ -180,21 +201,18 @@ impl ReadError {
     }
 }
 
-/// Where something read was not what was written.
+/// What was read is not what was written: where, and what is wrong, for people to read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place} of `{}`: {what}", .path.display())]
+#[error("{within} of `{place}`: {what}")]
 pub struct Corruption {
-    /// The file.
-    pub path: PathBuf,
-    /// Where in it.
-    pub place: LogPlace,
-    /// What is wrong.
-    pub what: String,
+    pub(crate) place: StoragePlace,
+    pub(crate) within: LogPlace,
+    pub(crate) what: String,
 }
 
 /// A place in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogPlace {
+pub(crate) enum LogPlace {
     /// One row.
     Row {
         /// Of which table.

@@ -17,6 +17,8 @@ pub(crate) enum StoreFault {
     Io(&'static str, PathBuf, io::Error),
     /// A body is longer than a row or frame can hold.
     TooLong(usize),
+    /// Another writer has opened the log since.
+    Fenced,
 }
 
 impl StoreFault {
@@ -47,36 +49,48 @@ impl StoreFault {
     /// Sorts what the database says into damage and everything else.
     fn sorted(self, path: &Path) -> Sorted {
         let damaged =
-            |place, what| Sorted::Damaged(Corruption { path: path.to_path_buf(), place, what });
+            |within, what| Sorted::Damaged(Corruption { place: path.into(), within, what });
         match self {
             Self::Sql(error) | Self::Commit(error) if says_damaged(&error) => {
                 damaged(LogPlace::File, error.to_string())
             }
             Self::Sql(error) | Self::Commit(error) => Sorted::Sql(error),
-            Self::Damaged(place @ LogPlace::Journal, what) => {
-                Sorted::Damaged(Corruption { path: path.with_file_name("journal"), place, what })
+            Self::Damaged(within @ LogPlace::Journal, what) => {
+                let place = (&path.with_file_name("journal")).into();
+                Sorted::Damaged(Corruption { place, within, what })
             }
             Self::Damaged(place, what) => damaged(place, what),
             Self::Io(doing, path, error) => Sorted::Io(doing, path, error),
             Self::TooLong(bytes) => Sorted::TooLong(bytes),
+            Self::Fenced => Sorted::Fenced,
         }
     }
 
     pub(crate) fn into_open(self, path: &Path) -> OpenError {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => OpenError::Corrupt(corruption),
-            Sorted::Sql(source) => OpenError::Database { path: path.to_path_buf(), source },
-            Sorted::Io(doing, path, source) => OpenError::Io { doing, path, source },
+            Sorted::Sql(source) => {
+                OpenError::Unusable { place: path.into(), source: source.into() }
+            }
+            Sorted::Io(doing, path, source) => {
+                OpenError::Io { doing, place: (&path).into(), source }
+            }
             Sorted::TooLong(bytes) => OpenError::Corrupt(too_long(path, bytes)),
+            Sorted::Fenced => {
+                OpenError::Unusable { place: path.into(), source: AppendError::Fenced.into() }
+            }
         }
     }
 
     pub(crate) fn into_read(self, path: &Path) -> ReadError {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => ReadError::Corrupt(corruption),
-            Sorted::Sql(source) => ReadError::Failed { path: path.to_path_buf(), source },
-            Sorted::Io(_, path, source) => ReadError::Io { path, source },
+            Sorted::Sql(source) => ReadError::Failed { place: path.into(), source: source.into() },
+            Sorted::Io(_, path, source) => ReadError::Io { place: (&path).into(), source },
             Sorted::TooLong(bytes) => ReadError::Corrupt(too_long(path, bytes)),
+            Sorted::Fenced => {
+                ReadError::Failed { place: path.into(), source: AppendError::Fenced.into() }
+            }
         }
     }
 
@@ -84,16 +98,19 @@ impl StoreFault {
         match self.sorted(path) {
             Sorted::Damaged(corruption) => AppendError::Corrupt(corruption),
             Sorted::TooLong(bytes) => AppendError::TooLong(bytes),
+            Sorted::Fenced => AppendError::Fenced,
             Sorted::Sql(source) if says_full(&source, path) => {
-                AppendError::Full { path: path.to_path_buf(), source: source.into() }
+                AppendError::Full { place: path.into(), source: source.into() }
             }
             Sorted::Sql(source) => {
-                AppendError::Failed { path: path.to_path_buf(), source: source.into() }
+                AppendError::Failed { place: path.into(), source: source.into() }
             }
             Sorted::Io(_, path, source) if source.kind() == io::ErrorKind::StorageFull => {
-                AppendError::Full { path, source: source.into() }
+                AppendError::Full { place: (&path).into(), source: source.into() }
             }
-            Sorted::Io(_, path, source) => AppendError::Failed { path, source: source.into() },
+            Sorted::Io(_, path, source) => {
+                AppendError::Failed { place: (&path).into(), source: source.into() }
+            }
         }
     }
 }
@@ -103,11 +120,12 @@ enum Sorted {
     Sql(rusqlite::Error),
     Io(&'static str, PathBuf, io::Error),
     TooLong(usize),
+    Fenced,
 }
 
 fn too_long(path: &Path, bytes: usize) -> Corruption {
     let what = format!("a record of {bytes} bytes is longer than any can be");
-    Corruption { path: path.to_path_buf(), place: LogPlace::File, what }
+    Corruption { place: path.into(), within: LogPlace::File, what }
 }
 
 impl From<rusqlite::Error> for StoreFault {

@@ -70,6 +70,12 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether there is another in place of the open file, as far as can be told.
+pub(crate) fn is_replaced(file: &File, path: &Path) -> bool {
+    let (Ok(opened), Ok(there)) = (file.metadata(), fs::metadata(path)) else { return false };
+    (there.dev(), there.ino()) != (opened.dev(), opened.ino())
+}
+
 /// Removes the file; whether there was one.
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {

@@ -1,12 +1,12 @@
 //! The log of one site on disk, and the files that go with it.
 //!
-//! [`open`] gives everything a site keeps: a [`Store`] that takes whole batches (it is an
-//! [`engine::Log`](cheops_core::engine::Log)), a [`Reader`] that follows what was written,
-//! [`Blobs`] for the files that travel with operations and [`Snapshots`] for saved states of
-//! applications. [`MemoryStore`] is the log's twin for tests and simulations.
+//! [`open`] gives everything a site keeps, by ports in domain words: a [`SiteLog`] that takes whole
+//! batches (it is an [`engine::Log`](cheops_core::engine::Log)), a [`Feed`] of what was written,
+//! [`Blobs`] for the files that travel with operations, and [`Certificates`]; and [`Snapshots`] for
+//! saved states of applications. [`MemoryStore`] has the same ports, for tests and simulations.
 //!
 //! What is promised, in order of weight:
-//! 1. What [`Store`] acknowledged is there after any stop of the machine, whole batches in order.
+//! 1. What a [`SiteLog`] acknowledged is there after any stop of the machine, whole batches in order.
 //! 2. Damage is noticed before it is used: every row carries a checksum, all rows together carry
 //!    one more, and every file is named by its hash. An altered bit is an error, never a value.
 //! 3. A batch costs the same whatever lies behind it: no statement of an append scans a table.
@@ -25,16 +25,17 @@ mod log;
 mod memory;
 mod open;
 mod options;
+mod ports;
 mod rules;
 mod snapshots;
 
 pub use backup::{BackupError, BackupMaker, Copied};
 pub use blobs::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Pin, Stored};
-pub use error::{AppendError, Corruption, LogPlace, OpenError, ReadError};
+pub use error::{AppendError, Corruption, OpenError, ReadError, StoragePlace};
 pub use feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
-pub use log::{Reader, Store};
 pub use memory::MemoryStore;
 pub use open::{Claim, Opened, open};
 pub use options::{Far, ProgressReporter, StoreOptions, Voucher, WallClock};
+pub use ports::{Certificates, Feed, LogFence, SiteLog};
 pub use rules::WAITS_FOR;
 pub use snapshots::{SnapshotError, SnapshotWriter, Snapshots};

@@ -1,34 +1,42 @@
-//! The log's twin in memory, for tests and simulations: the same rules, and no disk.
+//! The store's twin in memory, for tests and simulations: the same ports and rules, and no disk.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cheops_core::engine::{Base, Batch, Log, Notice, Record};
-use cheops_core::model::{Author, ResourceId};
+use cheops_core::engine::{Batch, Log, Notice, Record};
+use cheops_core::model::{Author, BlobId, EntryId, KeyId, OperationId, ResourceId, Vector};
 
-use crate::error::ReadError;
+use crate::blobs::{Blobs, MemoryBlobs};
+use crate::error::{AppendError, ReadError};
 use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
 use crate::options::StoreOptions;
-use crate::rules::{Slot, WAITS_FOR, spent_before, sweep_limit, waited_before};
+use crate::ports::{Certificates, Feed, LogFence, SiteLog};
+use crate::rules::{SlotName, WAITS_FOR, blobs_of, spent_before, sweep_limit, waited_before};
 
-/// A log that is gone when the last clone of it is. Clones are handles of the same log, so that
-/// one may write while others follow.
-#[derive(Debug, Clone, Default)]
+/// A log, and contents, that are gone when the last clone of this is. Clones are handles of the same
+/// writer, so that one may write while others follow.
+#[derive(Debug, Clone)]
 pub struct MemoryStore {
     options: StoreOptions,
     log: Arc<Mutex<MemoryState>>,
+    blobs: MemoryBlobs,
+    fence: LogFence,
 }
 
 #[derive(Debug, Default)]
 struct MemoryState {
+    /// How many writers have opened it; the last of them may write.
+    writers: u64,
     rows: BTreeMap<u64, MemoryRow>,
-    slots: BTreeMap<Slot, Vec<u64>>,
+    slots: BTreeMap<SlotName, Vec<u64>>,
     /// Live entries by name. The same may be there twice, under different places.
     entries: BTreeMap<ResourceId, BTreeSet<(Author, u64, u64)>>,
+    /// Which live entries need which contents.
+    blob_refs: BTreeSet<(BlobId, u64)>,
     /// By the time since when they are kept for followers only.
     spent: BTreeSet<(u64, u64)>,
     cursors: BTreeMap<String, Seq>,
+    identities: BTreeMap<KeyId, Vec<u8>>,
     last: u64,
     swept_to: u64,
 }
@@ -47,22 +55,49 @@ enum WrittenItem {
 }
 
 impl MemoryStore {
-    /// An empty log.
+    /// An empty log, and its first writer.
     pub fn new(options: StoreOptions) -> Self {
-        Self { options, log: Arc::default() }
+        Self::open(options, Arc::default(), MemoryBlobs::default())
     }
 
-    /// Writes these as one batch; see [`Store::keep`](crate::Store::keep).
-    pub fn keep<'a>(&self, records: &[Record], notices: impl IntoIterator<Item = &'a Notice>) {
+    /// A new writer of the same log: what is started again after a stop, or takes the place of one
+    /// that may still be there.
+    pub fn next_writer(&self) -> Self {
+        Self::open(self.options.clone(), Arc::clone(&self.log), self.blobs.clone())
+    }
+
+    /// The contents that go with it.
+    pub fn blobs(&self) -> Arc<dyn Blobs> {
+        Arc::new(self.blobs.clone())
+    }
+
+    fn open(options: StoreOptions, log: Arc<Mutex<MemoryState>>, blobs: MemoryBlobs) -> Self {
+        let mut state = lock(&log);
+        state.writers += 1;
+        let fence = LogFence(state.writers);
+        blobs.sweep(&state.blob_refs.iter().map(|(blob, _)| *blob).collect());
+        drop(state);
+        Self { options, log, blobs, fence }
+    }
+
+    fn add<'a>(
+        &self,
+        records: &[Record],
+        notices: impl IntoIterator<Item = &'a Notice>,
+    ) -> Result<(), AppendError> {
         let now_ms = self.options.clock.now_ms();
         let retention = self.options.audit_retention;
         let mut log = self.log();
+        if log.writers != self.fence.0 {
+            return Err(AppendError::Fenced);
+        }
         if let Some(spent_before) = spent_before(now_ms, retention) {
             let waited_before = waited_before(now_ms, retention);
             log.sweep(spent_before, waited_before, sweep_limit(records.len()));
         }
+        let mut loose = BTreeSet::new();
         for record in records {
-            log.record(record, now_ms);
+            log.record(record, now_ms, &mut loose);
             if retention.is_zero() {
                 log.drop_spent_entries();
             }
@@ -70,20 +105,66 @@ impl MemoryStore {
         for notice in notices {
             log.write(now_ms, WrittenItem::Notice(notice.clone()));
         }
+        self.collect(&log, &loose);
+        Ok(())
     }
 
-    /// Everything an engine is recovered from, in order.
-    pub fn records(&self) -> Vec<Record> {
+    /// Removes contents that no entry needs and nobody holds.
+    fn collect(&self, log: &MemoryState, loose: &BTreeSet<BlobId>) {
+        for blob in loose.iter().filter(|blob| !log.needs(blob)) {
+            self.blobs.remove_unpinned(blob);
+        }
+        for blob in &self.blobs.take_unpinned() {
+            match log.needs(blob) {
+                true => self.blobs.found_needed(blob),
+                false => self.blobs.set_aside_unpinned(blob),
+            }
+        }
+    }
+
+    fn log(&self) -> MutexGuard<'_, MemoryState> {
+        lock(&self.log)
+    }
+}
+
+fn lock(log: &Mutex<MemoryState>) -> MutexGuard<'_, MemoryState> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Log for MemoryStore {
+    type Error = AppendError;
+
+    fn append(&mut self, batch: Batch<'_>) -> Result<(), AppendError> {
+        self.add(batch.records(), batch.notices())
+    }
+}
+
+impl SiteLog for MemoryStore {
+    fn fence(&self) -> LogFence {
+        self.fence
+    }
+
+    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
+        self.add(records, notices)
+    }
+
+    /// All of it can be seen at once.
+    fn settle(&mut self) -> Result<(), AppendError> {
+        Ok(())
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>, ReadError> {
         let log = self.log();
         let live = log.rows.values().filter_map(|row| match &row.what {
             WrittenItem::Record(record) if !row.spent => Some(record.clone()),
             _ => None,
         });
-        live.collect()
+        Ok(live.collect())
     }
+}
 
-    /// See [`Reader::changes_since`](crate::Reader::changes_since).
-    pub fn changes_since(
+impl Feed for MemoryStore {
+    fn changes_since(
         &self,
         after: Seq,
         resource: Option<&ResourceId>,
@@ -93,39 +174,64 @@ impl MemoryStore {
         if after.0 < log.swept_to || after.0 > log.last {
             return Err(ReadError::Gone { oldest: Seq(log.swept_to) });
         }
-        let later = log.rows.range(after.0.saturating_add(1)..);
-        let changes = later.filter_map(|(seq, row)| row.change(*seq));
-        let asked = changes
-            .filter(|change| resource.is_none_or(|asked| change.what.resource() == Some(asked)));
-        let items = asked.take(limit.saturating_add(1)).collect();
-        Ok(LoggedChanges::new(items, after, limit, Seq(log.last)))
+        Ok(log.changes(after, resource, limit))
     }
 
-    /// The last place given out.
-    pub fn last_seq(&self) -> Seq {
-        Seq(self.log().last)
+    fn changes_left(&self, after: Seq, limit: usize) -> Result<LoggedChanges, ReadError> {
+        let log = self.log();
+        let after = if after.0 > log.last { Seq::default() } else { after };
+        Ok(log.changes(after, None, limit))
     }
 
-    /// How far the follower of that name has come, if it ever said so.
-    pub fn cursor(&self, name: &str) -> Option<Seq> {
-        self.log().cursors.get(name).copied()
+    fn last_seq(&self) -> Result<Seq, ReadError> {
+        Ok(Seq(self.log().last))
     }
 
-    /// Keeps how far the follower of that name has come.
-    pub fn set_cursor(&self, name: &str, seq: Seq) {
+    fn cursor(&self, name: &str) -> Result<Option<Seq>, ReadError> {
+        Ok(self.log().cursors.get(name).copied())
+    }
+
+    fn set_cursor(&self, name: &str, seq: Seq) -> Result<(), ReadError> {
         self.log().cursors.insert(name.to_string(), seq);
+        Ok(())
     }
 
-    fn log(&self) -> MutexGuard<'_, MemoryState> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remove_cursor(&self, name: &str) -> Result<(), ReadError> {
+        self.log().cursors.remove(name);
+        Ok(())
+    }
+
+    fn retain_cursors(&self, prefix: &str, keep: &dyn Fn(&str) -> bool) -> Result<(), ReadError> {
+        self.log().cursors.retain(|name, _| !name.starts_with(prefix) || keep(name));
+        Ok(())
+    }
+
+    fn inline_body(&self, id: &BlobId) -> Result<Option<Vec<u8>>, ReadError> {
+        let log = self.log();
+        let mut rows = log
+            .blob_refs
+            .range((*id, 0)..=(*id, u64::MAX))
+            .filter_map(|(_, seq)| log.rows.get(seq));
+        Ok(rows.find_map(|row| match &row.what {
+            WrittenItem::Record(Record::Entry(_, entry)) => entry.inline_body().map(<[u8]>::to_vec),
+            _ => None,
+        }))
+    }
+
+    /// It takes nothing where anything is kept.
+    fn size(&self) -> Result<u64, ReadError> {
+        Ok(0)
     }
 }
 
-impl Log for MemoryStore {
-    type Error = Infallible;
+impl Certificates for MemoryStore {
+    fn identities(&self) -> Result<Vec<(KeyId, Vec<u8>)>, ReadError> {
+        let log = self.log();
+        Ok(log.identities.iter().map(|(key, certificate)| (*key, certificate.clone())).collect())
+    }
 
-    fn append(&mut self, batch: Batch<'_>) -> Result<(), Infallible> {
-        self.keep(batch.records(), batch.notices());
+    fn keep_identity(&self, key: KeyId, certificate: &[u8]) -> Result<(), AppendError> {
+        self.log().identities.insert(key, certificate.to_vec());
         Ok(())
     }
 }
@@ -144,22 +250,32 @@ impl MemoryRow {
 }
 
 impl MemoryState {
-    fn record(&mut self, record: &Record, now_ms: u64) {
-        for slot in Slot::emptied_by(record) {
-            for seq in self.slots.remove(&slot).unwrap_or_default() {
+    /// Contents that lose a reference, and maybe their last one, become loose.
+    fn record(&mut self, record: &Record, now_ms: u64, loose: &mut BTreeSet<BlobId>) {
+        for slot in record.empties() {
+            for seq in self.slots.remove(&SlotName::of(slot)).unwrap_or_default() {
                 self.rows.remove(&seq);
             }
         }
-        if let Record::Pruned(resource, base) = record {
-            self.prune(resource, base, now_ms);
+        if let Some((resource, upto)) = record.prunes() {
+            for seq in self.prune(resource, upto, now_ms) {
+                self.release_blobs(seq, loose);
+            }
+        }
+        if let Record::Shed(resource, operations) = record {
+            for operation in operations {
+                let live = self.live(resource, operation);
+                live.into_iter().for_each(|seq| self.release_blobs(seq, loose));
+            }
         }
         let seq = self.write(now_ms, WrittenItem::Record(record.clone()));
-        if let Some(slot) = Slot::of(record) {
-            self.slots.entry(slot).or_default().push(seq);
+        if let Some(slot) = record.slot() {
+            self.slots.entry(SlotName::of(slot)).or_default().push(seq);
         }
         if let Record::Entry(resource, entry) = record {
             let id = entry.id().clone();
             self.entries.entry(resource.clone()).or_default().insert((id.author, id.n, seq));
+            self.blob_refs.extend(blobs_of(entry).into_iter().map(|blob| (blob, seq)));
         }
     }
 
@@ -173,9 +289,11 @@ impl MemoryState {
         self.last
     }
 
-    fn prune(&mut self, resource: &ResourceId, base: &Base, now_ms: u64) {
-        let Some(entries) = self.entries.get_mut(resource) else { return };
-        for (author, n) in base.upto.iter() {
+    /// Returns the places of the entries that are kept for followers only from now on.
+    fn prune(&mut self, resource: &ResourceId, upto: &Vector, now_ms: u64) -> Vec<u64> {
+        let Some(entries) = self.entries.get_mut(resource) else { return Vec::new() };
+        let mut places = Vec::new();
+        for (author, n) in upto.iter() {
             let upto = (author.clone(), 0, 0)..=(author.clone(), n, u64::MAX);
             let pruned: Vec<_> = entries.range(upto).cloned().collect();
             for name in pruned {
@@ -184,8 +302,37 @@ impl MemoryState {
                 }
                 self.spent.insert((now_ms, name.2));
                 entries.remove(&name);
+                places.push(name.2);
             }
         }
+        places
+    }
+
+    /// The places of an operation's entry.
+    fn live(&self, resource: &ResourceId, operation: &OperationId) -> Vec<u64> {
+        let EntryId { author, n } = operation.0.clone();
+        let named = (author.clone(), n, 0)..=(author, n, u64::MAX);
+        let entries = self.entries.get(resource).into_iter();
+        entries.flat_map(|entries| entries.range(named.clone())).map(|(.., seq)| *seq).collect()
+    }
+
+    fn release_blobs(&mut self, seq: u64, loose: &mut BTreeSet<BlobId>) {
+        let released = self.blob_refs.extract_if(.., |(_, of)| *of == seq);
+        loose.extend(released.map(|(blob, _)| blob));
+    }
+
+    fn needs(&self, blob: &BlobId) -> bool {
+        self.blob_refs.range((*blob, 0)..=(*blob, u64::MAX)).next().is_some()
+    }
+
+    /// What can be followed after that place.
+    fn changes(&self, after: Seq, resource: Option<&ResourceId>, limit: usize) -> LoggedChanges {
+        let later = self.rows.range(after.0.saturating_add(1)..);
+        let changes = later.filter_map(|(seq, row)| row.change(*seq));
+        let asked = changes
+            .filter(|change| resource.is_none_or(|asked| change.what.resource() == Some(asked)));
+        let items = asked.take(limit.saturating_add(1)).collect();
+        LoggedChanges::new(items, after, limit, Seq(self.last))
     }
 
     fn sweep(&mut self, spent_before: u64, waited_before: Option<u64>, limit: usize) {

@@ -12,7 +12,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::backup::{BackupMaker, COPIED};
-use crate::blobs::{BlobError, Blobs};
+use crate::blobs::{BlobError, Blobs, DiskBlobs};
 use crate::error::{LogPlace, OpenError};
 use crate::fault::StoreFault;
 use crate::files;
@@ -21,20 +21,24 @@ use crate::log::{
     RoundKey, Scanned, Settled, Store,
 };
 use crate::options::StoreOptions;
+use crate::ports::{Certificates, Feed, SiteLog};
 use crate::snapshots::Snapshots;
 
 /// Everything a site keeps.
 #[derive(Debug)]
 pub struct Opened {
-    /// Takes batches.
-    pub store: Store,
+    /// Takes batches. Whoever opened the log before takes none any more.
+    pub log: Box<dyn SiteLog>,
     /// Follows what was written.
-    pub reader: Reader,
+    pub feed: Arc<dyn Feed>,
     /// The files that travel with operations.
-    pub blobs: Blobs,
+    pub blobs: Arc<dyn Blobs>,
+    /// Of other sites and this one.
+    pub certificates: Arc<dyn Certificates>,
     /// Saved states of the application.
     pub snapshots: Snapshots,
-    /// Which incarnation of the site's disk this is.
+    /// Which incarnation of the site's log this is: another only if the one before was lost, all of
+    /// it or its end.
     pub incarnation: Incarnation,
     /// Whether nothing was ever written in this incarnation: the directory is new.
     pub first_incarnation: bool,
@@ -42,6 +46,18 @@ pub struct Opened {
     pub records: Vec<Record>,
     /// Makes copies while the site goes on.
     pub backup: BackupMaker,
+}
+
+/// The same, before it is seen by its ports only.
+pub(crate) struct OpenedFiles {
+    pub(crate) store: Store,
+    reader: Reader,
+    blobs: DiskBlobs,
+    snapshots: Snapshots,
+    incarnation: Incarnation,
+    first_incarnation: bool,
+    records: Vec<Record>,
+    backup: BackupMaker,
 }
 
 /// A data directory that nobody else works on, for as long as this is held.
@@ -86,6 +102,27 @@ impl Claim {
         draw: impl FnOnce() -> u64,
         options: StoreOptions,
     ) -> Result<Opened, OpenError> {
+        let opened = self.open_files(site, draw, options)?;
+        let reader = Arc::new(opened.reader);
+        Ok(Opened {
+            log: Box::new(opened.store),
+            feed: Arc::clone(&reader) as Arc<dyn Feed>,
+            blobs: Arc::new(opened.blobs),
+            certificates: reader,
+            snapshots: opened.snapshots,
+            incarnation: opened.incarnation,
+            first_incarnation: opened.first_incarnation,
+            records: opened.records,
+            backup: opened.backup,
+        })
+    }
+
+    pub(crate) fn open_files(
+        self,
+        site: &SiteId,
+        draw: impl FnOnce() -> u64,
+        options: StoreOptions,
+    ) -> Result<OpenedFiles, OpenError> {
         let Self { places, lock } = self;
         let mut draw = Some(draw);
         places.keep_private()?;
@@ -137,11 +174,11 @@ impl Claim {
             files::remove_if_there(&moving.kept)
                 .map_err(|source| io_error("remove", &moving.kept, source))?;
         }
-        let blobs = Blobs::open(&places.blobs, &scanned.blobs, shared.clone())
+        let blobs = DiskBlobs::open(&places.blobs, &scanned.blobs, shared.clone())
             .map_err(|error| blob_error(&places.blobs, error))?;
         let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
             .map_err(|source| io_error("clean up", &places.snapshots, source))?;
-        Ok(Opened {
+        Ok(OpenedFiles {
             incarnation: settled.head.incarnation,
             first_incarnation,
             records: scanned.records,
@@ -185,8 +222,8 @@ impl DataPaths {
     /// gives the files beside it the mode of its own.
     fn keep_private(&self) -> Result<(), OpenError> {
         let failed = |path: &Path| {
-            let path = path.to_path_buf();
-            move |source| OpenError::Io { doing: "close to others", path, source }
+            let place = path.into();
+            move |source| OpenError::Io { doing: "close to others", place, source }
         };
         for name in ["log.db-wal", "log.db-shm"] {
             let path = self.dir.join(name);
@@ -295,12 +332,12 @@ fn check(db: &Connection, head: &Head) -> Result<Scanned, StoreFault> {
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> OpenError {
-    OpenError::Io { doing, path: path.to_path_buf(), source }
+    OpenError::Io { doing, place: path.into(), source }
 }
 
 fn blob_error(path: &Path, error: BlobError) -> OpenError {
     match error {
-        BlobError::Io { doing, path, source } => OpenError::Io { doing, path, source },
+        BlobError::Io { doing, place, source } => OpenError::Io { doing, place, source },
         other => io_error("clean up", path, io::Error::other(other)),
     }
 }

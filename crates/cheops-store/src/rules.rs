@@ -1,54 +1,31 @@
-//! Which records make which earlier ones obsolete: the rules of [`Record`], in one place for both
-//! stores.
+//! What both stores go by beyond the rules of the core: names of slots, what entries refer to, and how
+//! long what nobody needs any more can be followed.
 
 use std::time::Duration;
 
-use cheops_core::engine::Record;
-use cheops_core::model::{BlobId, Entry, EntryBody, Payload, ResourceId, SiteId};
+use cheops_core::engine::RecordSlot;
+use cheops_core::model::{BlobId, Entry, EntryBody, Payload};
 
-/// What a record is kept under until a later one takes its place. Site names have no `/`, and the
-/// resource comes last, so no two slots have the same text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Slot(String);
+/// The text under which a record is kept until a later one takes its place. Site names have no `/`,
+/// and the resource comes last, so no two slots have the same text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SlotName(String);
 
-impl Slot {
-    /// The slot of the record; entries have none.
-    pub(crate) fn of(record: &Record) -> Option<Self> {
-        match record {
-            Record::Entry(..) => None,
-            Record::Begun(resource, _)
-            | Record::Finished(resource, ..)
-            | Record::Ran(resource, _) => Some(Self::runs(resource)),
-            Record::Knows(resource, site, ..) => Some(Self::knows(resource, site)),
-            Record::EarlierIncarnation(resource, site, _) => {
-                Some(Self::earlier_incarnation(resource, site))
+impl SlotName {
+    pub(crate) fn of(slot: RecordSlot<'_>) -> Self {
+        Self(match slot {
+            RecordSlot::Runs(resource) => format!("runs/{resource}"),
+            RecordSlot::Knows(site, resource) => format!("knows/{site}/{resource}"),
+            RecordSlot::EarlierIncarnation(site, resource) => {
+                format!("earlier-life/{site}/{resource}")
             }
-            Record::Incarnation(site, _) => Some(Self(format!("life/{site}"))),
-            Record::Pruned(resource, _) => Some(Self(format!("pruned/{resource}"))),
-            Record::Shed(resource, _) => Some(Self(format!("shed/{resource}"))),
-            Record::SetApart(evidence) => {
-                let author = evidence.author();
-                let about = u64::from_le_bytes(first_eight(&evidence.one.0.resource));
-                let key = evidence.key();
-                Some(Self(format!("set-apart/{}/{key}/{author}/{about:016x}", author.site)))
+            RecordSlot::Incarnation(site) => format!("life/{site}"),
+            RecordSlot::Pruned(resource) => format!("pruned/{resource}"),
+            RecordSlot::Shed(resource) => format!("shed/{resource}"),
+            RecordSlot::SetApart(author, key, about) => {
+                format!("set-apart/{}/{key}/{author}/{about:016x}", author.site)
             }
-        }
-    }
-
-    /// The slots that the record empties before it is written.
-    pub(crate) fn emptied_by(record: &Record) -> Vec<Self> {
-        match record {
-            Record::Entry(..) | Record::Begun(..) | Record::Finished(..) => Vec::new(),
-            Record::EarlierIncarnation(resource, site, _) => {
-                vec![Self::knows(resource, site), Self::earlier_incarnation(resource, site)]
-            }
-            Record::Ran(..)
-            | Record::Knows(..)
-            | Record::Incarnation(..)
-            | Record::Pruned(..)
-            | Record::Shed(..)
-            | Record::SetApart(_) => Self::of(record).into_iter().collect(),
-        }
+        })
     }
 
     /// The resource that the text of a slot names, if it names one.
@@ -64,22 +41,6 @@ impl Slot {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
-
-    fn runs(resource: &ResourceId) -> Self {
-        Self(format!("runs/{resource}"))
-    }
-
-    fn knows(resource: &ResourceId, site: &SiteId) -> Self {
-        Self(format!("knows/{site}/{resource}"))
-    }
-
-    fn earlier_incarnation(resource: &ResourceId, site: &SiteId) -> Self {
-        Self(format!("earlier-life/{site}/{resource}"))
-    }
-}
-
-fn first_eight(hash: &[u8; 32]) -> [u8; 8] {
-    std::array::from_fn(|at| hash[at])
 }
 
 /// Contents without which the entry's operation cannot run.

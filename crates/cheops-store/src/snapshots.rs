@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cheops_core::model::ResourceId;
 use cheops_core::plan::SnapshotId;
 
+use crate::error::StoragePlace;
 use crate::files::{self, Draft};
 use crate::log::OpenLog;
 
@@ -22,30 +23,30 @@ const NAME: &str = "resource";
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// The file no longer holds what was saved.
-    #[error("snapshot {} of resource `{resource}` is damaged: `{}`", .id.0, .path.display())]
+    #[error("snapshot {} of resource `{resource}` is damaged: `{place}`", .id.0)]
     Corrupt {
         /// Of which resource.
         resource: ResourceId,
         /// Which.
         id: SnapshotId,
-        /// Its file.
-        path: PathBuf,
+        /// Where it is.
+        place: StoragePlace,
     },
     /// A file or directory could not be used.
-    #[error("could not {doing} `{}`", .path.display())]
+    #[error("could not {doing} `{place}`")]
     Io {
         /// What was tried.
         doing: &'static str,
         /// On what.
-        path: PathBuf,
+        place: StoragePlace,
         /// Why not.
         source: io::Error,
     },
 }
 
 fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SnapshotError {
-    let path = path.to_path_buf();
-    move |source| SnapshotError::Io { doing, path, source }
+    let place = path.into();
+    move |source| SnapshotError::Io { doing, place, source }
 }
 
 /// The saved states kept at this site. Cheap to clone.
@@ -154,7 +155,11 @@ impl Snapshots {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(&mut file).map_err(failed("read", &path))?;
         if hasher.finalize() != hash {
-            return Err(SnapshotError::Corrupt { resource: resource.clone(), id, path });
+            return Err(SnapshotError::Corrupt {
+                resource: resource.clone(),
+                id,
+                place: (&path).into(),
+            });
         }
         file.rewind().map_err(failed("read", &path))?;
         Ok(Some((path, file)))

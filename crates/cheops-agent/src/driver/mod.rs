@@ -25,7 +25,7 @@ use cheops_core::engine::{
 use cheops_core::model::{Entry, ResourceId};
 use cheops_mesh::{Brought, FilePin};
 use cheops_record::SiteKey;
-use cheops_store::{AppendError, Store};
+use cheops_store::{AppendError, SiteLog};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Span;
 
@@ -223,7 +223,7 @@ pub(crate) struct DriverStart {
     pub(crate) settings: Settings,
     pub(crate) signer: Signer,
     pub(crate) records: Vec<Record>,
-    pub(crate) store: Store,
+    pub(crate) log: Box<dyn SiteLog>,
     pub(crate) actuators: Box<dyn Actuators>,
     pub(crate) data_dir: PathBuf,
     pub(crate) keep_free: u64,
@@ -246,7 +246,7 @@ pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, std::thread:
         let running = DriverLoop {
             engine,
             signer: start.signer,
-            store: start.store,
+            log: start.log,
             actuators: start.actuators,
             space: Space::new(start.data_dir, start.keep_free),
             events: events_in,
@@ -290,7 +290,7 @@ impl Sealer for Signer {
 struct DriverLoop {
     engine: Engine,
     signer: Signer,
-    store: Store,
+    log: Box<dyn SiteLog>,
     actuators: Box<dyn Actuators>,
     space: Space,
     events: mpsc::Receiver<DriverInput>,
@@ -481,7 +481,7 @@ impl DriverLoop {
         }
         while let Some(waiting) = reaction.take() {
             let began = Instant::now();
-            match waiting.commit(&mut self.store, &self.signer) {
+            match waiting.commit(&mut *self.log, &self.signer) {
                 Ok(effects) => {
                     if has_news {
                         self.commit_seconds.record(began.elapsed());
@@ -510,7 +510,7 @@ impl DriverLoop {
     /// takes what its journal has room for, and nobody else has to wait.
     fn settle(&mut self) {
         let began = Instant::now();
-        match self.store.settle() {
+        match self.log.settle() {
             Ok(()) => {
                 self.settle_at = None;
                 let share = began.elapsed() * SETTLE_SHARE;

@@ -85,8 +85,8 @@ mod tests {
         for (errno, waits, cause) in cases {
             let source = io::Error::from(errno);
             let plain = StartFailure::because("file `h`", &source);
-            let path = "/run-1/h".into();
-            let blob = BlobError::Io { doing: "copy to", path, source: io::Error::from(errno) };
+            let place = "/run-1/h".into();
+            let blob = BlobError::Io { doing: "copy to", place, source: io::Error::from(errno) };
             let stored = StartFailure::because("file `h`", &io::Error::other(blob));
             for (start_failure, begins) in
                 [(plain, "file `h`: "), (stored, "file `h`: could not copy")]
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_file_that_was_damaged_is_waited_for_and_one_that_nobody_has_is_not() {
         let id = BlobId([7; 32]);
-        let damaged = BlobError::Corrupt { id, path: "/blobs/damaged/07".into() };
+        let damaged = BlobError::Corrupt { id, place: "/blobs/damaged/07".into() };
         let gone = BlobError::Missing { id };
         assert!(matches!(
             [damaged, gone]

@@ -11,7 +11,7 @@ use cheops_core::model::{
     Author, Entry, EntryBody, OperationId, OperationType, Outcome, Reply, ResourceId, SiteId,
     Status,
 };
-use cheops_store::{ChangeKind, LoggedChange, LoggedChanges, ReadError, Reader, Seq};
+use cheops_store::{ChangeKind, Feed, LoggedChange, LoggedChanges, ReadError, Seq};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -35,7 +35,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Follows the changes and runs hooks, until the agent stops.
 pub(crate) struct Follower {
     pub(crate) hooks: Hooks,
-    pub(crate) reader: Reader,
+    pub(crate) feed: Arc<dyn Feed>,
     pub(crate) driver: Driver,
     pub(crate) me: Author,
 }
@@ -147,25 +147,25 @@ impl Follower {
         });
         let mut targets = of_resources.await?;
         targets.extend(self.hooks.site_hooks().map(|hook| hook.action.clone()));
-        let reader = self.reader.clone();
+        let feed = self.feed.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            let head = place_kept(&reader, CURSOR).unwrap_or_else(|| begin(&reader));
-            TargetQueues::new(head, places_kept(&reader, targets))
+            let head = place_kept(&*feed, CURSOR).unwrap_or_else(|| begin(&*feed));
+            TargetQueues::new(head, places_kept(&*feed, targets))
         });
         kept.await.map_err(|_stopping| Stopped)
     }
 
     /// Whether it could be kept.
     async fn keep(&self, places: &HookPositions) -> bool {
-        let (reader, places) = (self.reader.clone(), places.clone());
+        let (feed, places) = (self.feed.clone(), places.clone());
         let kept = tokio::task::spawn_blocking(move || {
             for target in &places.through {
-                reader.remove_cursor(&cursor_of(target))?;
+                feed.remove_cursor(&cursor_of(target))?;
             }
             for (target, place) in &places.behind {
-                reader.set_cursor(&cursor_of(target), *place)?;
+                feed.set_cursor(&cursor_of(target), *place)?;
             }
-            reader.set_cursor(CURSOR, places.head)
+            feed.set_cursor(CURSOR, places.head)
         });
         match kept.await {
             Ok(Ok(())) => true,
@@ -180,8 +180,8 @@ impl Follower {
     /// What is to be told of the changes after this place, and where to go on from.
     async fn read(&self, after: Seq) -> Result<(Vec<QueuedItem<Telling>>, Seq), Stopped> {
         loop {
-            let reader = self.reader.clone();
-            let read = tokio::task::spawn_blocking(move || changes_after(&reader, after));
+            let feed = self.feed.clone();
+            let read = tokio::task::spawn_blocking(move || changes_after(&*feed, after));
             match read.await.map_err(|_stopping| Stopped)? {
                 Ok(changes) => return Ok((self.tellings(changes.items).await?, changes.next)),
                 Err(error) => {
@@ -223,11 +223,11 @@ async fn stirred(log: &LogEnd) {
 }
 
 /// Who is behind what was deleted misses that, and nothing else.
-fn changes_after(reader: &Reader, after: Seq) -> Result<LoggedChanges, ReadError> {
-    match reader.changes_since(after, None, READ_AT_ONCE) {
+fn changes_after(feed: &dyn Feed, after: Seq) -> Result<LoggedChanges, ReadError> {
+    match feed.changes_since(after, None, READ_AT_ONCE) {
         Err(ReadError::Gone { .. }) => {
             tracing::warn!(%after, "some changes are past their retention: no hooks for them");
-            reader.changes_left(after, READ_AT_ONCE)
+            feed.changes_left(after, READ_AT_ONCE)
         }
         read => read,
     }
@@ -235,27 +235,27 @@ fn changes_after(reader: &Reader, after: Seq) -> Result<LoggedChanges, ReadError
 
 /// Where those of these targets are that are behind. The places of others are forgotten: who was
 /// taken out of the config and comes back later is not told what happened in between.
-fn places_kept(reader: &Reader, targets: BTreeSet<HookAction>) -> Vec<(HookAction, Seq)> {
+fn places_kept(feed: &dyn Feed, targets: BTreeSet<HookAction>) -> Vec<(HookAction, Seq)> {
     let named: BTreeSet<_> = targets.iter().map(cursor_of).collect();
-    if let Err(error) = reader.retain_cursors(&format!("{CURSOR}/"), |name| named.contains(name)) {
+    if let Err(error) = feed.retain_cursors(&format!("{CURSOR}/"), &|name| named.contains(name)) {
         tracing::warn!(%error, "places of hooks that are no more cannot be forgotten");
     }
-    let place = |target| Some((place_kept(reader, &cursor_of(&target))?, target));
+    let place = |target| Some((place_kept(feed, &cursor_of(&target))?, target));
     let behind = targets.into_iter().filter_map(place);
     behind.map(|(place, target)| (target, place)).collect()
 }
 
 /// The first time of all: from now on nothing is deleted that hooks were not told of.
-fn begin(reader: &Reader) -> Seq {
+fn begin(feed: &dyn Feed) -> Seq {
     let start = Seq::default();
-    if let Err(error) = reader.set_cursor(CURSOR, start) {
+    if let Err(error) = feed.set_cursor(CURSOR, start) {
         tracing::warn!(%error, "hooks may miss something: where they begin cannot be kept");
     }
     start
 }
 
-fn place_kept(reader: &Reader, cursor: &str) -> Option<Seq> {
-    reader.cursor(cursor).unwrap_or_else(|error| {
+fn place_kept(feed: &dyn Feed, cursor: &str) -> Option<Seq> {
+    feed.cursor(cursor).unwrap_or_else(|error| {
         tracing::error!(%error, "how far hooks had come is lost: they begin anew");
         Some(Seq(0))
     })
@@ -426,25 +426,25 @@ mod tests {
     #[test]
     fn a_hook_that_was_taken_out_of_the_config_while_behind_does_not_go_on_there_when_it_returns() {
         let dir = tempfile::tempdir().unwrap();
-        let reader = opened(dir.path(), Duration::from_secs(60)).reader;
+        let feed = opened(dir.path(), Duration::from_secs(60)).feed;
         let [stays, leaves] = ["stays", "leaves"].map(|text| HookAction::Command(text.to_owned()));
-        reader.set_cursor(CURSOR, Seq(9)).unwrap();
+        feed.set_cursor(CURSOR, Seq(9)).unwrap();
         for target in [&stays, &leaves] {
-            reader.set_cursor(&cursor_of(target), Seq(3)).unwrap();
+            feed.set_cursor(&cursor_of(target), Seq(3)).unwrap();
         }
 
-        let without = places_kept(&reader, [stays.clone()].into());
-        let with_both = places_kept(&reader, [stays.clone(), leaves].into());
+        let without = places_kept(&*feed, [stays.clone()].into());
+        let with_both = places_kept(&*feed, [stays.clone(), leaves].into());
 
         assert_eq!(without, [(stays.clone(), Seq(3))]);
         assert_eq!(with_both, [(stays, Seq(3))]);
-        assert_eq!(place_kept(&reader, CURSOR), Some(Seq(9)), "of all others");
+        assert_eq!(place_kept(&*feed, CURSOR), Some(Seq(9)), "of all others");
     }
 
     #[test]
     fn hooks_hear_what_is_still_in_the_log_after_something_later_was_deleted() {
         let dir = tempfile::tempdir().unwrap();
-        let mut log = opened(dir.path(), Duration::ZERO);
+        let mut opened = opened(dir.path(), Duration::ZERO);
         let notice = Notice::SiteUp(SiteId::new("lyon").unwrap());
         let entry = |resource: &str, n| {
             let id = |n| cheops_core::model::EntryId {
@@ -468,16 +468,16 @@ mod tests {
         };
 
         // Given a reply that nobody was told of, and a notice after it that was deleted at once.
-        log.store.keep(&[entry("a", 1)], [&notice]).unwrap();
-        log.store.settle().unwrap();
-        log.store.keep(&[entry("a", 2)], []).unwrap();
-        log.store.settle().unwrap();
-        let gone = log.reader.changes_since(Seq(0), None, 9);
+        opened.log.keep(&[entry("a", 1)], &[notice]).unwrap();
+        opened.log.settle().unwrap();
+        opened.log.keep(&[entry("a", 2)], &[]).unwrap();
+        opened.log.settle().unwrap();
+        let gone = opened.feed.changes_since(Seq(0), None, 9);
         assert!(matches!(gone, Err(ReadError::Gone { .. })), "{gone:?}");
 
-        let changes = changes_after(&log.reader, Seq(0)).unwrap();
+        let changes = changes_after(&*opened.feed, Seq(0)).unwrap();
 
         assert_eq!(changes.items.len(), 2);
-        assert_eq!(changes.next, log.reader.last_seq().unwrap());
+        assert_eq!(changes.next, opened.feed.last_seq().unwrap());
     }
 }

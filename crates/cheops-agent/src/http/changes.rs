@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
@@ -13,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::engine::Notice;
 use cheops_core::model::{Entry, EntryBody, ResourceId};
-use cheops_store::{ChangeKind, LoggedChange, ReadError, Reader, Seq};
+use cheops_store::{ChangeKind, Feed, LoggedChange, ReadError, Seq};
 use futures_util::stream;
 use http::HeaderMap;
 use serde::Deserialize;
@@ -76,7 +77,7 @@ async fn feed(
     };
     let commits = api.driver.committed.clone();
     let mut follower = FeedFollower {
-        reader: api.reader.clone(),
+        feed: api.feed.clone(),
         resource,
         after: Seq(0),
         commits,
@@ -98,7 +99,7 @@ async fn feed(
 }
 
 struct FeedFollower {
-    reader: Reader,
+    feed: Arc<dyn Feed>,
     resource: Option<ResourceId>,
     after: Seq,
     commits: watch::Receiver<u64>,
@@ -107,8 +108,8 @@ struct FeedFollower {
 
 impl FeedFollower {
     async fn newest(&self) -> Result<Seq, HttpRefusal> {
-        let reader = self.reader.clone();
-        let newest = tokio::task::spawn_blocking(move || reader.last_seq()).await;
+        let feed = self.feed.clone();
+        let newest = tokio::task::spawn_blocking(move || feed.last_seq()).await;
         Ok(newest.map_err(|_| crate::driver::Stopped)??)
     }
 
@@ -132,9 +133,9 @@ impl FeedFollower {
     }
 
     async fn read(&mut self) -> Result<(), ReadError> {
-        let (reader, resource, after) = (self.reader.clone(), self.resource.clone(), self.after);
+        let (feed, resource, after) = (self.feed.clone(), self.resource.clone(), self.after);
         let read = tokio::task::spawn_blocking(move || {
-            reader.changes_since(after, resource.as_ref(), READ_AT_ONCE)
+            feed.changes_since(after, resource.as_ref(), READ_AT_ONCE)
         });
         let Ok(changes) = read.await else { return Ok(()) };
         let changes = changes?;

@@ -52,7 +52,7 @@ use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_mesh::{IncomingFiles, Peers};
-use cheops_store::{BackupMaker, Blobs, Reader};
+use cheops_store::{BackupMaker, Blobs, Feed};
 use metrics_exporter_prometheus::PrometheusHandle;
 use refusal::HttpRefusal;
 
@@ -73,9 +73,9 @@ pub(crate) struct Api {
     pub(crate) driver: Driver,
     pub(crate) peers: Peers,
     pub(crate) executor: Executor,
-    pub(crate) blobs: Blobs,
+    pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) incoming: IncomingFiles,
-    pub(crate) reader: Reader,
+    pub(crate) feed: Arc<dyn Feed>,
     pub(crate) backup: BackupMaker,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,

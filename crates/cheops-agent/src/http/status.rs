@@ -50,7 +50,7 @@ pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, Ht
     metrics::gauge!("cheops_jobs_running").set(running as f64);
     metrics::gauge!("cheops_sites").set(known as f64);
     metrics::gauge!("cheops_sites_up").set(up as f64);
-    metrics::gauge!("cheops_log_bytes").set(api.reader.size().unwrap_or(0) as f64);
+    metrics::gauge!("cheops_log_bytes").set(api.feed.size().unwrap_or(0) as f64);
     metrics::gauge!("cheops_queue_length", "queue" => "events").set(waiting.events as f64);
     metrics::gauge!("cheops_queue_length", "queue" => "requests").set(waiting.requests as f64);
     for (site, times) in malformed {

@@ -37,7 +37,7 @@ impl ReceivedForm {
     /// those with a file name are files.
     pub(super) async fn read(
         request: Request,
-        blobs: &Blobs,
+        blobs: &dyn Blobs,
         texts: &[&str],
     ) -> Result<Self, HttpRefusal> {
         let (request, meter) = metered(request);
@@ -58,7 +58,7 @@ impl ReceivedForm {
     async fn take_parts(
         mut form: Multipart,
         meter: &Meter,
-        blobs: &Blobs,
+        blobs: &dyn Blobs,
         texts: &[&str],
     ) -> Result<Self, HttpRefusal> {
         let mut read = Self::default();
@@ -117,7 +117,7 @@ impl ReceivedForm {
         &mut self,
         name: String,
         mut field: Field<'_>,
-        blobs: &Blobs,
+        blobs: &dyn Blobs,
         meter: &Meter,
     ) -> Result<(), HttpRefusal> {
         // The original's clients give every file the same field name; the file's own tells more.
@@ -166,7 +166,7 @@ impl ReceivedForm {
 
 /// Stores a text as the content of a file.
 pub(super) async fn store_text(
-    blobs: &Blobs,
+    blobs: &dyn Blobs,
     name: &str,
     text: String,
 ) -> Result<(FileRef, FilePin), HttpRefusal> {
@@ -177,7 +177,10 @@ pub(super) async fn store_text(
     Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, Arc::new(stored.pin)))
 }
 
-fn append(mut writer: BlobWriter, bytes: &[u8]) -> Result<BlobWriter, HttpRefusal> {
+fn append(
+    mut writer: Box<dyn BlobWriter>,
+    bytes: &[u8],
+) -> Result<Box<dyn BlobWriter>, HttpRefusal> {
     match writer.write_all(bytes) {
         Ok(()) => Ok(writer),
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {

@@ -400,8 +400,8 @@ struct Disk {
 impl Disk {
     fn works(&self, doing: &'static str, path: &Path) -> io::Result<()> {
         let Some(errno) = *self.fails.lock().unwrap() else { return Ok(()) };
-        let (path, source) = (path.to_owned(), errno.into());
-        Err(io::Error::other(BlobError::Io { doing, path, source }))
+        let (place, source) = (path.into(), errno.into());
+        Err(io::Error::other(BlobError::Io { doing, place, source }))
     }
 }
 

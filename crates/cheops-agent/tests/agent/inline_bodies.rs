@@ -167,7 +167,7 @@ fn write_another(dir: &Path, site: &str, resource: &str, beside: Vec<Extension>)
     let entry = Entry::new(&resource, last, EntryBody::Operation(operation), beside);
     let identity = Identity::read(&dir.join(format!("{site}.pem"))).unwrap();
     identity.site_key().unwrap().seal(&[&entry]);
-    opened.store.keep(&[Record::Entry(resource, Arc::new(entry))], []).unwrap();
+    opened.log.keep(&[Record::Entry(resource, Arc::new(entry))], &[]).unwrap();
 }
 
 /// An operation as the version before writes it names a body that its author has in another

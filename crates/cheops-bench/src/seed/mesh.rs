@@ -8,7 +8,7 @@ use cheops_agent::mesh::Identity;
 use cheops_core::engine::{Effect, Engine, Event, Job, Message, Now, Reaction, Settings};
 use cheops_core::model::{Author, Outcome, ResourceId, SiteId};
 use cheops_record::SiteKey;
-use cheops_store::{Store, StoreOptions, open};
+use cheops_store::{SiteLog, StoreOptions, open};
 
 use crate::{SeedFailure, cannot};
 
@@ -37,7 +37,7 @@ pub(crate) struct Mesh {
 struct SeedSite {
     name: SiteId,
     engine: Engine,
-    store: Store,
+    log: Box<dyn SiteLog>,
     key: SiteKey,
     /// Decided, and not yet durable.
     reaction: Reaction,
@@ -61,8 +61,8 @@ impl Mesh {
             let identity = Identity::read(&folder.join("identity.pem"));
             let identity = identity.map_err(cannot("read an identity"))?;
             let key = identity.site_key().map_err(cannot("use an identity"))?;
-            let store = opened.store;
-            sites.push(SeedSite { name: name.clone(), engine, store, key, reaction });
+            let log = opened.log;
+            sites.push(SeedSite { name: name.clone(), engine, log, key, reaction });
         }
         Ok(Self { sites, now, happened: VecDeque::new() })
     }
@@ -102,7 +102,7 @@ impl Mesh {
             for at in 0..SITES {
                 let site = &mut self.sites[at];
                 let reaction = std::mem::take(&mut site.reaction);
-                let effects = reaction.commit(&mut site.store, &site.key);
+                let effects = reaction.commit(&mut *site.log, &site.key);
                 let effects = effects.map_err(|uncommitted| uncommitted.error);
                 for effect in effects.map_err(cannot("write a log"))? {
                     self.follow(at, effect, world);

@@ -10,14 +10,8 @@ use std::sync::Arc;
 
 /// One fact of a site's log.
 ///
-/// A log may forget, at any time, what a later record of the same log made obsolete:
-/// - an `Entry` that a later `Pruned` of its resource includes;
-/// - `Begun`, `Finished` and `Ran` before the last `Ran` of their resource;
-/// - a `Knows` or `EarlierIncarnation` before the last `EarlierIncarnation` of the same resource
-///   and site, and a `Knows` before another of them;
-/// - a `Pruned` or `Shed` before another of its resource, and an `Incarnation` before another of
-///   its site;
-/// - nothing of `SetApart`.
+/// A log may forget, at any time, what a later record of the same log made obsolete; which those are
+/// say [`Record::empties`] and [`Record::prunes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
     /// An operation or reply, of this site or another.
@@ -182,7 +176,7 @@ impl Reaction {
 
     /// Signs what this site wrote, makes all of it durable, then hands out the effects. There is no
     /// other way to them.
-    pub fn commit<L: Log>(
+    pub fn commit<L: Log + ?Sized>(
         mut self,
         log: &mut L,
         sealer: &impl Sealer,

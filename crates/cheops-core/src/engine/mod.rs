@@ -6,6 +6,7 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
+//! `compaction` (which records make which obsolete),
 //! `context` (what all resources share while an event is handled), `resource` (one resource as
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
@@ -15,6 +16,7 @@
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
+mod compaction;
 mod context;
 mod durable;
 mod failures;
@@ -43,6 +45,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 
+pub use compaction::{LaterRecords, RecordSlot};
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use failures::NotFailed;
 pub use ports::{

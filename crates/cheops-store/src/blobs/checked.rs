@@ -5,14 +5,14 @@ use std::io::{self, Read};
 
 use cheops_core::model::BlobId;
 
-use super::Blobs;
+use super::DiskBlobs;
 use super::error::{BlobError, failed};
+use super::port::CheckedBlob;
 
-/// Gives a content out piece by piece, and the last piece only if all of it is what its name says:
-/// so a file that was damaged here is noticed here, and nobody else ever has it whole.
+/// A file that is hashed as it is read.
 #[derive(Debug)]
-pub struct CheckedBlob {
-    blobs: Blobs,
+pub(super) struct DiskCheckedBlob {
+    blobs: DiskBlobs,
     id: BlobId,
     file: File,
     hasher: blake3::Hasher,
@@ -20,8 +20,8 @@ pub struct CheckedBlob {
     left: u64,
 }
 
-impl CheckedBlob {
-    pub(super) fn open(blobs: Blobs, id: BlobId, from: u64) -> Result<Option<Self>, BlobError> {
+impl DiskCheckedBlob {
+    pub(super) fn open(blobs: DiskBlobs, id: BlobId, from: u64) -> Result<Option<Self>, BlobError> {
         let Some(file) = blobs.file(&id)? else { return Ok(None) };
         let path = blobs.places.of(&id);
         let size = file.metadata().map_err(failed("read", &path))?.len();
@@ -33,22 +33,6 @@ impl CheckedBlob {
             blobs.compare(&id, &file, &hasher)?;
         }
         Ok(Some(Self { blobs, id, file, hasher, size, left }))
-    }
-
-    /// Of the whole content.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// The next so many bytes, or what is left; none at the end.
-    pub fn next(&mut self, most: usize) -> Result<Vec<u8>, BlobError> {
-        let most = most.min(usize::try_from(self.left).unwrap_or(most));
-        let mut piece = Vec::with_capacity(most);
-        let read = (&self.file).take(most as u64).read_to_end(&mut piece);
-        read.map_err(|error| failed("read", &self.blobs.places.of(&self.id))(error))?;
-        let is_short = piece.len() < most;
-        self.check(&piece, is_short)?;
-        Ok(piece)
     }
 
     /// What was read, and whether the file ended before its time.
@@ -63,7 +47,23 @@ impl CheckedBlob {
     }
 }
 
-impl Read for CheckedBlob {
+impl CheckedBlob for DiskCheckedBlob {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn next(&mut self, most: usize) -> Result<Vec<u8>, BlobError> {
+        let most = most.min(usize::try_from(self.left).unwrap_or(most));
+        let mut piece = Vec::with_capacity(most);
+        let read = (&self.file).take(most as u64).read_to_end(&mut piece);
+        read.map_err(|error| failed("read", &self.blobs.places.of(&self.id))(error))?;
+        let is_short = piece.len() < most;
+        self.check(&piece, is_short)?;
+        Ok(piece)
+    }
+}
+
+impl Read for DiskCheckedBlob {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let most = into.len().min(usize::try_from(self.left).unwrap_or(into.len()));
         let into = &mut into[..most];

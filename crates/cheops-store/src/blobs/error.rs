@@ -1,9 +1,11 @@
 //! What can go wrong with a blob.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cheops_core::model::BlobId;
+
+use crate::error::StoragePlace;
 
 /// Why a content could not be stored or had.
 #[derive(Debug, thiserror::Error)]
@@ -15,12 +17,12 @@ pub enum BlobError {
         id: BlobId,
     },
     /// The file no longer holds what it is named after.
-    #[error("content `{id}` is damaged: `{}` holds something else", .path.display())]
+    #[error("content `{id}` is damaged: `{place}` holds something else")]
     Corrupt {
         /// Which.
         id: BlobId,
-        /// Its file.
-        path: PathBuf,
+        /// Where it is now.
+        place: StoragePlace,
     },
     /// What was fetched is not what was asked for, and has been thrown away.
     #[error("what was received as content `{id}` is something else, with hash `{got}`")]
@@ -47,12 +49,12 @@ pub enum BlobError {
         id: BlobId,
     },
     /// A file or directory could not be used.
-    #[error("could not {doing} `{}`", .path.display())]
+    #[error("could not {doing} `{place}`")]
     Io {
         /// What was tried.
         doing: &'static str,
         /// On what.
-        path: PathBuf,
+        place: StoragePlace,
         /// Why not.
         source: io::Error,
     },
@@ -81,6 +83,6 @@ impl BlobError {
 }
 
 pub(super) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BlobError {
-    let path = path.to_path_buf();
-    move |source| BlobError::Io { doing, path, source }
+    let place = path.into();
+    move |source| BlobError::Io { doing, place, source }
 }

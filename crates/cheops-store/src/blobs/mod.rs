@@ -16,8 +16,10 @@
 
 mod checked;
 mod error;
+mod memory;
 mod partial;
 mod pins;
+mod port;
 mod writer;
 
 use std::any::Any;
@@ -31,21 +33,23 @@ use std::time::Duration;
 use cheops_core::model::BlobId;
 
 use crate::files;
-pub use checked::CheckedBlob;
+use checked::DiskCheckedBlob;
 pub use error::BlobError;
 use error::failed;
-pub use partial::PartialBlob;
+pub(crate) use memory::MemoryBlobs;
+use partial::DiskPartialBlob;
 pub use pins::Pin;
 use pins::{ContentOrigin, Pins};
-pub use writer::{BlobWriter, Stored};
+pub use port::{BlobWriter, Blobs, CheckedBlob, PartialBlob, Stored};
+use writer::DiskBlobWriter;
 
 /// How long what was fetched of a content waits for the rest. Sites may be cut off for days, and
 /// what they were about to send may be large.
 const PARTIALS_STAY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The contents kept at this site. Cheap to clone.
+/// Contents in a directory, one file each. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Blobs {
+pub(crate) struct DiskBlobs {
     places: Arc<BlobPaths>,
     pins: Arc<Pins>,
     /// Nobody else may open the directory while this is in use.
@@ -74,7 +78,7 @@ impl BlobPaths {
     }
 }
 
-impl Blobs {
+impl DiskBlobs {
     /// Opens the directory and removes what is not needed: whatever a stop left behind.
     pub(crate) fn open(
         dir: &Path,
@@ -101,57 +105,9 @@ impl Blobs {
         Ok(blobs)
     }
 
-    /// Starts a new content.
-    pub fn create(&self) -> Result<BlobWriter, BlobError> {
-        BlobWriter::new(self.clone())
-    }
-
-    /// Starts, or goes on with, fetching a content that is known by its hash and size. One at a
-    /// time for each content. It may be fetched even if it is here, to take the place of a file
-    /// that is damaged.
-    pub fn partial(&self, id: BlobId, size: u64) -> Result<PartialBlob, BlobError> {
-        PartialBlob::open(self.clone(), id, size)
-    }
-
-    /// Keeps the content from being removed, whether it is here already or not.
-    pub fn pin(&self, id: BlobId) -> Pin {
-        Pins::pin(&self.pins, id)
-    }
-
-    /// Whether the content is here. Pin it first if it has to stay.
-    pub fn contains(&self, id: &BlobId) -> bool {
-        self.places.of(id).is_file()
-    }
-
-    /// The content from there on, to be sent piece by piece. `None` if it is not here.
-    pub fn open_checked(&self, id: BlobId, from: u64) -> Result<Option<CheckedBlob>, BlobError> {
-        CheckedBlob::open(self.clone(), id, from)
-    }
-
     fn file(&self, id: &BlobId) -> Result<Option<File>, BlobError> {
         let path = self.places.of(id);
         files::open_if_there(&path).map_err(failed("open", &path))
-    }
-
-    /// Copies the content to a new file, and checks what was copied: with an error there is no
-    /// copy. Returns its size.
-    pub fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError> {
-        let mut from = self.file(id)?.ok_or(BlobError::Missing { id: *id })?;
-        let mut to = files::create_new(path).map_err(failed("make", path))?;
-        let mut hasher = blake3::Hasher::new();
-        let copied = copy_hashed(&mut from, &mut to, &mut hasher)
-            .map_err(failed("copy to", path))
-            .and_then(|size| self.compare(id, &from, &hasher).map(|()| size));
-        if copied.is_err() {
-            // The error says more than that this failed, too.
-            let _left = fs::remove_file(path);
-        }
-        copied
-    }
-
-    /// How many bytes all contents take on disk.
-    pub fn size(&self) -> Result<u64, BlobError> {
-        files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))
     }
 
     /// A content that is not what its name says is of use to nobody: it is put aside, where it can
@@ -170,7 +126,7 @@ impl Blobs {
             fs::rename(&from, &to)
         });
         aside.map_err(failed("put aside", &from))?;
-        Err(BlobError::Corrupt { id: *id, path: to })
+        Err(BlobError::Corrupt { id: *id, place: (&to).into() })
     }
 
     /// Removes the content, unless it is pinned. A file that cannot be removed is one more to
@@ -248,6 +204,51 @@ impl Blobs {
             }
         }
         Ok(all)
+    }
+}
+
+impl Blobs for DiskBlobs {
+    fn create(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
+        Ok(Box::new(DiskBlobWriter::new(self.clone())?))
+    }
+
+    fn partial(&self, id: BlobId, size: u64) -> Result<Box<dyn PartialBlob>, BlobError> {
+        Ok(Box::new(DiskPartialBlob::open(self.clone(), id, size)?))
+    }
+
+    fn pin(&self, id: BlobId) -> Pin {
+        Pins::pin(&self.pins, id)
+    }
+
+    fn contains(&self, id: &BlobId) -> bool {
+        self.places.of(id).is_file()
+    }
+
+    fn open_checked(
+        &self,
+        id: BlobId,
+        from: u64,
+    ) -> Result<Option<Box<dyn CheckedBlob>>, BlobError> {
+        let opened = DiskCheckedBlob::open(self.clone(), id, from)?;
+        Ok(opened.map(|opened| Box::new(opened) as Box<dyn CheckedBlob>))
+    }
+
+    fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError> {
+        let mut from = self.file(id)?.ok_or(BlobError::Missing { id: *id })?;
+        let mut to = files::create_new(path).map_err(failed("make", path))?;
+        let mut hasher = blake3::Hasher::new();
+        let copied = copy_hashed(&mut from, &mut to, &mut hasher)
+            .map_err(failed("copy to", path))
+            .and_then(|size| self.compare(id, &from, &hasher).map(|()| size));
+        if copied.is_err() {
+            // The error says more than that this failed, too.
+            let _left = fs::remove_file(path);
+        }
+        copied
+    }
+
+    fn size(&self) -> Result<u64, BlobError> {
+        files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))
     }
 }
 

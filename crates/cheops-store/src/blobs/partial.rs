@@ -6,15 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use cheops_core::model::BlobId;
 
+use super::DiskBlobs;
 use super::error::{BlobError, failed};
 use super::pins::Pin;
-use super::{Blobs, Stored};
+use super::port::{Blobs, PartialBlob, Stored};
 use crate::files;
 
-/// Takes a content piece by piece, from where it was left. Dropped before it is finished, what is
-/// here stays, also over a restart, until nobody went on with it for long.
+/// What is here of a content, in a file apart from those that are whole.
 #[derive(Debug)]
-pub struct PartialBlob {
+pub(super) struct DiskPartialBlob {
     fetching: Fetching,
     file: File,
     hasher: blake3::Hasher,
@@ -25,7 +25,7 @@ pub struct PartialBlob {
 /// The right to fetch the content, for one at a time.
 #[derive(Debug)]
 struct Fetching {
-    blobs: Blobs,
+    blobs: DiskBlobs,
     pin: Pin,
 }
 
@@ -35,8 +35,8 @@ impl Drop for Fetching {
     }
 }
 
-impl PartialBlob {
-    pub(super) fn open(blobs: Blobs, id: BlobId, size: u64) -> Result<Self, BlobError> {
+impl DiskPartialBlob {
+    pub(super) fn open(blobs: DiskBlobs, id: BlobId, size: u64) -> Result<Self, BlobError> {
         let path = blobs.places.partial(&id);
         let pin = blobs.pin(id);
         // Before the file is looked at, so that nobody removes it in between.
@@ -61,27 +61,24 @@ impl PartialBlob {
         hasher.update_reader(&mut file).map_err(failed("read", &path))?;
         Ok(Self { fetching, file, hasher, offset, size })
     }
+}
 
-    /// How much is here: where the other site has to go on from.
-    pub fn offset(&self) -> u64 {
+impl PartialBlob for DiskPartialBlob {
+    fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether nothing is missing, as far as its size tells.
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.offset == self.size
     }
 
-    /// Throws away what is here, because the rest will not come, or has no room.
-    pub fn discard(self) -> Result<(), BlobError> {
+    fn discard(self: Box<Self>) -> Result<(), BlobError> {
         let path = self.fetching.blobs.places.partial(&self.fetching.pin.id());
         files::remove_if_there(&path).map(|_| ()).map_err(failed("remove", &path))
     }
 
-    /// Makes the content durable, if it is what was asked for. Otherwise it is thrown away, except
-    /// where something is merely missing.
-    pub fn finish(self) -> Result<Stored, BlobError> {
-        let Self { fetching, file, hasher, offset, size } = self;
+    fn finish(self: Box<Self>) -> Result<Stored, BlobError> {
+        let Self { fetching, file, hasher, offset, size } = *self;
         let Fetching { blobs, pin } = &fetching;
         let (id, from) = (pin.id(), blobs.places.partial(&pin.id()));
         if offset < size {
@@ -99,7 +96,7 @@ impl PartialBlob {
     }
 }
 
-impl Write for PartialBlob {
+impl Write for DiskPartialBlob {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() as u64 > self.size - self.offset {
             let what = format!("more than the {} bytes it should have", self.size);

@@ -2,11 +2,11 @@
 //!
 //! Every statement names the index it goes by (`INDEXED BY`), and fails rather than scan a table.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cheops_core::engine::{Base, Notice, Record};
-use cheops_core::model::{Author, BlobId, Entry, OperationId, ResourceId};
+use cheops_core::engine::{LaterRecords, Notice, Record};
+use cheops_core::model::{Author, BlobId, Entry, OperationId, ResourceId, Vector};
 use rusqlite::{Connection, params};
 
 use super::head::Head;
@@ -14,7 +14,7 @@ use super::journal::{JournalBatch, JournalItem};
 use super::row::{self, ChangeRow, Checksum, ENTRY, NOTICE, StateRow, name_of, numbers_upto, time};
 use crate::fault::StoreFault;
 use crate::feed::resource_of;
-use crate::rules::{self, Slot, blobs_of};
+use crate::rules::{self, SlotName, blobs_of};
 
 /// Batches being written.
 pub(crate) struct Appending<'a> {
@@ -77,18 +77,18 @@ impl<'a> Appending<'a> {
     }
 
     fn record(&mut self, record: &Record, body: &[u8]) -> Result<(), StoreFault> {
-        for slot in Slot::emptied_by(record) {
-            self.empty(&slot)?;
+        for slot in record.empties() {
+            self.empty(&SlotName::of(slot))?;
         }
-        if let Record::Pruned(resource, base) = record {
-            self.prune(resource, base)?;
+        if let Some((resource, upto)) = record.prunes() {
+            self.prune(resource, upto)?;
         }
         if let Record::Shed(resource, operations) = record {
             self.shed(resource, operations)?;
         }
-        match (record, Slot::of(record)) {
+        match (record, record.slot()) {
             (Record::Entry(resource, entry), _) => self.entry(resource, entry, body),
-            (_, Some(slot)) => self.state(&slot, body),
+            (_, Some(slot)) => self.state(&SlotName::of(slot), body),
             // Only entries have no slot.
             (_, None) => Ok(()),
         }
@@ -168,13 +168,13 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn state(&mut self, slot: &Slot, body: &[u8]) -> Result<(), StoreFault> {
+    fn state(&mut self, slot: &SlotName, body: &[u8]) -> Result<(), StoreFault> {
         let row = StateRow { seq: self.head.take_seq(), slot: slot.as_str(), body };
         self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
 
-    fn empty(&mut self, slot: &Slot) -> Result<(), StoreFault> {
+    fn empty(&mut self, slot: &SlotName) -> Result<(), StoreFault> {
         let sql = "DELETE FROM state INDEXED BY slots WHERE slot = ? RETURNING sum";
         let mut statement = self.db.prepare_cached(sql)?;
         let mut rows = statement.query(params![slot.as_str()])?;
@@ -184,8 +184,8 @@ impl<'a> Appending<'a> {
         Ok(())
     }
 
-    fn prune(&mut self, resource: &ResourceId, base: &Base) -> Result<(), StoreFault> {
-        for (author, n) in base.upto.iter() {
+    fn prune(&mut self, resource: &ResourceId, upto: &Vector) -> Result<(), StoreFault> {
+        for (author, n) in upto.iter() {
             for range in numbers_upto(n) {
                 for (seq, sum) in self.live(resource, author, range)? {
                     self.release_blobs(seq)?;
@@ -267,16 +267,15 @@ fn seen_by_all(db: &Connection) -> Result<i64, StoreFault> {
 /// Which items, counted from 1 on, are made obsolete by later ones: from the last to the first.
 fn obsolete<'a>(batches: impl DoubleEndedIterator<Item = &'a JournalBatch> + Clone) -> Vec<usize> {
     let mut at = batches.clone().map(JournalBatch::rows).sum::<usize>() + 1;
-    let (mut emptied, mut obsolete) = (HashSet::new(), Vec::new());
+    let (mut later, mut obsolete) = (LaterRecords::default(), Vec::new());
     for (item, _) in batches.rev().flat_map(|batch| batch.items().rev()) {
         at -= 1;
-        // A pruning does more than to stand in its slot.
         let JournalItem::Record(record) = item else { continue };
-        let Some(slot) = Slot::of(record) else { continue };
-        if emptied.contains(&slot) && !matches!(record, Record::Pruned(..)) {
+        // Followers see entries after they were pruned, and a pruning does more than to stand in its
+        // slot.
+        let has_a_row = matches!(record, Record::Entry(..) | Record::Pruned(..));
+        if later.make_obsolete(record) && !has_a_row {
             obsolete.push(at);
-        } else {
-            emptied.extend(Slot::emptied_by(record));
         }
     }
     obsolete

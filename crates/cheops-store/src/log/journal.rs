@@ -24,6 +24,7 @@ use super::row::{decode_notice, decode_record};
 use crate::error::LogPlace;
 use crate::fault::StoreFault;
 use crate::files;
+use crate::ports::LogFence;
 
 const MAGIC: [u8; 8] = *b"cheopsJ1";
 /// Magic, the place of the first row, the length of the body, the checksum.
@@ -49,6 +50,11 @@ impl RoundKey {
             filled += rustix::rand::getrandom(&mut key[filled..], flags)?;
         }
         Ok(Self(key))
+    }
+
+    /// Each that opens the log draws a key, which no other has.
+    pub(crate) fn fence(self) -> LogFence {
+        LogFence(u64::from_le_bytes(std::array::from_fn(|at| self.0[at])))
     }
 }
 

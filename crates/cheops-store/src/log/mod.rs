@@ -20,6 +20,5 @@ pub(crate) use schema::{
 };
 pub(crate) use shared::OpenLog;
 
-pub use reader::Reader;
-pub(crate) use store::Settled;
-pub use store::Store;
+pub(crate) use reader::Reader;
+pub(crate) use store::{Settled, Store};

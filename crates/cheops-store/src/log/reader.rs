@@ -13,10 +13,11 @@ use super::shared::{Durable, OpenLog};
 use crate::error::{AppendError, ReadError};
 use crate::fault::StoreFault;
 use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
+use crate::ports::{Certificates, Feed};
 
-/// Reads the log while it is written. Cheap to clone; never waits for the writer.
-#[derive(Debug, Clone)]
-pub struct Reader {
+/// Reads the log's tables while they are written.
+#[derive(Debug)]
+pub(crate) struct Reader {
     shared: Arc<OpenLog>,
 }
 
@@ -24,11 +25,10 @@ impl Reader {
     pub(crate) fn new(shared: Arc<OpenLog>) -> Self {
         Self { shared }
     }
+}
 
-    /// Entries and notices after that place, of one resource or of all, in order. What was pruned
-    /// is among them until its retention has passed; where something is missing for that reason,
-    /// this is an error.
-    pub fn changes_since(
+impl Feed for Reader {
+    fn changes_since(
         &self,
         after: Seq,
         resource: Option<&ResourceId>,
@@ -46,10 +46,7 @@ impl Reader {
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))?
     }
 
-    /// The same of all resources, for a follower that would rather miss something than what is
-    /// still there: what was deleted is passed over. A place that was never given out here is of a
-    /// log that was lost, and all there is comes after it.
-    pub fn changes_left(&self, after: Seq, limit: usize) -> Result<LoggedChanges, ReadError> {
+    fn changes_left(&self, after: Seq, limit: usize) -> Result<LoggedChanges, ReadError> {
         let read = |db: &Connection| {
             let last = Head::load(db)?.last();
             let after = if after > last { Seq::default() } else { after };
@@ -59,9 +56,7 @@ impl Reader {
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// The body of a request that an entry brought along, by its hash; none if no entry that is still
-    /// needed did.
-    pub fn inline_body(&self, id: &BlobId) -> Result<Option<Vec<u8>>, ReadError> {
+    fn inline_body(&self, id: &BlobId) -> Result<Option<Vec<u8>>, ReadError> {
         let read = self.shared.read(|db| {
             let columns = ChangeRow::COLUMNS;
             let mut statement = db.prepare_cached(&format!(
@@ -82,14 +77,12 @@ impl Reader {
         read.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// The last place given out; what comes next comes after it.
-    pub fn last_seq(&self) -> Result<Seq, ReadError> {
+    fn last_seq(&self) -> Result<Seq, ReadError> {
         let last = self.shared.read(|db| Ok(Head::load(db)?.last()));
         last.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// How far the follower of that name has come, if it ever said so.
-    pub fn cursor(&self, name: &str) -> Result<Option<Seq>, ReadError> {
+    fn cursor(&self, name: &str) -> Result<Option<Seq>, ReadError> {
         let cursor = self.shared.read(|db| {
             let sql = "SELECT seq, sum FROM cursors WHERE name = ?";
             let mut statement = db.prepare_cached(sql)?;
@@ -111,9 +104,7 @@ impl Reader {
         cursor.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// Keeps how far the follower of that name has come. A machine that loses its power may have
-    /// forgotten the last steps.
-    pub fn set_cursor(&self, name: &str, seq: Seq) -> Result<(), ReadError> {
+    fn set_cursor(&self, name: &str, seq: Seq) -> Result<(), ReadError> {
         let seq = i64::from(seq);
         let written = self.shared.write(Durable::Later, |db| {
             let sql = "REPLACE INTO cursors (name, seq, sum) VALUES (?, ?, ?)";
@@ -123,8 +114,7 @@ impl Reader {
         written.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
     }
 
-    /// Forgets the follower of that name.
-    pub fn remove_cursor(&self, name: &str) -> Result<(), ReadError> {
+    fn remove_cursor(&self, name: &str) -> Result<(), ReadError> {
         let removed = self.shared.write(Durable::Later, |db| {
             db.prepare_cached("DELETE FROM cursors WHERE name = ?")?.execute(params![name])?;
             Ok(())
@@ -132,12 +122,7 @@ impl Reader {
         removed.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
     }
 
-    /// Forgets the followers whose names begin like this, but for those to be kept.
-    pub fn retain_cursors(
-        &self,
-        prefix: &str,
-        keep: impl Fn(&str) -> bool,
-    ) -> Result<(), ReadError> {
+    fn retain_cursors(&self, prefix: &str, keep: &dyn Fn(&str) -> bool) -> Result<(), ReadError> {
         let retained = self.shared.write(Durable::Later, |db| {
             let names = db
                 .prepare_cached("SELECT name FROM cursors")?
@@ -151,8 +136,20 @@ impl Reader {
         retained.map_err(|fault| ReadError::Cursor(Box::new(fault.into_append(&self.shared.path))))
     }
 
-    /// The certificates that were kept, each under the name of its key.
-    pub fn identities(&self) -> Result<Vec<(KeyId, Vec<u8>)>, ReadError> {
+    fn size(&self) -> Result<u64, ReadError> {
+        ["log.db", "log.db-wal", "log.db-shm", "journal"].iter().try_fold(0, |sum, name| {
+            let path = self.shared.path.with_file_name(name);
+            match fs::metadata(&path) {
+                Ok(metadata) => Ok(sum + metadata.len()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(sum),
+                Err(source) => Err(ReadError::Io { place: (&path).into(), source }),
+            }
+        })
+    }
+}
+
+impl Certificates for Reader {
+    fn identities(&self) -> Result<Vec<(KeyId, Vec<u8>)>, ReadError> {
         let read = self.shared.read(|db| {
             let sql = "SELECT key, certificate, sum FROM identities ORDER BY key";
             let mut statement = db.prepare_cached(sql)?;
@@ -172,9 +169,7 @@ impl Reader {
         read.map_err(|fault| fault.into_read(&self.shared.path))
     }
 
-    /// Keeps a certificate: it is on the medium when this returns. Entries that its key signed can
-    /// be checked, and passed on, after any restart.
-    pub fn keep_identity(&self, key: KeyId, certificate: &[u8]) -> Result<(), AppendError> {
+    fn keep_identity(&self, key: KeyId, certificate: &[u8]) -> Result<(), AppendError> {
         let kept = self.shared.write(Durable::AtOnce, |db| {
             let sql = "REPLACE INTO identities (key, certificate, sum) VALUES (?, ?, ?)";
             let sum = identity_sum(key, certificate);
@@ -182,18 +177,6 @@ impl Reader {
             Ok(())
         });
         kept.map_err(|fault| fault.into_append(&self.shared.path))
-    }
-
-    /// How many bytes the log takes on disk, without blobs and snapshots.
-    pub fn size(&self) -> Result<u64, ReadError> {
-        ["log.db", "log.db-wal", "log.db-shm", "journal"].iter().try_fold(0, |sum, name| {
-            let path = self.shared.path.with_file_name(name);
-            match fs::metadata(&path) {
-                Ok(metadata) => Ok(sum + metadata.len()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(sum),
-                Err(source) => Err(ReadError::Io { path, source }),
-            }
-        })
     }
 }
 
@@ -254,7 +237,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let site = SiteId::new("paris").unwrap();
         let mut opened = crate::open(dir.path(), &site, || 7, StoreOptions::default()).unwrap();
-        opened.store.keep(&[], [&Notice::SiteUp(site.clone())]).unwrap();
+        opened.log.keep(&[], &[Notice::SiteUp(site.clone())]).unwrap();
         drop(opened);
         let path = dir.path().join("log.db");
         let db = super::super::connect(&path, super::super::ConnectionUse::Write).unwrap();
@@ -275,7 +258,7 @@ mod tests {
         drop(db);
         for _ in 0..2 {
             let opened = crate::open(dir.path(), &site, || 7, StoreOptions::default()).unwrap();
-            let changes = opened.reader.changes_since(Seq::default(), None, 10).unwrap();
+            let changes = opened.feed.changes_since(Seq::default(), None, 10).unwrap();
             assert_eq!((changes.items.len(), changes.next), (1, Seq(2)));
         }
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use crate::fault::StoreFault;
 use crate::feed::{ChangeKind, Seq};
-use crate::rules::Slot;
+use crate::rules::SlotName;
 
 /// `changes.kind`.
 pub(crate) const ENTRY: i64 = 1;
@@ -246,14 +246,15 @@ impl<'a> StateRow<'a> {
     }
 
     fn damaged(&self, what: impl Into<String>) -> StoreFault {
-        StoreFault::row("state", &self.seq, Slot::resource_in(self.slot), what)
+        StoreFault::row("state", &self.seq, SlotName::resource_in(self.slot), what)
     }
 
     pub(crate) fn decode(&self) -> Result<Record, StoreFault> {
         let record = decode_record(self.body).map_err(|error| self.damaged(error.to_string()))?;
-        match Slot::of(&record) {
-            Some(slot) if slot.as_str() == self.slot => Ok(record),
-            _ => Err(self.damaged("it is kept under the slot of another record")),
+        if record.slot().is_some_and(|slot| SlotName::of(slot).as_str() == self.slot) {
+            Ok(record)
+        } else {
+            Err(self.damaged("it is kept under the slot of another record"))
         }
     }
 }

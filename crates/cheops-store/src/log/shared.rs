@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{self, ConnectionUse};
 use crate::fault::StoreFault;
+use crate::files;
 
 /// Connections for reading that are kept when nobody uses them.
 const IDLE_READERS: usize = 2;
@@ -31,12 +32,24 @@ pub(crate) struct OpenLog {
     /// Closed after the readers: the last connection to close tidies up, and a reader cannot.
     writer: Mutex<Connection>,
     /// Nobody else may open the directory for as long as any handle is in use.
-    _lock: File,
+    lock: File,
+    lock_path: PathBuf,
 }
 
 impl OpenLog {
     pub(crate) fn new(path: PathBuf, writer: Connection, lock: File) -> Self {
-        Self { path, readers: Mutex::default(), writer: Mutex::new(writer), _lock: lock }
+        let lock_path = path.with_file_name("lock");
+        Self { path, readers: Mutex::default(), writer: Mutex::new(writer), lock, lock_path }
+    }
+
+    /// Nobody else can take this lock, but somebody may have put another in its place, and the
+    /// directory may be another: then who holds that one is the writer, and this one writes nothing
+    /// any more.
+    pub(crate) fn still_ours(&self) -> Result<(), StoreFault> {
+        match files::is_replaced(&self.lock, &self.lock_path) {
+            true => Err(StoreFault::Fenced),
+            false => Ok(()),
+        }
     }
 
     /// A panic in between leaves nothing half done: a transaction that is dropped is rolled back.

@@ -12,20 +12,19 @@ use super::head::Head;
 use super::journal::{Journal, JournalBatch, RoundKey};
 use super::scan::scan;
 use super::shared::{Durable, OpenLog};
-use crate::blobs::Blobs;
+use crate::blobs::DiskBlobs;
 use crate::error::{AppendError, ReadError};
 use crate::fault::StoreFault;
 use crate::options::StoreOptions;
+use crate::ports::{LogFence, SiteLog};
 use crate::rules::sweep_limit;
 
-/// A site's log on disk, for its one writer. An append returns when the batch is on the medium.
-/// Readers see it when it is in the tables as well: after [`Store::settle`].
-///
-/// After an error the log is as it was before, can be read, and takes the next batch when it can.
+/// A site's log on disk: the journal, then the tables.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     shared: Arc<OpenLog>,
-    blobs: Blobs,
+    blobs: DiskBlobs,
+    fence: LogFence,
     options: StoreOptions,
     journal: Journal,
     /// What the tables have.
@@ -52,17 +51,17 @@ const SWEEP_EVERY_MS: u64 = 60 * 60 * 1000;
 impl Store {
     pub(crate) fn new(
         shared: Arc<OpenLog>,
-        blobs: Blobs,
+        blobs: DiskBlobs,
         options: StoreOptions,
         Settled { journal, head }: Settled,
     ) -> Self {
         let (unsettled, swept_ms) = (Vec::new(), options.clock.now_ms());
-        Self { shared, blobs, options, journal, head, unsettled, buried: Buried::Yes, swept_ms }
+        let (fence, buried) = (head.journal.key.fence(), Buried::Yes);
+        Self { shared, blobs, fence, options, journal, head, unsettled, buried, swept_ms }
     }
 
-    /// Writes these as one batch: all of them or none. This is what [`Log::append`] does, for
-    /// those who have records and no engine that made them.
-    pub fn keep<'a>(
+    /// The way into the journal, for whoever has records and notices.
+    fn add<'a>(
         &mut self,
         records: &[Record],
         notices: impl IntoIterator<Item = &'a Notice>,
@@ -75,26 +74,6 @@ impl Store {
             let _later = self.settle();
         }
         Ok(())
-    }
-
-    /// Puts what was kept into the tables, where readers see it. Costs least when there is much.
-    pub fn settle(&mut self) -> Result<(), AppendError> {
-        if self.unsettled.is_empty() {
-            return Ok(());
-        }
-        let settled = self.take_over(None, None);
-        settled.map_err(|fault| fault.into_append(&self.shared.path))
-    }
-
-    /// Reads everything an engine is recovered from, in order, as it was given out when the log
-    /// was opened; some of it may be obsolete. This is how to go on after an append failed.
-    pub fn records(&mut self) -> Result<Vec<Record>, ReadError> {
-        let path = self.shared.path.clone();
-        self.bury().map_err(|fault| fault.into_read(&path))?;
-        let scanned = self.shared.read(|db| scan(db, &Head::load(db)?));
-        let mut records = scanned.map_err(|fault| fault.into_read(&path))?.records;
-        records.extend(self.unsettled.iter().flat_map(JournalBatch::records).cloned());
-        Ok(records)
     }
 
     fn write(&mut self, mut batch: JournalBatch) -> Result<(), StoreFault> {
@@ -126,6 +105,7 @@ impl Store {
         with: Option<&JournalBatch>,
         new_key: Option<RoundKey>,
     ) -> Result<(), StoreFault> {
+        self.shared.still_ours()?;
         let mut head = self.head.clone();
         let durable = if new_key.is_some() { Durable::AtOnce } else { Durable::Later };
         head.journal.key = new_key.unwrap_or(head.journal.key);
@@ -154,6 +134,7 @@ impl Store {
     /// log, where the next start would find it and take it for committed: with a key that no frame
     /// of the journal was written with. Any later commit is written over it.
     fn bury(&mut self) -> Result<(), StoreFault> {
+        self.shared.still_ours()?;
         self.journal.bury()?;
         if self.buried == Buried::Yes {
             return Ok(());
@@ -249,7 +230,34 @@ impl Log for Store {
     type Error = AppendError;
 
     fn append(&mut self, batch: engine::Batch<'_>) -> Result<(), AppendError> {
-        self.keep(batch.records(), batch.notices())
+        self.add(batch.records(), batch.notices())
+    }
+}
+
+impl SiteLog for Store {
+    fn fence(&self) -> LogFence {
+        self.fence
+    }
+
+    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
+        self.add(records, notices)
+    }
+
+    fn settle(&mut self) -> Result<(), AppendError> {
+        if self.unsettled.is_empty() {
+            return Ok(());
+        }
+        let settled = self.take_over(None, None);
+        settled.map_err(|fault| fault.into_append(&self.shared.path))
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>, ReadError> {
+        let path = self.shared.path.clone();
+        self.bury().map_err(|fault| fault.into_read(&path))?;
+        let scanned = self.shared.read(|db| scan(db, &Head::load(db)?));
+        let mut records = scanned.map_err(|fault| fault.into_read(&path))?.records;
+        records.extend(self.unsettled.iter().flat_map(JournalBatch::records).cloned());
+        Ok(records)
     }
 }
 
@@ -267,17 +275,20 @@ mod tests {
     use cheops_core::model::{Incarnation, SiteId};
 
     use super::Buried;
+    use crate::open::Claim;
     use crate::options::StoreOptions;
+    use crate::ports::SiteLog;
 
     #[test]
     fn a_batch_that_may_come_back_is_written_over_before_the_log_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let site = SiteId::new("paris").unwrap();
-        let mut opened = crate::open(dir.path(), &site, || 1, StoreOptions::default()).unwrap();
+        let claim = Claim::on(dir.path()).unwrap();
+        let mut store = claim.open_files(&site, || 1, StoreOptions::default()).unwrap().store;
         let incarnation = Record::Incarnation(site, Incarnation(1));
-        opened.store.keep(std::slice::from_ref(&incarnation), []).unwrap();
-        opened.store.buried = Buried::NotYet;
-        assert_eq!(opened.store.records().unwrap(), [incarnation]);
-        assert_eq!(opened.store.buried, Buried::Yes);
+        store.keep(std::slice::from_ref(&incarnation), &[]).unwrap();
+        store.buried = Buried::NotYet;
+        assert_eq!(store.records().unwrap(), [incarnation]);
+        assert_eq!(store.buried, Buried::Yes);
     }
 }

@@ -32,25 +32,25 @@ fn a_copy_holds_everything_and_begins_an_incarnation_of_its_own() {
     let mut content = opened.blobs.create().unwrap();
     content.write_all(b"a file").unwrap();
     let stored = content.finish().unwrap();
-    opened.store.keep(&[operation("a", id("paris", 1), &[stored.id])], []).unwrap();
+    opened.log.keep(&[operation("a", id("paris", 1), &[stored.id])], &[]).unwrap();
     let mut state = opened.snapshots.create(&resource("a"), SnapshotId(3)).unwrap();
     state.write_all(b"a state").unwrap();
     state.finish().unwrap();
-    opened.reader.keep_identity(cheops_core::model::KeyId([1; 32]), b"lyon").unwrap();
-    opened.store.settle().unwrap();
+    opened.certificates.keep_identity(cheops_core::model::KeyId([1; 32]), b"lyon").unwrap();
+    opened.log.settle().unwrap();
     let copied = opened.backup.to(&to, &ProgressReporter::default()).unwrap();
     assert_eq!((copied.files, copied.missing, copied.snapshots), (1, 0, 1));
     let mut modes = Vec::new();
     modes_below(&to, &mut modes);
     assert!(modes.iter().all(|&(is_dir, mode)| mode == if is_dir { 0o700 } else { 0o600 }));
 
-    opened.store.keep(&[entry("a", id("paris", 2))], []).unwrap();
+    opened.log.keep(&[entry("a", id("paris", 2))], &[]).unwrap();
     let copy = open(&to, &site("paris"), || 99, StoreOptions::default()).unwrap();
     assert_eq!(copy.records, [operation("a", id("paris", 1), &[stored.id])]);
     assert_eq!((copy.incarnation, copy.first_incarnation), (Incarnation(99), false));
     assert!(copy.blobs.open_checked(stored.id, 0).unwrap().unwrap().next(usize::MAX).is_ok());
     assert!(copy.snapshots.open_verified(&resource("a"), SnapshotId(3)).unwrap().is_some());
-    assert_eq!(copy.reader.identities().unwrap().len(), 1);
+    assert_eq!(copy.certificates.identities().unwrap().len(), 1);
     drop(copy);
     let again =
         open(&to, &site("paris"), || panic!("drawn again"), StoreOptions::default()).unwrap();
@@ -83,8 +83,8 @@ fn a_copy_made_while_much_is_written_is_what_the_log_was_at_one_moment() {
         while !stopped.load(Ordering::Relaxed) {
             n += 2;
             let both = [entry("a", id("paris", n - 1)), entry("b", id("paris", n))];
-            opened.store.keep(&both, []).unwrap();
-            opened.store.settle().unwrap();
+            opened.log.keep(&both, &[]).unwrap();
+            opened.log.settle().unwrap();
         }
         n
     });

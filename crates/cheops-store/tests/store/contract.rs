@@ -5,37 +5,16 @@ use std::time::Duration;
 use cheops_core::engine::{
     Engine, Event, Now, Record, Settings, Submission, Ticket, Unsigned, WaitFor,
 };
-use cheops_core::model::{Author, Incarnation, OperationType, Payload, Vector};
+use cheops_core::model::{Author, Incarnation, KeyId, OperationType, Payload, Vector};
 use cheops_core::plan::Ended;
-use cheops_store::{ChangeKind, MemoryStore, ReadError, Seq};
+use cheops_store::{AppendError, ChangeKind, ReadError, Seq, SiteLog};
 
 use crate::support::{
-    Clock, OnDisk, Twin, converged, entry, id, incarnation_of, operation, pruned, reply, resource,
-    site, step, vector,
+    Clock, InMemory, OnDisk, Twin, contract, converged, entry, id, incarnation_of, operation,
+    pruned, reply, resource, site, step, vector,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-
-/// Runs each of these on a new store of either kind.
-macro_rules! contract {
-    ($($(#[$doc:meta])* fn $name:ident($log:ident, $clock:ident; $retention:expr) $body:block)*) => {
-        mod on_disk {
-            use super::*;
-            $(#[test] fn $name() {
-                let clock = Clock::default();
-                super::$name(&mut OnDisk::new(clock.options($retention)), &clock);
-            })*
-        }
-        mod in_memory {
-            use super::*;
-            $(#[test] fn $name() {
-                let clock = Clock::default();
-                super::$name(&mut MemoryStore::new(clock.options($retention)), &clock);
-            })*
-        }
-        $($(#[$doc])* fn $name($log: &mut dyn Twin, $clock: &Clock) $body)*
-    };
-}
 
 fn seqs(log: &dyn Twin, after: u64) -> Vec<u64> {
     let changes = log.changes(after, None, 1000).unwrap();
@@ -267,40 +246,69 @@ contract! {
         log.restart();
         assert_eq!(log.records(), uses);
     }
-}
+    fn who_is_behind_a_sweep_can_read_what_it_left(log, _clock; Duration::ZERO) {
+        let batch =
+            [entry("a", id("paris", 1)), entry("b", id("paris", 2)), entry("a", id("paris", 3))];
+        log.keep(&batch, &[]).unwrap();
+        log.keep(&[pruned("a", [id("paris", 3)])], &[]).unwrap();
+        log.keep(&[entry("b", id("paris", 4))], &[]).unwrap();
+        assert!(matches!(log.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
 
-#[test]
-fn who_is_behind_a_sweep_can_read_what_it_left() {
-    let clock = Clock::default();
-    let mut disk = OnDisk::new(clock.options(Duration::ZERO));
-    let batch =
-        [entry("a", id("paris", 1)), entry("b", id("paris", 2)), entry("a", id("paris", 3))];
-    disk.keep(&batch, &[]).unwrap();
-    disk.keep(&[pruned("a", [id("paris", 3)])], &[]).unwrap();
-    disk.keep(&[entry("b", id("paris", 4))], &[]).unwrap();
-    assert!(matches!(disk.changes(0, None, 9), Err(ReadError::Gone { oldest: Seq(3) })));
+        let left = |after, limit| {
+            let changes = log.feed().changes_left(Seq(after), limit).unwrap();
+            (changes.items.iter().map(|change| change.seq.0).collect::<Vec<_>>(), changes.next)
+        };
 
-    let left = |after, limit| {
-        let changes = disk.opened().reader.changes_left(Seq(after), limit).unwrap();
-        (changes.items.iter().map(|change| change.seq.0).collect::<Vec<_>>(), changes.next)
-    };
-
-    assert_eq!(left(0, 9), (vec![2, 5], Seq(5)));
-    assert_eq!(left(0, 1), (vec![2], Seq(2)), "and goes on after it");
-    assert_eq!(left(2, 1), (vec![5], Seq(5)));
-    assert_eq!(left(99, 9), (vec![2, 5], Seq(5)), "of another log");
-}
-
-#[test]
-fn followers_that_are_gone_are_forgotten_and_no_others() {
-    let mut disk = OnDisk::new(Clock::default().options(DAY));
-    for name in ["hooks", "hooks/here", "hooks/gone", "other"] {
-        disk.set_cursor(name, Seq(3));
+        assert_eq!(left(0, 9), (vec![2, 5], Seq(5)));
+        assert_eq!(left(0, 1), (vec![2], Seq(2)), "and goes on after it");
+        assert_eq!(left(2, 1), (vec![5], Seq(5)));
+        assert_eq!(left(99, 9), (vec![2, 5], Seq(5)), "of another log");
     }
-    disk.opened().reader.retain_cursors("hooks/", |name| name == "hooks/here").unwrap();
-    disk.restart();
-    let kept = ["hooks", "hooks/here", "hooks/gone", "other"].map(|name| disk.cursor(name));
-    assert_eq!(kept, [Some(Seq(3)), Some(Seq(3)), None, Some(Seq(3))]);
+
+    fn followers_that_are_gone_are_forgotten_and_no_others(log, _clock; DAY) {
+        for name in ["hooks", "hooks/here", "hooks/gone", "other"] {
+            log.set_cursor(name, Seq(3));
+        }
+        log.feed().retain_cursors("hooks/", &|name| name == "hooks/here").unwrap();
+        log.feed().remove_cursor("other").unwrap();
+        log.restart();
+        let kept = ["hooks", "hooks/here", "hooks/gone", "other"].map(|name| log.cursor(name));
+        assert_eq!(kept, [Some(Seq(3)), Some(Seq(3)), None, None]);
+    }
+
+    fn certificates_are_kept_by_the_names_of_their_keys(log, _clock; DAY) {
+        assert!(log.certificates().identities().unwrap().is_empty());
+        log.certificates().keep_identity(KeyId([2; 32]), b"lyon").unwrap();
+        log.certificates().keep_identity(KeyId([1; 32]), b"nantes").unwrap();
+        log.certificates().keep_identity(KeyId([1; 32]), b"nantes, again").unwrap();
+        log.restart();
+        let kept = log.certificates().identities().unwrap();
+        let expected = [(KeyId([1; 32]), &b"nantes, again"[..]), (KeyId([2; 32]), b"lyon")];
+        assert_eq!(kept, expected.map(|(key, certificate)| (key, certificate.to_vec())));
+    }
+
+    fn a_new_writer_goes_on_and_the_one_before_is_refused_for_good(log, _clock; DAY) {
+        let [first, second, third] = [1, 2, 3].map(|n| entry("a", id("paris", n)));
+        // Given a writer that has made something durable, and not shown it yet.
+        log.log().keep(std::slice::from_ref(&first), &[]).unwrap();
+
+        let mut before = log.take_over();
+
+        // Then nothing of it is lost to the next one,
+        assert_ne!(before.fence(), log.log().fence());
+        assert_eq!(log.records(), std::slice::from_ref(&first));
+        // and whatever the one before has to say, before and after that one wrote, is refused.
+        let refused = |before: &mut dyn SiteLog| {
+            matches!(before.keep(std::slice::from_ref(&second), &[]), Err(AppendError::Fenced))
+        };
+        assert!(refused(&mut *before));
+        log.keep(std::slice::from_ref(&third), &[]).unwrap();
+        assert!(refused(&mut *before));
+        drop(before);
+        log.restart();
+        assert_eq!(log.records(), [first, third]);
+        assert_eq!(seqs(log, 0), [1, 2]);
+    }
 }
 
 /// The decisions of a real engine, committed to each store, bring back the same engine.
@@ -326,23 +334,15 @@ fn an_engine_recovers_from_either_store() {
     let settings = Settings::new(me, [site("lyon")]);
     let clock = Clock::default();
     let mut disk = OnDisk::new(clock.options(DAY));
-    let mut memory = MemoryStore::new(clock.options(DAY));
-    for log in [0, 1] {
+    let mut memory = InMemory::new(clock.options(DAY));
+    for log in [&mut disk as &mut dyn Twin, &mut memory] {
         let (mut engine, reaction) = Engine::recover(settings.clone(), [], Now::default());
         let mut reactions = vec![reaction];
         for n in 0..5 {
             reactions.push(engine.handle(Now { mono_ms: n, wall_ms: n }, submit(n)));
         }
         for reaction in reactions {
-            match log {
-                0 => drop(
-                    reaction
-                        .commit(&mut disk.opened_mut().store, &Unsigned)
-                        .map_err(|e| e.error)
-                        .unwrap(),
-                ),
-                _ => drop(reaction.commit(&mut memory, &Unsigned).map_err(|e| e.error).unwrap()),
-            }
+            drop(reaction.commit(log.log(), &Unsigned).map_err(|e| e.error).unwrap());
         }
     }
     disk.restart();

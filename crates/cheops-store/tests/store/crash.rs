@@ -69,16 +69,16 @@ fn child() {
 fn append(dir: &Path) {
     let clock = Clock::default();
     let mut opened = open_paris(dir, options(&clock)).unwrap();
-    let done = batches_in(opened.reader.last_seq().unwrap().0);
+    let done = batches_in(opened.feed.last_seq().unwrap().0);
     for n in done + 1..=BATCHES {
         clock.set(n);
         let (records, notices) = batch(n);
-        opened.store.keep(&records, &notices).unwrap();
+        opened.log.keep(&records, &notices).unwrap();
         eprintln!("batch {n}");
         if n % 3 == 0 {
-            opened.store.settle().unwrap();
+            opened.log.settle().unwrap();
         }
-        opened.reader.set_cursor("batches", Seq(n)).unwrap();
+        opened.feed.set_cursor("batches", Seq(n)).unwrap();
         eprintln!("cursor {n}");
     }
 }
@@ -116,9 +116,9 @@ fn batches_in(rows: u64) -> u64 {
 fn content_of(dir: &Path) -> (LogContent, u64) {
     let clock = Clock::default();
     let opened = open_paris(dir, options(&clock)).unwrap();
-    let changes = everything(|after| opened.reader.changes_since(after, None, usize::MAX));
-    let last = opened.reader.last_seq().unwrap();
-    let cursor = opened.reader.cursor("batches").unwrap().map_or(0, |seq| seq.0);
+    let changes = everything(|after| opened.feed.changes_since(after, None, usize::MAX));
+    let last = opened.feed.last_seq().unwrap();
+    let cursor = opened.feed.cursor("batches").unwrap().map_or(0, |seq| seq.0);
     (LogContent { records: opened.records, changes, last }, cursor)
 }
 
@@ -146,7 +146,7 @@ fn killed_at_any_moment_a_store_has_whole_batches_and_all_that_were_acknowledged
 /// Writes one content after the other, in small pieces, and refers to every second one.
 fn write_blobs(dir: &Path) {
     let mut opened = open_paris(dir, StoreOptions::default()).unwrap();
-    let first = opened.reader.last_seq().unwrap().0 + 1;
+    let first = opened.feed.last_seq().unwrap().0 + 1;
     for n in first.. {
         let mut writer = opened.blobs.create().unwrap();
         for _ in 0..64 {
@@ -155,7 +155,7 @@ fn write_blobs(dir: &Path) {
         let stored = writer.finish().unwrap();
         eprintln!("{n} {} stored", stored.id);
         let files = if n % 2 == 0 { vec![stored.id] } else { vec![] };
-        opened.store.keep(&[operation("a", id("paris", n), &files)], []).unwrap();
+        opened.log.keep(&[operation("a", id("paris", n), &files)], &[]).unwrap();
         eprintln!("{n} {} committed", stored.id);
     }
 }
@@ -181,13 +181,13 @@ fn killed_at_any_moment_every_content_referred_to_is_whole_and_no_other_is_left(
         }
         let referred = opened.records.len() / 2;
         assert!(kept.len() <= referred + 1, "round {round}: {} of {referred}", kept.len());
-        verify_all(&opened.blobs, &kept);
+        verify_all(&*opened.blobs, &kept);
         assert_eq!(files_in(&dir.path().join("blobs/tmp")), 0, "round {round}");
     }
     assert!(committed.len() > 10, "{committed:?}");
 }
 
-fn verify_all(blobs: &Blobs, names: &[String]) {
+fn verify_all(blobs: &dyn Blobs, names: &[String]) {
     for name in names {
         let hash = blake3::Hash::from_hex(name).unwrap();
         let mut blob = blobs.open_checked(BlobId(*hash.as_bytes()), 0).unwrap().unwrap();

@@ -75,12 +75,12 @@ fn tables_that_cannot_take_a_batch_over_stay_as_they_are_and_take_it_later() {
         pruned("a", [id("paris", 1)]),
         entry("poison", id("paris", 3)),
     ];
-    disk.opened_mut().store.keep(&batch, []).unwrap();
-    assert!(disk.opened_mut().store.settle().is_err());
+    disk.opened_mut().log.keep(&batch, &[]).unwrap();
+    assert!(disk.opened_mut().log.settle().is_err());
     assert_eq!(disk.changes(0, None, 9).unwrap(), changes);
     assert_eq!(disk.records(), [&before[..], &batch].concat(), "it is kept all the same");
     db.execute_batch("DROP TRIGGER poison").unwrap();
-    disk.opened_mut().store.settle().unwrap();
+    disk.opened_mut().log.settle().unwrap();
     assert_eq!(disk.records(), batch);
     disk.restart();
     assert_eq!(disk.records(), batch);
@@ -95,7 +95,7 @@ fn big(n: u64) -> [Record; 2] {
 fn fill(opened: &mut Opened, mut n: u64) -> (u64, AppendError) {
     loop {
         let batch: Vec<_> = (0..50).flat_map(|_| big(n)).collect();
-        match opened.store.keep(&batch, []) {
+        match opened.log.keep(&batch, &[]) {
             Ok(()) => n += 1,
             Err(error) => return (n - 1, error),
         }
@@ -119,14 +119,13 @@ fn child_without_room() {
 
     // Reads go on, and of the refused batch there is nothing.
     let expected: Vec<_> = (1..=written).flat_map(|n| (0..50).flat_map(move |_| big(n))).collect();
-    let changes = opened.reader.changes_since(Seq(0), None, usize::MAX).unwrap();
+    let changes = opened.feed.changes_since(Seq(0), None, usize::MAX).unwrap();
     assert!(changes.items.len() <= expected.len());
-    assert_eq!(opened.store.records().unwrap(), expected);
+    assert_eq!(opened.log.records().unwrap(), expected);
     assert!(matches!(fill(&mut opened, written + 1), (n, _) if n == written));
     if is_fs {
         let full = opened.blobs.create().and_then(|mut blob| {
-            let path = PathBuf::new();
-            let io = |source| BlobError::Io { doing: "write", path, source };
+            let io = |source| BlobError::Io { doing: "write", place: "".into(), source };
             blob.write_all(&vec![0; 4 << 20]).map_err(io)
         });
         assert!(full.unwrap_err().is_full());
@@ -134,11 +133,11 @@ fn child_without_room() {
 
     // With room again, all goes on: in this incarnation and in the next.
     make_room(ballast);
-    opened.store.keep(&big(written + 1), []).unwrap();
+    opened.log.keep(&big(written + 1), &[]).unwrap();
     drop(opened);
     let mut opened = open_paris(&dir, options).unwrap();
     assert_eq!(opened.records.len(), expected.len() + 2);
-    opened.store.keep(&big(written + 2), []).unwrap();
+    opened.log.keep(&big(written + 2), &[]).unwrap();
 }
 
 /// What can be taken away to make room.
@@ -173,7 +172,7 @@ fn a_batch_that_no_journal_has_room_for_is_kept_like_any_other() {
     let small = |n| vec![entry("a", id("paris", n))];
     let large: Vec<_> = (0..400).flat_map(|_| big(2)).collect();
     for batch in [&small(1), &large, &small(3), &large] {
-        disk.opened_mut().store.keep(batch, []).unwrap();
+        disk.opened_mut().log.keep(batch, &[]).unwrap();
     }
     let expected = [small(1), large.clone(), small(3), large].concat();
     assert_eq!(disk.records(), expected);

@@ -6,9 +6,11 @@ use std::time::Duration;
 use cheops_core::engine::{Notice, Record};
 use cheops_core::model::Incarnation;
 use cheops_core::plan::Ended;
-use cheops_store::{LoggedChange, MemoryStore, Seq, StoreOptions};
+use cheops_store::{LoggedChange, Seq, StoreOptions};
 
-use crate::support::{Clock, converged, entry, id, pruned, reply, resource, site, step, vector};
+use crate::support::{
+    Clock, InMemory, Twin, converged, entry, id, pruned, reply, resource, site, step, vector,
+};
 
 /// Short enough that some of the history is swept.
 pub(crate) const RETENTION: Duration = Duration::from_millis(40);
@@ -54,18 +56,18 @@ impl LogContent {
 /// What a log with the first batches of the history says, for each number of batches up to this.
 pub(crate) fn content_after_each(batches: u64) -> Vec<LogContent> {
     let clock = Clock::default();
-    let memory = MemoryStore::new(clock.options(RETENTION));
-    let tell = || LogContent {
+    let mut memory = InMemory::new(clock.options(RETENTION));
+    let tell = |memory: &mut InMemory| LogContent {
         records: memory.records(),
-        changes: everything(|after| memory.changes_since(after, None, usize::MAX)),
-        last: memory.last_seq(),
+        changes: everything(|after| memory.changes(after.0, None, usize::MAX)),
+        last: memory.last(),
     };
-    let mut told = vec![tell()];
+    let mut told = vec![tell(&mut memory)];
     for n in 1..=batches {
         clock.set(n);
         let (records, notices) = batch(n);
-        memory.keep(&records, &notices);
-        told.push(tell());
+        memory.keep(&records, &notices).unwrap();
+        told.push(tell(&mut memory));
     }
     told
 }

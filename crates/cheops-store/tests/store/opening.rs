@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use cheops_core::model::Incarnation;
-use cheops_store::{OpenError, StoreOptions, open};
+use cheops_store::{AppendError, OpenError, StoreOptions, open};
 use expect_test::expect;
 use tempfile::tempdir;
 
@@ -18,12 +18,40 @@ fn a_new_directory_begins_an_incarnation_and_keeps_it() {
     assert_eq!((opened.incarnation, opened.first_incarnation), (Incarnation(7), true));
     assert!(opened.records.is_empty());
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
-    opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
+    opened.log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();
     drop(opened);
     let again =
         open(&dir, &site("paris"), || panic!("drawn again"), StoreOptions::default()).unwrap();
     assert_eq!((again.incarnation, again.first_incarnation), (Incarnation(7), false));
     assert_eq!(again.records, [entry("a", id("paris", 1))]);
+}
+
+#[test]
+fn a_new_writer_is_in_the_same_incarnation_and_a_lost_disk_in_another() {
+    let parent = tempdir().unwrap();
+    let dir = parent.path().join("data");
+    let open_with = |drawn: u64| {
+        let opened = open(&dir, &site("paris"), || drawn, StoreOptions::default()).unwrap();
+        (opened.log.fence(), opened.incarnation)
+    };
+    let (first, started_again) = (open_with(7), open_with(8));
+    fs::remove_dir_all(&dir).unwrap();
+    let lost = open_with(9);
+    let incarnations = [first, started_again, lost].map(|(_, incarnation)| incarnation);
+    assert_eq!(incarnations, [7, 7, 9].map(Incarnation));
+    assert!(first.0 != started_again.0 && started_again.0 != lost.0, "each is a writer of its own");
+}
+
+#[test]
+fn a_writer_goes_on_if_its_lock_is_removed_and_nobody_takes_its_place() {
+    let dir = tempdir().unwrap();
+    let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
+    fs::remove_file(dir.path().join("lock")).unwrap();
+    opened.log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();
+    opened.log.settle().unwrap();
+    fs::write(dir.path().join("lock"), b"").unwrap();
+    let refused = opened.log.keep(&[entry("a", id("paris", 2))], &[]);
+    assert!(matches!(refused, Err(AppendError::Fenced)), "{refused:?}");
 }
 
 /// The files of the log that others than their owner may do something with.
@@ -44,7 +72,7 @@ fn the_log_is_its_owners_alone_whatever_the_folder() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     // when a log is made in it, then nobody else can read that.
     let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
-    opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
+    opened.log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();
     assert_eq!(open_to_others(dir.path()), Vec::<String>::new());
     drop(opened);
     // Nor can one be read that was open to others before.
@@ -64,7 +92,7 @@ fn a_directory_in_use_is_refused_until_the_last_handle_is_gone() {
         matches!(open_paris(dir, StoreOptions::default()), Err(OpenError::InUse { .. }))
     };
     assert!(refused(dir.path()));
-    let (reader, blobs) = (opened.reader.clone(), opened.blobs.clone());
+    let (reader, blobs) = (opened.feed.clone(), opened.blobs.clone());
     drop(opened);
     assert!(refused(dir.path()), "a reader is left");
     drop(reader);
@@ -132,13 +160,13 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
 fn a_log_that_its_operator_vacuumed_or_copied_opens_as_before() {
     let dir = tempdir().unwrap();
     let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
-    opened.store.keep(&[entry("a", id("paris", 1)), entry("b", id("paris", 2))], []).unwrap();
-    opened.store.settle().unwrap();
+    opened.log.keep(&[entry("a", id("paris", 1)), entry("b", id("paris", 2))], &[]).unwrap();
+    opened.log.settle().unwrap();
     let copy = tempdir().unwrap();
     let target = copy.path().join("log.db");
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
     db.execute("VACUUM INTO ?", [target.to_str().unwrap()]).unwrap();
-    let expected = opened.store.records().unwrap();
+    let expected = opened.log.records().unwrap();
     drop(opened);
     db.execute("VACUUM", ()).unwrap();
     drop(db);
@@ -151,7 +179,7 @@ fn a_log_that_its_operator_vacuumed_or_copied_opens_as_before() {
 fn messages_say_where_and_what_to_do() {
     let dir = tempdir().unwrap();
     let mut opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
-    opened.store.keep(&[entry("a", id("paris", 1))], []).unwrap();
+    opened.log.keep(&[entry("a", id("paris", 1))], &[]).unwrap();
     drop(opened);
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
     db.execute("UPDATE changes SET at_ms = at_ms + 1", ()).unwrap();

@@ -1,20 +1,20 @@
-//! Any batches at all: disk, memory and the plain words of the rules agree.
+//! Any batches at all: disk, memory and the core's rule of what may be forgotten agree.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cheops_core::engine::{Notice, Record};
+use cheops_core::engine::{LaterRecords, Notice, Record};
 use cheops_core::model::{
     BlobId, Entry, EntryId, FileRef, Header, Incarnation, OperationId, Payload, Vector,
 };
 use cheops_core::plan::{Ended, RunLog, SnapshotId, Step};
-use cheops_store::{MemoryStore, ReadError, Seq};
+use cheops_store::{ReadError, Seq};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::support::{
-    Clock, OnDisk, Twin, base, incarnation_of, operation, reply, resource, site, step, vector,
-    with_payload,
+    Clock, InMemory, OnDisk, Twin, base, incarnation_of, operation, reply, resource, site, step,
+    vector, with_payload,
 };
 
 const RESOURCES: [&str; 3] = ["a", "a/paris", "é b"];
@@ -105,33 +105,16 @@ fn any_batch() -> impl Strategy<Value = Batch> {
     (vec(any_record(), 0..6), vec(any_notice(), 0..3), later, prop::bool::weighted(0.2))
 }
 
-/// The rules of `Record`, word by word: what no later record makes obsolete.
+/// What no later record makes obsolete.
 fn by_the_rules(all: &[Record]) -> Vec<Record> {
-    let live = all
-        .iter()
-        .enumerate()
-        .filter(|(at, record)| !all[at + 1..].iter().any(|later| makes_obsolete(later, record)));
-    live.map(|(_, record)| record.clone()).collect()
+    let mut later = LaterRecords::default();
+    let live = all.iter().rev().filter(|record| !later.make_obsolete(record));
+    let mut live: Vec<_> = live.cloned().collect();
+    live.reverse();
+    live
 }
 
-fn makes_obsolete(later: &Record, record: &Record) -> bool {
-    use Record::{Begun, EarlierIncarnation, Finished, Knows, Pruned, Ran};
-    match (record, later) {
-        (Record::Entry(of, entry), Pruned(pruned, base)) => {
-            of == pruned && base.upto.includes(Entry::id(entry))
-        }
-        (Begun(of, _) | Finished(of, ..) | Ran(of, _), Ran(later, _)) => of == later,
-        (Knows(of, at, ..), Knows(later, there, ..) | EarlierIncarnation(later, there, _))
-        | (EarlierIncarnation(of, at, _), EarlierIncarnation(later, there, _)) => {
-            (of, at) == (later, there)
-        }
-        (Pruned(of, _), Pruned(later, _)) => of == later,
-        (Record::Incarnation(at, _), Record::Incarnation(there, _)) => at == there,
-        _ => false,
-    }
-}
-
-fn same_changes(disk: &OnDisk, memory: &MemoryStore, after: u64, of: Option<&str>, limit: usize) {
+fn same_changes(disk: &OnDisk, memory: &InMemory, after: u64, of: Option<&str>, limit: usize) {
     let of = of.map(resource);
     let found = disk.changes(after, of.as_ref(), limit);
     match (found, memory.changes(after, of.as_ref(), limit)) {
@@ -154,13 +137,13 @@ proptest! {
     ) {
         let clock = Clock::default();
         let options = clock.options(Duration::from_millis(retention_ms));
-        let (mut disk, mut memory) = (OnDisk::new(options.clone()), MemoryStore::new(options));
+        let (mut disk, mut memory) = (OnDisk::new(options.clone()), InMemory::new(options));
         let (mut all, mut now_ms, mut kept) = (Vec::new(), 0, 0);
         for (records, notices, later_ms, stopped) in batches {
             now_ms += later_ms;
             clock.set(now_ms);
             disk.keep(&records, &notices).unwrap();
-            Twin::keep(&mut memory, &records, &notices).unwrap();
+            memory.keep(&records, &notices).unwrap();
             kept += records.len() + notices.len();
             all.extend(records);
             if stopped {
@@ -184,14 +167,14 @@ proptest! {
         batches in vec(any_batch(), 1..12),
     ) {
         let options = Clock::default().options(Duration::from_secs(1));
-        let (mut disk, mut memory) = (OnDisk::new(options.clone()), MemoryStore::new(options));
+        let (mut disk, mut memory) = (OnDisk::new(options.clone()), InMemory::new(options));
         let mut all = Vec::new();
         for (records, notices, _, settled) in batches {
-            disk.opened_mut().store.keep(&records, &notices).unwrap();
+            disk.opened_mut().log.keep(&records, &notices).unwrap();
             if settled {
-                disk.opened_mut().store.settle().unwrap();
+                disk.opened_mut().log.settle().unwrap();
             }
-            Twin::keep(&mut memory, &records, &notices).unwrap();
+            memory.keep(&records, &notices).unwrap();
             all.extend(records);
         }
         disk.restart();

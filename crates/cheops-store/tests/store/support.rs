@@ -13,8 +13,8 @@ use cheops_core::model::{
 };
 use cheops_core::plan::{Item, Step};
 use cheops_store::{
-    AppendError, LoggedChanges, MemoryStore, OpenError, Opened, ReadError, Seq, StoreOptions,
-    WallClock, open,
+    AppendError, Blobs, Certificates, Feed, LoggedChanges, MemoryStore, OpenError, Opened,
+    ReadError, Seq, SiteLog, StoreOptions, WallClock, open,
 };
 use tempfile::TempDir;
 
@@ -135,30 +135,45 @@ pub(crate) fn open_paris(dir: &Path, options: StoreOptions) -> Result<Opened, Op
     open(dir, &site("paris"), || 7, options)
 }
 
-/// What both stores promise.
+/// Runs each of these on a new store of either kind.
+macro_rules! contract {
+    ($($(#[$doc:meta])* fn $name:ident($store:ident, $clock:ident; $retention:expr) $body:block)*) => {
+        mod on_disk {
+            use super::*;
+            $(#[test] fn $name() {
+                let clock = Clock::default();
+                super::$name(&mut crate::support::OnDisk::new(clock.options($retention)), &clock);
+            })*
+        }
+        mod in_memory {
+            use super::*;
+            $(#[test] fn $name() {
+                let clock = Clock::default();
+                super::$name(&mut crate::support::InMemory::new(clock.options($retention)), &clock);
+            })*
+        }
+        $($(#[$doc])* fn $name($store: &mut dyn Twin, $clock: &Clock) $body)*
+    };
+}
+pub(crate) use contract;
+
+/// Either store, by its ports.
 pub(crate) trait Twin {
-    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError>;
-    fn records(&mut self) -> Vec<Record>;
-    fn changes(
-        &self,
-        after: u64,
-        of: Option<&ResourceId>,
-        limit: usize,
-    ) -> Result<LoggedChanges, ReadError>;
-    fn last(&self) -> Seq;
-    fn set_cursor(&self, name: &str, seq: Seq);
-    fn cursor(&self, name: &str) -> Option<Seq>;
+    fn log(&mut self) -> &mut dyn SiteLog;
+    fn feed(&self) -> Arc<dyn Feed>;
+    fn blobs(&self) -> Arc<dyn Blobs>;
+    fn certificates(&self) -> Arc<dyn Certificates>;
     /// Stops and starts, where there is something to start again from.
     fn restart(&mut self);
-}
+    /// Another writer takes over, while the one before is still there: this one.
+    fn take_over(&mut self) -> Box<dyn SiteLog>;
 
-impl Twin for MemoryStore {
     fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
-        MemoryStore::keep(self, records, notices);
-        Ok(())
+        self.log().keep(records, notices)?;
+        self.log().settle()
     }
     fn records(&mut self) -> Vec<Record> {
-        MemoryStore::records(self)
+        self.log().records().unwrap()
     }
     fn changes(
         &self,
@@ -166,18 +181,49 @@ impl Twin for MemoryStore {
         of: Option<&ResourceId>,
         limit: usize,
     ) -> Result<LoggedChanges, ReadError> {
-        self.changes_since(Seq(after), of, limit)
+        self.feed().changes_since(Seq(after), of, limit)
     }
     fn last(&self) -> Seq {
-        self.last_seq()
+        self.feed().last_seq().unwrap()
     }
     fn set_cursor(&self, name: &str, seq: Seq) {
-        MemoryStore::set_cursor(self, name, seq);
+        self.feed().set_cursor(name, seq).unwrap();
     }
     fn cursor(&self, name: &str) -> Option<Seq> {
-        MemoryStore::cursor(self, name)
+        self.feed().cursor(name).unwrap()
     }
-    fn restart(&mut self) {}
+}
+
+/// The store that is in memory.
+#[derive(Debug)]
+pub(crate) struct InMemory(MemoryStore);
+
+impl InMemory {
+    pub(crate) fn new(options: StoreOptions) -> Self {
+        Self(MemoryStore::new(options))
+    }
+}
+
+impl Twin for InMemory {
+    fn log(&mut self) -> &mut dyn SiteLog {
+        &mut self.0
+    }
+    fn feed(&self) -> Arc<dyn Feed> {
+        Arc::new(self.0.clone())
+    }
+    fn blobs(&self) -> Arc<dyn Blobs> {
+        self.0.blobs()
+    }
+    fn certificates(&self) -> Arc<dyn Certificates> {
+        Arc::new(self.0.clone())
+    }
+    fn restart(&mut self) {
+        drop(self.take_over());
+    }
+    fn take_over(&mut self) -> Box<dyn SiteLog> {
+        let next = self.0.next_writer();
+        Box::new(std::mem::replace(&mut self.0, next))
+    }
 }
 
 /// A store in a directory that is gone with it.
@@ -209,29 +255,17 @@ impl OnDisk {
 }
 
 impl Twin for OnDisk {
-    fn keep(&mut self, records: &[Record], notices: &[Notice]) -> Result<(), AppendError> {
-        self.opened_mut().store.keep(records, notices)?;
-        self.opened_mut().store.settle()
+    fn log(&mut self) -> &mut dyn SiteLog {
+        &mut *self.opened_mut().log
     }
-    fn records(&mut self) -> Vec<Record> {
-        self.opened_mut().store.records().unwrap()
+    fn feed(&self) -> Arc<dyn Feed> {
+        Arc::clone(&self.opened().feed)
     }
-    fn changes(
-        &self,
-        after: u64,
-        of: Option<&ResourceId>,
-        limit: usize,
-    ) -> Result<LoggedChanges, ReadError> {
-        self.opened().reader.changes_since(Seq(after), of, limit)
+    fn blobs(&self) -> Arc<dyn Blobs> {
+        Arc::clone(&self.opened().blobs)
     }
-    fn last(&self) -> Seq {
-        self.opened().reader.last_seq().unwrap()
-    }
-    fn set_cursor(&self, name: &str, seq: Seq) {
-        self.opened().reader.set_cursor(name, seq).unwrap();
-    }
-    fn cursor(&self, name: &str) -> Option<Seq> {
-        self.opened().reader.cursor(name).unwrap()
+    fn certificates(&self) -> Arc<dyn Certificates> {
+        Arc::clone(&self.opened().certificates)
     }
     fn restart(&mut self) {
         self.stop();
@@ -239,5 +273,11 @@ impl Twin for OnDisk {
         self.opened = Some(opened);
         let records = std::mem::take(&mut self.opened_mut().records);
         assert_eq!(records, self.records(), "opening gives what reading again gives");
+    }
+    fn take_over(&mut self) -> Box<dyn SiteLog> {
+        // Somebody thinks that the one before is gone, and removes what it left.
+        std::fs::remove_file(self.dir.path().join("lock")).unwrap();
+        let next = open_paris(self.dir.path(), self.options.clone()).unwrap();
+        self.opened.replace(next).unwrap().log
     }
 }

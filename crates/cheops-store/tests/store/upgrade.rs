@@ -59,7 +59,7 @@ fn open_every(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
 
 /// Everything that a directory holds, as text.
 fn all_of(opened: &Opened) -> String {
-    let changes = opened.reader.changes_since(Seq::default(), None, 1000).unwrap();
+    let changes = opened.feed.changes_since(Seq::default(), None, 1000).unwrap();
     format!("{:#?}\n{:#?}", opened.records, changes.items)
 }
 
@@ -88,13 +88,13 @@ fn a_directory_with_every_kind_of_record_opens_with_all_it_held() {
     ] {
         assert!(opened.records.iter().any(kind));
     }
-    let changes = opened.reader.changes_since(Seq::default(), None, 1000).unwrap().items;
+    let changes = opened.feed.changes_since(Seq::default(), None, 1000).unwrap().items;
     let notices = changes.iter().filter(|change| matches!(change.what, ChangeKind::Notice(_)));
     assert_eq!(notices.count(), 30);
     let late = resource("late");
     let is_late = |record: &&Record| record.resource() == Some(&late);
     assert_eq!(opened.records.iter().filter(is_late).count(), 5, "what was in the journal alone");
-    assert_eq!(opened.reader.cursor("hooks").unwrap(), Some(Seq(3)));
+    assert_eq!(opened.feed.cursor("hooks").unwrap(), Some(Seq(3)));
     let one = BlobId(*blake3::hash(b"one file").as_bytes());
     let mut one = opened.blobs.open_checked(one, 0).unwrap().unwrap();
     assert_eq!(one.next(usize::MAX).unwrap(), b"one file");
@@ -249,19 +249,4 @@ fn an_old_directory_that_is_damaged_is_refused_and_not_moved() {
     let error = open_every(dir.path(), options()).unwrap_err();
     assert!(matches!(error, OpenError::Corrupt(_)), "{error:?}");
     assert!(!kept(dir.path()).exists() && !dir.path().join("log.db.new").exists());
-}
-
-#[test]
-fn certificates_are_there_again_after_a_restart() {
-    let dir = tempdir().unwrap();
-    let opened = open(dir.path(), &site("paris"), || 7, options()).unwrap();
-    assert!(opened.reader.identities().unwrap().is_empty());
-    opened.reader.keep_identity(KeyId([2; 32]), b"lyon").unwrap();
-    opened.reader.keep_identity(KeyId([1; 32]), b"nantes").unwrap();
-    opened.reader.keep_identity(KeyId([1; 32]), b"nantes, again").unwrap();
-    drop(opened);
-    let again = open(dir.path(), &site("paris"), || 8, options()).unwrap();
-    let expected =
-        [(KeyId([1; 32]), b"nantes, again".to_vec()), (KeyId([2; 32]), b"lyon".to_vec())];
-    assert_eq!(again.reader.identities().unwrap(), expected);
 }

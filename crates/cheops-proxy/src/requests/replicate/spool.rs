@@ -142,13 +142,13 @@ mod tests {
     const MIB: u64 = 1024 * 1024;
 
     struct Kit {
-        blobs: Blobs,
+        blobs: Arc<dyn Blobs>,
         bodies: Arc<dyn BodyStore>,
         dir: tempfile::TempDir,
     }
 
     /// A real one: what is begun and not finished is looked for on the disk.
-    struct KitStore(Blobs);
+    struct KitStore(Arc<dyn Blobs>);
 
     impl BodyStore for KitStore {
         fn create(&self) -> Result<Box<dyn BodyWriter>, BodyError> {
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    struct KitWriter(BlobWriter);
+    struct KitWriter(Box<dyn BlobWriter>);
 
     impl Write for KitWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -12,7 +12,7 @@ use cheops_core::model::{
     Author, Entry, EntryBody, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId,
     SiteId, Stamp,
 };
-use cheops_store::{Store, StoreOptions, open};
+use cheops_store::{SiteLog, StoreOptions, open};
 
 use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
 
@@ -25,7 +25,7 @@ const HONEST: [u8; 2] = [1, 2];
 /// The log of a site whose agent is stopped, in the hands of who has its identity.
 struct Forger {
     resource: ResourceId,
-    store: Store,
+    log: Box<dyn SiteLog>,
     records: Vec<Record>,
     me: Author,
     identity: Identity,
@@ -39,7 +39,7 @@ impl Forger {
         Self {
             resource: ResourceId::new(resource).unwrap(),
             me: Author { site: name, incarnation: opened.incarnation },
-            store: opened.store,
+            log: opened.log,
             records: opened.records,
             identity,
         }
@@ -81,7 +81,7 @@ impl Forger {
         let entry = Entry::new(&self.resource, after, EntryBody::Operation(operation), Vec::new());
         self.identity.site_key().unwrap().seal(&[&entry]);
         let record = Record::Entry(self.resource.clone(), Arc::new(entry));
-        self.store.keep(std::slice::from_ref(&record), []).unwrap();
+        self.log.keep(std::slice::from_ref(&record), &[]).unwrap();
         self.records.push(record);
     }
 }
