@@ -49,8 +49,8 @@ pub use ports::{
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use view::{
-    OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView, RunProgress,
-    SiteStatus, SiteView,
+    Holding, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView,
+    RunProgress, SiteStatus, SiteView,
 };
 
 use context::{Context, Turn};
