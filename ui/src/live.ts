@@ -244,33 +244,23 @@ export interface Live<T> {
     reload: () => void;
 }
 
-/** The feed of one resource, with all that a page about it shows. */
-export interface ResourceFeed extends ChangeSource {
-    /** Whether it was ever heard: from then on it tells when to load what. */
-    isOpen: boolean;
-}
-
-/** Follows one resource while a page is about it, if this site holds it: only then there is a feed of it. */
-export function useFeedOf(id: string, isHeld: boolean): ResourceFeed {
+/**
+ * The feed of one resource, with all that a page about it shows. Only a site that holds it has one; each
+ * time it is heard anew, it begins with a reset.
+ */
+export function useFeedOf(id: string, isHeld: boolean): ChangeSource {
     const [listeners] = useState(() => new Listeners());
-    const [isOpen, setOpen] = useState(false);
     useEffect(() => {
         if (!isHeld) return;
         const kept = keepFeed(path`/api/v1/changes/${id}` + '?standings=true', {
             // Whether the agent is heard is told by the feed of everything.
             onState: () => {},
-            onReset: () => {
-                setOpen(true);
-                listeners.reset();
-            },
+            onReset: () => listeners.reset(),
             onChange: (change) => listeners.tell(change),
         });
-        return () => {
-            kept.stop();
-            setOpen(false);
-        };
+        return kept.stop;
     }, [id, isHeld]);
-    return { onChange: listeners.onChange, onReset: listeners.onReset, isOpen };
+    return listeners;
 }
 
 export interface Following<T> {

@@ -139,9 +139,9 @@ async fn an_operation_that_is_too_long_for_a_change_is_left_to_be_asked_for() {
     let path = with_standings(&paths::changes_of("long"));
     let mut feed = PageFeed::open(&cluster, 0, &path).await;
     let command = format!("true {}", "x".repeat(20_000));
-    cluster.submit(0, "long", &shell("site1", "add", &command)).await;
-    let is_operation = |change: &TimedChange| matches!(change.change, Change::Operation { .. });
-    let told = feed.until(is_operation).await.pop().unwrap();
+    cluster.submit(0, "long", &shell("site1", "fill", &command)).await;
+    let is_long = |change: &TimedChange| matches!(&change.change, Change::Operation { kind, .. } if kind == "fill");
+    let told = feed.until(is_long).await.pop().unwrap();
     assert_eq!(told.now.unwrap().operations, 2);
     assert_eq!(told.detail.unwrap().operation, None);
 }

@@ -6,12 +6,13 @@ import {
     link,
     me,
     onChange,
+    onReset,
     resourceOf,
     sites,
     useFeedOf,
     useLive,
     type Live,
-    type ResourceFeed,
+    type ChangeSource,
 } from '../../live';
 import { paced } from '../../pace';
 import { agrees, explanationAfter, resourceAfter, sideAfter } from './apply';
@@ -42,7 +43,7 @@ const isHere = ({ sites }: Resource): boolean => me.value !== null && sites.incl
 export interface Shown {
     resource: Live<Resource>;
     explanation: Live<Explanation>;
-    feed: ResourceFeed;
+    feed: ChangeSource;
     elsewhere: boolean;
 }
 
@@ -58,10 +59,14 @@ export function useResource(id: string): Shown {
     );
     const held = !!resource.value && isHere(resource.value);
     useEffect(() => setHeld(held), [held]);
-    // Somebody may make it only now.
+    // Somebody may make it only now, or it could not be asked for before.
     useEffect(() => {
         if (held) return;
-        return onChange((change) => resourceOf(change) === id && resource.reload());
+        const forget = [
+            onReset(() => resource.reload()),
+            onChange((change) => resourceOf(change) === id && resource.reload()),
+        ];
+        return () => forget.forEach((off) => off());
     }, [id, held]);
     const elsewhere = !!resource.value && isElsewhere(resource.value);
     const explanation = useLive(
@@ -95,7 +100,7 @@ function useLookingAgain(wanted: boolean, again: () => void): void {
 }
 
 /** Every site of the resource, with its own view if it can be asked now. */
-export function useSides(resource: Resource | undefined, feed: ResourceFeed): Side[] {
+export function useSides(resource: Resource | undefined, feed: ChangeSource): Side[] {
     const id = resource?.id ?? '';
     const others = (resource?.sites ?? []).filter((site) => site !== me.value);
     const heard = others.filter(
@@ -175,7 +180,7 @@ async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Re
 /** Some operations, with what became of them; those seen before stay at hand. */
 export function useOperations(
     resource: Resource,
-    feed: ResourceFeed,
+    feed: ChangeSource,
     total: readonly string[],
     wanted: readonly string[],
 ): Pick<Live<unknown>, 'problem' | 'reload'> & { operations: ReadonlyMap<string, Operation> } {
@@ -230,7 +235,7 @@ export function useOperations(
 /** One operation. */
 export function useOperation(
     resource: Resource,
-    feed: ResourceFeed,
+    feed: ChangeSource,
     { operations }: Explanation,
     operation: string,
 ): Live<Operation | null> {

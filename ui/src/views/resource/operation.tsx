@@ -10,7 +10,7 @@ import type {
 } from '../../api/types';
 import { bytes } from './bytes';
 import { together } from '../../format';
-import type { Live, ResourceFeed } from '../../live';
+import type { Live, ChangeSource } from '../../live';
 import {
     Button,
     Copy,
@@ -35,7 +35,7 @@ type Props = {
     op: string;
     tab: Tab;
     explanation: Live<Explanation>;
-    feed: ResourceFeed;
+    feed: ChangeSource;
     sides: readonly Side[];
     onDecide: (site: string) => void;
 };

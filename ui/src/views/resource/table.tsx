@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
-import { sites, type ResourceFeed } from '../../live';
+import { sites, type ChangeSource } from '../../live';
 import { Button, Icon, Problem, SiteName, Time, type IconName, type Tone } from '../../parts';
 import { useOperations } from './data';
 import { shownOrder, shownPart } from './order';
@@ -16,7 +16,7 @@ const PART = 60;
 type Props = {
     resource: Resource;
     explanation: Explanation;
-    feed: ResourceFeed;
+    feed: ChangeSource;
     sides: readonly Side[];
     op: string | null;
     /** Whether what is given could not be loaded again. */
