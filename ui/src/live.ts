@@ -1,9 +1,9 @@
 // What the page knows, kept fresh: who loads what, and when again.
 import { computed, effect, signal, untracked } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiProblem, get, gotNoAnswer, isAbort } from './api/client';
+import { ApiProblem, get, gotNoAnswer, isAbort, path } from './api/client';
 import { keepFeed, type Link } from './api/feed';
-import type { Change, Demo, Sites, Summary } from './api/types';
+import type { Change, Demo, ResourceState, Sites, Summary } from './api/types';
 import { inWords, isNews } from './news';
 import { paced, tryingAgain } from './pace';
 
@@ -44,6 +44,9 @@ export interface Gap {
 /** By what could not be loaded: that one thing can be says nothing about the others. */
 const problems = signal<ReadonlyMap<object, ApiProblem>>(new Map());
 
+/** Changes with how their resources stand, which so need not be asked for. */
+const FEED = '/api/v1/changes?standings=true';
+
 const KEPT = 40;
 const PACE_MS = 300;
 /** Round trips and what is behind change without a word in the feed. */
@@ -52,20 +55,39 @@ const LOOK_AGAIN_MS = 5000;
 /** What a screen reader is told of, whatever the page shows. */
 const IMPORTANT = new Set<Change['event']>(['site-down', 'site-up', 'diverged', 'in-doubt']);
 
-const changeListeners = new Set<(change: Change) => void>();
-const resetListeners = new Set<() => void>();
-
-/** Hears every change until the function given back is called. */
-export function onChange(listener: (change: Change) => void): () => void {
-    changeListeners.add(listener);
-    return () => changeListeners.delete(listener);
+/** A feed, for whoever keeps something fresh by it. */
+export interface ChangeSource {
+    /** Hears every change until the function given back is called. */
+    onChange: (listener: (change: Change) => void) => () => void;
+    /** Hears when everything loaded before may be old. */
+    onReset: (listener: () => void) => () => void;
 }
 
-/** Hears when everything loaded before may be old. */
-export function onReset(listener: () => void): () => void {
-    resetListeners.add(listener);
-    return () => resetListeners.delete(listener);
+class Listeners implements ChangeSource {
+    private readonly hearing = new Set<(change: Change) => void>();
+    private readonly resetting = new Set<() => void>();
+
+    readonly onChange = (listener: (change: Change) => void) => {
+        this.hearing.add(listener);
+        return () => this.hearing.delete(listener);
+    };
+
+    readonly onReset = (listener: () => void) => {
+        this.resetting.add(listener);
+        return () => this.resetting.delete(listener);
+    };
+
+    tell(change: Change): void {
+        for (const listener of this.hearing) listener(change);
+    }
+
+    reset(): void {
+        for (const listener of this.resetting) listener();
+    }
 }
+
+const everything = new Listeners();
+export const { onChange, onReset } = everything;
 
 /** Tells a screen reader, when it has time. For what matters only. */
 export function announce(text: string): void {
@@ -100,7 +122,7 @@ export function startLive(): void {
     effect(() => {
         if (me.value) untracked(refreshDemo);
     });
-    doubtFeed = keepFeed('/api/v1/changes', {
+    const kept = keepFeed(FEED, {
         onState(state) {
             link.value = state.link;
             lastHeard.value = state.heard;
@@ -116,16 +138,20 @@ export function startLive(): void {
             gap = null;
             refreshSites();
             refreshSummary();
-            for (const listener of resetListeners) listener();
+            everything.reset();
         },
         onChange(change) {
             if (isNews(change)) note(change);
             if (IMPORTANT.has(change.event)) announce(inWords(change));
-            refreshSites();
-            if (resourceOf(change)) refreshSummary();
-            for (const listener of changeListeners) listener(change);
+            if (resourceOf(change) === null) {
+                refreshSites();
+                refreshSummary();
+            }
+            if (isToBeCounted(change, statesTold)) refreshSummary();
+            everything.tell(change);
         },
     });
+    doubtFeed = kept.doubt;
     setInterval(() => (clock.value = Date.now()), 1000);
     const lookAgain = () => {
         if (document.hidden || link.value === 'cut') return;
@@ -138,6 +164,31 @@ export function startLive(): void {
 }
 
 let doubtFeed = () => {};
+
+/** How resources were when that was last told, of so many. */
+const statesTold = new Map<string, ResourceState>();
+const STATES_AT_MOST = 5000;
+/** Which come and go with every operation: how many there are is looked at again soon anyway. */
+const PASSING = new Set<ResourceState>(['converged', 'waiting', 'running']);
+
+/** Whether numbers are other ones now that somebody may wait for. */
+export function isToBeCounted(change: Change, told: Map<string, ResourceState>): boolean {
+    const id = resourceOf(change);
+    if (id === null) return false;
+    const { now } = change;
+    // It is not told, or is no more.
+    if (!now) return true;
+    const before = told.get(id);
+    told.delete(id);
+    told.set(id, now.state);
+    for (const oldest of told.keys()) {
+        if (told.size <= STATES_AT_MOST) break;
+        told.delete(oldest);
+    }
+    const isNew = change.event === 'operation' && now.operations === 1;
+    const isPassing = (state: ResourceState | undefined) => !state || PASSING.has(state);
+    return isNew || (before !== now.state && !(isPassing(before) && isPassing(now.state)));
+}
 
 let numbered = 0;
 
@@ -194,46 +245,156 @@ export interface Live<T> {
 }
 
 /**
- * Loads something, and again whenever a change says so, the feed was broken or no answer came. The
- * old value stays meanwhile; other `deps` ask for something else, and begin with nothing.
+ * The feed of one resource, with all that a page about it shows. Only a site that holds it has one; each
+ * time it is heard anew, it begins with a reset.
  */
+export function useFeedOf(id: string, isHeld: boolean): ChangeSource {
+    const [listeners] = useState(() => new Listeners());
+    useEffect(() => {
+        if (!isHeld) return;
+        const kept = keepFeed(path`/api/v1/changes/${id}` + '?standings=true', {
+            // Whether the agent is heard is told by the feed of everything.
+            onState: () => {},
+            onReset: () => listeners.reset(),
+            onChange: (change) => listeners.tell(change),
+        });
+        return kept.stop;
+    }, [id, isHeld]);
+    return listeners;
+}
+
+export interface Following<T> {
+    /** Which changes matter. */
+    when?: (change: Change) => boolean;
+    /** Whose changes; those of everything if not said. */
+    from?: ChangeSource;
+    /**
+     * What such a change makes of the value, so that it need not be loaded again; undefined if it does
+     * not tell. A change may be told twice.
+     */
+    apply?: (value: T, change: Change) => T | undefined;
+    /** Whether a value is one that a change may have led to, looked at when no more come. */
+    agrees?: (value: T, change: Change) => boolean;
+    /** Whether the first load waits for a reset. */
+    waits?: boolean;
+}
+
+/** Changes that come while something is loaded, and may be in it or not; with more, it is loaded again. */
+const HEARD_AT_MOST = 1000;
+/** After so long without a change, what was made of them is compared with what they told. */
+const QUIET_MS = 1000;
+
+/**
+ * Loads something, and applies changes to it. Loads it again when a change cannot be applied, the feed
+ * was broken or no answer came.
+ */
+export function keepLoaded<T>(
+    load: (signal: AbortSignal) => Promise<T>,
+    following: () => Following<T>,
+    show: (state: Partial<Omit<Live<T>, 'stale' | 'reload'>>) => void,
+): { reload: () => void; stop: () => void } {
+    const over = new AbortController();
+    let known: T | undefined;
+    let isLoading = false;
+    let heard: Change[] = [];
+    let quiet: ReturnType<typeof setTimeout> | undefined;
+
+    const applied = (value: T, change: Change): T | undefined => following().apply?.(value, change);
+
+    const reload = paced(PACE_MS, async () => {
+        if (over.signal.aborted) return;
+        again.stop();
+        clearTimeout(quiet);
+        isLoading = true;
+        heard = [];
+        show({ loading: true });
+        try {
+            let value: T | undefined = await load(over.signal);
+            if (over.signal.aborted) return;
+            known = value;
+            for (const change of heard) {
+                value = value === undefined ? undefined : applied(value, change);
+                if (value !== undefined) known = value;
+            }
+            show({ value: known, problem: null, loading: false });
+            if (value === undefined && heard.length > 0) reload();
+            else checkWhenQuiet(heard.at(-1));
+        } catch (error) {
+            if (over.signal.aborted || isAbort(error)) return;
+            const problem = ApiProblem.of(error);
+            show({ problem, loading: false });
+            // The feed may well be live: it says nothing about this one question.
+            again.after(problem);
+        } finally {
+            isLoading = false;
+        }
+    });
+    const again = tryingAgain(reload);
+
+    const checkWhenQuiet = (last: Change | undefined) => {
+        clearTimeout(quiet);
+        if (!last || !following().agrees) return;
+        quiet = setTimeout(() => {
+            if (known !== undefined && !following().agrees?.(known, last)) reload();
+        }, QUIET_MS);
+    };
+
+    const hear = (change: Change) => {
+        const { when, apply, waits } = following();
+        if (!when?.(change)) return;
+        if (!apply) return reload();
+        if (isLoading) {
+            // Whether it is in what comes cannot be told.
+            if (heard.length < HEARD_AT_MOST) heard.push(change);
+            else reload();
+            return;
+        }
+        if (known === undefined) return waits ? undefined : reload();
+        const next = apply(known, change);
+        if (next === undefined) return reload();
+        if (next !== known) {
+            known = next;
+            show({ value: next });
+        }
+        checkWhenQuiet(change);
+    };
+
+    const { from = everything, waits } = following();
+    const forget = [from.onReset(reload), from.onChange(hear)];
+    if (!waits) reload();
+    return {
+        reload,
+        stop: () => {
+            over.abort();
+            again.stop();
+            clearTimeout(quiet);
+            for (const off of forget) off();
+        },
+    };
+}
+
+/** As `keepLoaded`, for a view. The old value stays meanwhile; other `deps` ask for something else. */
 export function useLive<T>(
     load: (signal: AbortSignal) => Promise<T>,
     deps: readonly unknown[],
-    { when }: { when?: (change: Change) => boolean } = {},
+    following: Following<T> = {},
 ): Live<T> {
     const [state, setState] = useState<Omit<Live<T>, 'stale' | 'reload'>>(NOTHING);
     const reload = useRef(() => {});
-    const matches = useRef(when);
-    matches.current = when;
+    const latest = useRef(following);
+    latest.current = following;
+    const loading = useRef(load);
+    loading.current = load;
 
     useEffect(() => {
-        const over = new AbortController();
         setState(NOTHING);
-        const run = paced(PACE_MS, async () => {
-            if (over.signal.aborted) return;
-            again.stop();
-            setState((old) => ({ ...old, loading: true }));
-            try {
-                const value = await load(over.signal);
-                if (!over.signal.aborted) setState({ value, problem: null, loading: false });
-            } catch (error) {
-                if (over.signal.aborted || isAbort(error)) return;
-                const problem = ApiProblem.of(error);
-                setState((old) => ({ ...old, problem, loading: false }));
-                // The feed may well be live: it says nothing about this one question.
-                again.after(problem);
-            }
-        });
-        const again = tryingAgain(run);
-        reload.current = run;
-        run();
-        const forget = [onReset(run), onChange((change) => matches.current?.(change) && run())];
-        return () => {
-            over.abort();
-            again.stop();
-            for (const off of forget) off();
-        };
+        const kept = keepLoaded<T>(
+            (signal) => loading.current(signal),
+            () => latest.current,
+            (now) => setState((old) => ({ ...old, ...now })),
+        );
+        reload.current = kept.reload;
+        return kept.stop;
     }, deps);
 
     return { ...state, stale: link.value === 'cut', reload: () => reload.current() };

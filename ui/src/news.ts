@@ -17,6 +17,7 @@ export function isNews(change: Change): boolean {
     switch (change.event) {
         case 'settled':
         case 'pruned':
+        case 'standing':
             return false;
         case 'reply':
             // An operation in doubt has an event of its own.
@@ -101,6 +102,8 @@ export function sentence(change: Change): Sentence {
                 { site: change.site },
                 `: ${change.seen}`,
             ]);
+        case 'standing':
+            return say('check', 'off', [resource(change), ' stands otherwise']);
         case 'asked':
             return say('eye', 'info', [
                 `${change.principal} at `,

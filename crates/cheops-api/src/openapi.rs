@@ -277,6 +277,7 @@ fn demo_site() {}
     params(
         ("Last-Event-ID" = Option<u64>, Header, description = "go on after this event"),
         ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
+        ("standings" = Option<bool>, Query, description = "tell with each change how its resource stands (`now`, and `detail` in the feed of one resource), and when that changes without anything new (`standing`)"),
     ),
     responses(
         (status = 200, description = "events without end", body = TimedChange, content_type = "text/event-stream"),
@@ -291,6 +292,7 @@ fn changes() {}
         OfResource,
         ("Last-Event-ID" = Option<u64>, Header, description = "go on after this event"),
         ("after" = Option<u64>, Query, description = "the same, where a header cannot be set"),
+        ("standings" = Option<bool>, Query, description = "tell with each change how its resource stands (`now`, and `detail` in the feed of one resource), and when that changes without anything new (`standing`)"),
     ),
     responses(
         (status = 200, description = "events without end", body = TimedChange, content_type = "text/event-stream"),

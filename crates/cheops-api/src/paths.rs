@@ -31,6 +31,8 @@ pub const DEMO_SITES: &str = "/api/v1/demo/sites";
 pub const RESOURCES: &str = "/api/v1/resources";
 /// `GET`, `DELETE`: one resource.
 pub const RESOURCE: &str = "/api/v1/resources/{id}";
+/// `GET`, between agents only: whether it is held, and for whom.
+pub const HOLDING: &str = "/api/v1/resources/{id}/holding";
 /// `GET`, `POST`: its operations.
 pub const OPERATIONS: &str = "/api/v1/resources/{id}/operations";
 /// `GET`: one of them.
@@ -71,6 +73,11 @@ pub fn legacy_show(id: &str) -> String {
 /// [`SITE`] of this name.
 pub fn site(name: &str) -> String {
     SITE.replace("{site}", &segment(name))
+}
+
+/// [`HOLDING`] of this resource.
+pub fn holding(id: &str) -> String {
+    filled(HOLDING, id)
 }
 
 /// [`CROSS`] of this id.

@@ -74,6 +74,8 @@ pub struct Checks {
     pub may_be_unnamed: BTreeSet<ResourceId>,
     /// Resources whose things an operator removed from a service.
     pub removed_by_hand: BTreeSet<ResourceId>,
+    /// Operations that failed and that somebody wanted to let be; a crash may have taken that back.
+    pub dismissed: BTreeSet<OperationId>,
     /// Resources that somebody changed at a site without asking anybody.
     pub tampered: BTreeSet<ResourceId>,
     found: Option<Violation>,

@@ -54,6 +54,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "run: undecided",
     "standing: another site's divergence known",
     "standing: failed everywhere, and set right since",
+    "failure: run again",
+    "failure: let be",
     "state: read",
     "state: changed behind our back",
     "state: differs",

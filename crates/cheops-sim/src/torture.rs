@@ -2,7 +2,7 @@
 //! without faults in which everything must come to rest and agree.
 
 use cheops_core::engine::{Event, RunProgress};
-use cheops_core::model::{OperationId, ResourceId};
+use cheops_core::model::{OperationId, ResourceId, Status};
 use cheops_core::plan::Decision;
 
 use crate::bugs::Bug;
@@ -151,6 +151,7 @@ impl Torture {
             match self.rng.below(10) {
                 0..7 => self.somebody_does_something(),
                 7 | 8 => self.something_breaks(),
+                _ if self.rng.chance(400) => self.somebody_looks_at_failures(),
                 _ => self.operator_decides(),
             }
         }
@@ -313,6 +314,34 @@ impl Torture {
                 None => Decision::Rerun,
             };
             self.world.handle(site, Event::Decided { resource, operation, decision });
+        }
+    }
+
+    /// Does something about an operation that failed: has it run again where it did, or lets it be.
+    fn somebody_looks_at_failures(&mut self) {
+        let site = usize::try_from(self.rng.below(self.world.sites.len() as u64)).unwrap_or(0);
+        let Some(engine) = &self.world.sites[site].engine else { return };
+        let views = engine.resources().filter_map(|id| engine.resource(id));
+        let failed: Vec<(ResourceId, OperationId)> = views
+            .flat_map(|view| {
+                let wrong = view
+                    .operations
+                    .iter()
+                    .filter(|it| it.replies.iter().any(|reply| reply.status == Status::Ko));
+                wrong.map(|it| (view.id.clone(), it.id().clone())).collect::<Vec<_>>()
+            })
+            .collect();
+        if failed.is_empty() {
+            return;
+        }
+        let (resource, operation) = self.rng.pick(&failed).clone();
+        if self.rng.chance(700) && engine.can_retry(&resource, &operation).is_ok() {
+            self.world.sometimes.saw("failure: run again");
+            self.world.handle(site, Event::Retried { resource, operation });
+        } else if engine.can_dismiss(&resource, &operation).is_ok() {
+            self.world.sometimes.saw("failure: let be");
+            self.world.checks.dismissed.insert(operation.clone());
+            self.world.handle(site, Event::Dismissed { resource, operation });
         }
     }
 

@@ -152,8 +152,14 @@ export interface Listener {
     onChange: (change: Change) => void;
 }
 
-/** Keeps the feed for as long as the page is looked at. Gives back how to cast doubt on it. */
-export function keepFeed(at: string, listener: Listener): () => void {
+export interface Kept {
+    /** Somebody else asked the agent, and no answer came. */
+    doubt: () => void;
+    stop: () => void;
+}
+
+/** Keeps a feed for as long as the page is looked at, until it is stopped. */
+export function keepFeed(at: string, listener: Listener): Kept {
     let state = begin(Date.now(), document.hidden);
     let current: AbortController | null = null;
 
@@ -190,11 +196,18 @@ export function keepFeed(at: string, listener: Listener): () => void {
     const look = () => take(document.hidden ? 'hid' : 'woke');
     if (state.link === 'connecting') connect();
     else listener.onState(state);
-    setInterval(() => take('tick'), 1000);
+    const ticking = setInterval(() => take('tick'), 1000);
     addEventListener('online', look);
     addEventListener('pageshow', look);
     document.addEventListener('visibilitychange', look);
-    return () => take('doubted');
+    const stop = () => {
+        clearInterval(ticking);
+        removeEventListener('online', look);
+        removeEventListener('pageshow', look);
+        document.removeEventListener('visibilitychange', look);
+        rest();
+    };
+    return { doubt: () => take('doubted'), stop };
 }
 
 interface Heard {

@@ -5,7 +5,9 @@ type Schemas = components['schemas'];
 
 export type Action = Schemas['Action'];
 export type Body = Schemas['Body'];
-export type Change = Schemas['Change'];
+/** With how its resource stands now, where the feed tells that. */
+export type Change = Schemas['Change'] & Pick<Schemas['TimedChange'], 'now' | 'detail'>;
+export type ChangeDetail = Schemas['ChangeDetail'];
 export type ConfigFinding = Schemas['ConfigFinding'];
 export type Cross = Schemas['Cross'];
 export type CrossPart = Schemas['CrossPart'];
@@ -44,6 +46,7 @@ export type ShowStatus = Schemas['ShowStatus'];
 export type Shown = Schemas['Shown'];
 export type Site = Schemas['Site'];
 export type SiteReply = Schemas['SiteReply'];
+export type SiteStanding = Schemas['SiteStanding'];
 export type SiteState = Schemas['SiteState'];
 export type Sites = Schemas['Sites'];
 export type Submit = Schemas['Submit'];

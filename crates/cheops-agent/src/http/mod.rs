@@ -133,6 +133,7 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
     Router::new()
         .route(paths::SITES, get(read::sites))
         .route(paths::RESOURCE, resource)
+        .route(paths::HOLDING, get(read::holding))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
         .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))

@@ -1,5 +1,6 @@
 //! Looking at sites and at one resource, from here or from where another site stands.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,21 +104,38 @@ pub(super) async fn resource(
         SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
-    let found = api.driver.ask(move |engine| describe(engine, &wanted)).await?;
-    match found {
-        Some(resource) => Ok(Json(resource).into_response()),
+    let look = move |engine: &Engine| {
+        let outline = engine.outline(&wanted)?;
+        Some((engine.summary(&wanted)?, outline, behind(engine, &wanted)))
+    };
+    match api.driver.ask(look).await? {
+        Some((summary, outline, behind)) => {
+            Ok(Json(on_wire::resource(&api.site, &summary, &outline, behind)).into_response())
+        }
         None => forward::pass_on(&api, &id, request).await,
     }
 }
 
-fn describe(engine: &Engine, id: &ResourceId) -> Option<wire::Resource> {
-    let (summary, outline) = (engine.summary(id)?, engine.outline(id)?);
-    let others = summary.sites.iter().filter(|site| **site != engine.me().site);
+/// How many entries of a resource each other site is not known to know, where there are some.
+pub(super) fn behind(engine: &Engine, id: &ResourceId) -> BTreeMap<String, u64> {
+    let sites = engine.holding(id).map(|held| held.sites).unwrap_or_default();
+    let others = sites.iter().filter(|site| **site != engine.me().site);
     let behind = others.filter_map(|site| {
         let entries = engine.behind(id, site)?;
         (entries > 0).then(|| (site.to_string(), entries))
     });
-    Some(on_wire::resource(&engine.me().site, &summary, &outline, behind.collect()))
+    behind.collect()
+}
+
+/// Says whether the resource is held here and for whom, to an agent that needs no more of it. One
+/// that is not held is no error: an agent that does not know the question has no such page.
+pub(super) async fn holding(
+    State(api): State<SharedApi>,
+    Path(id): Path<String>,
+) -> Result<Json<wire::ResourceHolding>, HttpRefusal> {
+    let id = resource_id(&id)?;
+    let held = api.driver.ask(move |engine| engine.holding(&id)).await?;
+    Ok(Json(on_wire::holding(held.as_ref())))
 }
 
 /// Says whether the resource is held here, and nothing of it.

@@ -6,14 +6,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cheops_api as wire;
 use cheops_core::config::{Config, ConfigPlace};
 use cheops_core::engine::{
-    Agreement, OperationView, Outline, ResourceSummary, RunProgress, SiteStanding, Standing,
-    StateProof,
+    Agreement, Holding, OperationView, Outline, ResourceSummary, RunProgress, SiteStanding,
+    Standing, StateProof,
 };
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
     shown_path,
 };
-use cheops_core::resolve::LeftOut;
+use cheops_core::resolve::{LeftOut, Why};
 
 /// What runs where nothing is to be run.
 pub(super) const NO_COMMAND: &str = ":";
@@ -188,6 +188,17 @@ pub(super) fn operation(view: &OperationView) -> wire::Operation {
     }
 }
 
+/// What is said of all that an operation was made on, if it counts and replaces that.
+pub(super) fn replaced(view: &OperationView) -> Option<wire::LeftOut> {
+    let why = match view.operation.replaces {
+        Replaces::Nothing => return None,
+        Replaces::Past => Why::Replaced,
+        Replaces::PastByForce => Why::Forced,
+    };
+    let by = Some(view.id().clone());
+    view.left_out.is_none().then(|| left_out(&LeftOut { by, why }))
+}
+
 fn asker(asker: &Asker) -> wire::Asker {
     wire::Asker { principal: asker.principal.clone(), site: asker.site.to_string() }
 }
@@ -301,6 +312,15 @@ pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
         verified: resource.verified_ms.map(time),
+    }
+}
+
+pub(super) fn holding(held: Option<&Holding>) -> wire::ResourceHolding {
+    wire::ResourceHolding {
+        held: held.is_some(),
+        sites: held.map(|held| names(&held.sites)).unwrap_or_default(),
+        deleted: held.is_some_and(|held| held.deleted),
+        is_of_service: held.is_some_and(|held| held.is_of_service),
     }
 }
 

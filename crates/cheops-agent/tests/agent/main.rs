@@ -34,6 +34,7 @@ mod proxy_trust;
 mod proxy_upgrades;
 mod refusals;
 mod sample_service;
+mod standings;
 mod telemetry;
 mod together;
 mod told;

@@ -128,7 +128,7 @@ impl Changes {
             .parse()
             .map_err(|error: std::num::ParseIntError| self.arriving.broken(error))?;
         let change = serde_json::from_str(&event.data);
-        let TimedChange { at, change } = change.map_err(|error| self.arriving.broken(error))?;
+        let TimedChange { at, change, .. } = change.map_err(|error| self.arriving.broken(error))?;
         Ok(NumberedChange { id, at, change })
     }
 }

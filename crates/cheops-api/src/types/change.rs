@@ -1,9 +1,10 @@
 //! News: what the change feed tells.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Reply;
+use super::{LeftOut, Operation, Reply, ResourceDetail, ResourceSummary};
 
 /// One thing that changed. In the feed, the event's name is that of the variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -139,11 +140,18 @@ pub enum Change {
         /// What for.
         what: String,
     },
+    /// A resource stands otherwise than was told last, without anything new about it: another site
+    /// got to know what is known here, say. Only where standings are asked for, and not part of the
+    /// log: it has the number of the last change before it.
+    Standing {
+        /// The resource.
+        resource: String,
+    },
 }
 
 impl Change {
     /// The names of all events.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 18] = [
         "operation",
         "reply",
         "partial-error",
@@ -161,6 +169,7 @@ impl Change {
         "set-apart",
         "shared-identity",
         "asked",
+        "standing",
     ];
 
     /// The event's name.
@@ -183,6 +192,7 @@ impl Change {
             Self::SetApart { .. } => "set-apart",
             Self::SharedIdentity { .. } => "shared-identity",
             Self::Asked { .. } => "asked",
+            Self::Standing { .. } => "standing",
         }
     }
 
@@ -197,6 +207,7 @@ impl Change {
             | Self::Diverged { resource, .. }
             | Self::Differs { resource }
             | Self::Converged { resource }
+            | Self::Standing { resource }
             | Self::StrangeClock { resource, .. }
             | Self::Pruned { resource, .. } => Some(resource),
             Self::SiteDown { .. }
@@ -218,6 +229,33 @@ pub struct TimedChange {
     /// What changed.
     #[serde(flatten)]
     pub change: Change,
+    /// The resource as lists show it, where standings are asked for and it is held here: as it is when
+    /// this is told, which may be more than this change made of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<ResourceSummary>,
+    /// What a page about that resource shows, in its own feed, where standings are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<ChangeDetail>,
+}
+
+/// What the feed of one resource tells beside a change: as it is when this is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangeDetail {
+    /// The resource, but for its list and its config.
+    pub resource: ResourceDetail,
+    /// The operation that the change is about, with what became of it; none if it is about none, or
+    /// that is pruned or too long: it can be asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// The operations that are kept, in total order, where some were pruned; none if these are many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Vec<String>>,
+    /// What is said of all that the operation was made on, where it replaces that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<LeftOut>,
+    /// How conflicts are settled, where that is not as it was when something was told before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
 }
 
 /// A change with its place in the feed.

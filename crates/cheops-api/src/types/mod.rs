@@ -21,7 +21,7 @@ mod submit;
 mod summary;
 
 pub use backup::{Backup, BackupEvent};
-pub use change::{Change, NumberedChange, TimedChange};
+pub use change::{Change, ChangeDetail, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
@@ -38,8 +38,8 @@ pub use page::{Cursor, Page, Seen};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
 pub use resource::{
-    Progress, Replicant, Resource, ResourceFilter, ResourceState, ResourceSummary, SiteStanding,
-    Standing, StateAgreement, StateProof,
+    Progress, Replicant, Resource, ResourceDetail, ResourceFilter, ResourceHolding, ResourceState,
+    ResourceSummary, SiteStanding, Standing, StateAgreement, StateProof,
 };
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};

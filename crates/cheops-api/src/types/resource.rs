@@ -216,6 +216,64 @@ pub struct Resource {
     pub proof: Option<StateProof>,
 }
 
+/// What is told of a resource beyond its summary at whatever length its list has: all but its list and
+/// its config.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResourceDetail {
+    /// How it stands at each of its sites.
+    pub standings: Vec<SiteStanding>,
+    /// Why this site's application does not follow the list; none if it does.
+    pub health: Option<String>,
+    /// What this site is doing about the list.
+    pub progress: Progress,
+    /// How many operations and replies each other site is not known to know.
+    pub behind: BTreeMap<String, u64>,
+    /// The operation in doubt that waits for the operator, if one does.
+    pub awaits: Option<String>,
+    /// What keeps the next operation from being tried at this site, if something does.
+    pub waits_for: Option<String>,
+    /// What the sites call it, if it is a resource of a service.
+    pub replicant: Option<Replicant>,
+    /// What is known of its state, if its config says how that is read.
+    pub proof: Option<StateProof>,
+}
+
+impl From<Resource> for ResourceDetail {
+    fn from(whole: Resource) -> Self {
+        // Every field is named: what is added to one of them is not forgotten in the other.
+        let Resource {
+            summary: _,
+            list: _,
+            config: _,
+            standings,
+            health,
+            progress,
+            behind,
+            awaits,
+            waits_for,
+            replicant,
+            proof,
+        } = whole;
+        Self { standings, health, progress, behind, awaits, waits_for, replicant, proof }
+    }
+}
+
+/// Whether a site holds a resource, and for whom: what agents ask each other who need no more of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceHolding {
+    /// Whether it is held there, be it deleted or not.
+    pub held: bool,
+    /// Where it lives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<String>,
+    /// Whether it was deleted.
+    #[serde(default)]
+    pub deleted: bool,
+    /// Whether it is a resource of a service.
+    #[serde(default)]
+    pub is_of_service: bool,
+}
+
 /// What each site's instance of a service calls one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replicant {

@@ -56,8 +56,8 @@ pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use verify::{Agreement, ReadHere};
 pub use view::{
-    OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView, RunProgress,
-    SiteStatus, SiteView, StateProof,
+    Holding, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView,
+    RunProgress, SiteStatus, SiteView, StateProof,
 };
 
 use context::{Context, Turn};

@@ -140,6 +140,17 @@ pub struct StateProof {
     pub read_here: Option<ReadHere>,
 }
 
+/// Whether a resource is held here, and for whom: no more of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// Where it lives.
+    pub sites: BTreeSet<SiteId>,
+    /// Whether it was ended.
+    pub deleted: bool,
+    /// Whether it is a resource of a service.
+    pub is_of_service: bool,
+}
+
 /// Which of a resource's operations are looked at.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationsAsked<'a> {
@@ -211,6 +222,16 @@ impl Engine {
         self.resources.get(id).map(|resource| self.summarize(resource))
     }
 
+    /// For whom a resource is held, if it is.
+    pub fn holding(&self, id: &ResourceId) -> Option<Holding> {
+        let resource = self.resources.get(id)?;
+        Some(Holding {
+            sites: resource.declared.sites.clone(),
+            deleted: resource.is_deleted() || resource.is_retired(),
+            is_of_service: resource.declared.id_map.is_some(),
+        })
+    }
+
     /// What this site is doing about a resource.
     pub fn progress(&self, id: &ResourceId) -> Option<RunProgress> {
         self.resources.get(id).map(|resource| progress(resource))
@@ -218,9 +239,15 @@ impl Engine {
 
     /// One resource without its operations.
     pub fn outline(&self, id: &ResourceId) -> Option<Outline> {
+        let list = self.resources.get(id)?.resolution.list().cloned().collect();
+        Some(Outline { list, ..self.outline_without_list(id)? })
+    }
+
+    /// The same with an empty list, at a cost that the history has no part in.
+    pub fn outline_without_list(&self, id: &ResourceId) -> Option<Outline> {
         let resource = self.resources.get(id)?;
         Some(Outline {
-            list: resource.resolution.list().cloned().collect(),
+            list: Vec::new(),
             config: resource.config(),
             progress: progress(resource),
             standings: self.standings(id)?,
@@ -438,23 +465,26 @@ mod tests {
         let (mut engine, _) = Engine::recover(Settings::new(me, BTreeSet::new()), [], now);
         let resource = ResourceId::new("counter").unwrap();
         for n in 1..=count {
-            let submission = Submission {
-                ticket: Ticket(n),
-                resource: resource.clone(),
-                sites: Some([SiteId::new("paris").unwrap()].into()),
-                config: None,
-                kind: OperationType::new("inc").unwrap(),
-                payload: Payload::shell("inc"),
-                inline_body: None,
-                force: false,
-                wait: WaitFor::Nothing,
-                timeout_ms: 1,
-                needs: BTreeSet::new(),
-                asked_by: None,
-            };
-            drop(engine.handle(now, Event::Submitted(submission)));
+            drop(engine.handle(now, handed_in(n, &resource)));
         }
         (engine, resource)
+    }
+
+    fn handed_in(n: u64, resource: &ResourceId) -> Event {
+        Event::Submitted(Submission {
+            ticket: Ticket(n),
+            resource: resource.clone(),
+            sites: Some([SiteId::new("paris").unwrap()].into()),
+            config: None,
+            kind: OperationType::new("inc").unwrap(),
+            payload: Payload::shell("inc"),
+            inline_body: None,
+            force: false,
+            wait: WaitFor::Nothing,
+            timeout_ms: 1,
+            needs: BTreeSet::new(),
+            asked_by: None,
+        })
     }
 
     #[test]
@@ -470,8 +500,10 @@ mod tests {
             assert!(found.is_some());
             let (summary, told) = looks::during(|| engine.summary(&id).unwrap());
             assert_eq!(told.operations as u64, count);
-            let (outline, _) = looks::during(|| engine.types(&id).count());
-            [page, next, one, summary, outline]
+            let (types, _) = looks::during(|| engine.types(&id).count());
+            let (outline, _) = looks::during(|| engine.outline_without_list(&id).unwrap());
+            let (holding, _) = looks::during(|| engine.holding(&id).unwrap());
+            [page, next, one, summary, types, outline, holding]
         };
         let (few, many) = (looks_at(10), looks_at(10_000));
         // Where a page begins is found by halves.
@@ -479,5 +511,26 @@ mod tests {
         for (few, many) in few.iter().zip(many) {
             assert!(many <= few + 2 * halves, "{many} operations were looked at, not {few}");
         }
+    }
+
+    #[test]
+    fn an_operation_handed_in_costs_the_same_after_a_long_history() {
+        let looks_at = |count: u64| {
+            let (mut engine, id) = with_operations(count);
+            let now = Now { mono_ms: 0, wall_ms: 1_000 };
+            let handing_in = || drop(engine.handle(now, handed_in(count + 1, &id)));
+            looks::during(handing_in).0
+        };
+        assert_eq!(looks_at(10), looks_at(10_000));
+    }
+
+    #[test]
+    fn for_an_explanation_operations_are_counted_out_here_and_compared_elsewhere() {
+        let (engine, id) = with_operations(1_000);
+        let (here, (operations, config)) = looks::during(|| engine.history(&id).unwrap());
+        let heads = 1;
+        assert!(here <= 2 * 1_000 + heads, "{here} looks, where operations are counted out");
+        let told = crate::resolve::explain(&operations.thawed(), &config);
+        assert_eq!(told.list.len(), 1_000);
     }
 }

@@ -138,7 +138,9 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
     match event {
         Event::Submitted(submission) => Some(submission.resource.clone()),
         Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
-        Event::Decided { resource, .. } => Some(resource.clone()),
+        Event::Decided { resource, .. }
+        | Event::Retried { resource, .. }
+        | Event::Dismissed { resource, .. } => Some(resource.clone()),
         Event::Ended { .. }
         | Event::Heard { .. }
         | Event::Reached(_)
@@ -161,6 +163,8 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         Event::Decided { resource, operation, decision } => {
             format!("operator says {decision:?} to {operation} of {resource}")
         }
+        Event::Retried { resource, operation } => format!("retries {operation} of {resource}"),
+        Event::Dismissed { resource, operation } => format!("lets {operation} of {resource} be"),
         Event::Noticed(notice) => format!("noticed {notice:?}"),
         Event::Ticked => "ticked".to_owned(),
     };

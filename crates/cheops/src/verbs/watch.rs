@@ -188,6 +188,8 @@ fn told(change: &Change, width: usize) -> String {
             let what = styled(BAD, "is two agents at once");
             format!("{} {what}: {}", bold(site), one_line(seen))
         }
+        // Never told to who does not ask for it, as this does not.
+        Change::Standing { resource } => format!("{}  stands otherwise", bold(resource)),
         Change::Asked { resource, principal, site, what } => {
             let about = resource.as_deref().map(|it| format!("{}  ", bold(it))).unwrap_or_default();
             format!("{about}{} at {}: {}", rest(principal), bold(site), rest(what))

@@ -11,18 +11,22 @@ export function askingEach<T>(
     sites: readonly string[],
     ask: (site: string, signal: AbortSignal) => Promise<T>,
     onAnswer: (site: string, answer: T) => void,
-): { again: () => void; stop: () => void } {
+): { again: (site?: string) => void; stop: () => void } {
     const over = new AbortController();
-    const runs = sites.map((site) =>
-        paced(PACE_MS, async () => {
-            if (over.signal.aborted) return;
-            const answer = await ask(site, over.signal);
-            if (!over.signal.aborted) onAnswer(site, answer);
-        }),
+    const runs = new Map(
+        sites.map((site) => [
+            site,
+            paced(PACE_MS, async () => {
+                if (over.signal.aborted) return;
+                const answer = await ask(site, over.signal);
+                if (!over.signal.aborted) onAnswer(site, answer);
+            }),
+        ]),
     );
     return {
-        again: () => {
-            for (const run of runs) run();
+        /** All of them, or one. */
+        again: (site) => {
+            for (const [of, run] of runs) if (site === undefined || of === site) run();
         },
         stop: () => over.abort(),
     };

@@ -1,8 +1,21 @@
-/** What is loaded about one resource, and when again. */
+/** What is loaded about one resource, and what its feed makes of it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAbort, path } from '../../api/client';
 import type { Change, Explanation, Operation, Page, Resource } from '../../api/types';
-import { link, me, onChange, onReset, resourceOf, sites, useLive, type Live } from '../../live';
+import {
+    link,
+    me,
+    onChange,
+    onReset,
+    resourceOf,
+    sites,
+    useFeedOf,
+    useLive,
+    type Live,
+    type ChangeSource,
+} from '../../live';
+import { paced } from '../../pace';
+import { agrees, explanationAfter, resourceAfter, sideAfter } from './apply';
 import { askingEach } from './asking';
 import { stretches } from './order';
 import { sidesOf, type Side } from './sides';
@@ -16,37 +29,62 @@ const LOOK_AGAIN_MS = 5000;
  */
 const NEAR = 15;
 
-export const isAbout =
-    (id: string) =>
-    (change: Change): boolean =>
-        resourceOf(change) === id;
+/** How long what is heard waits for the page to be drawn with it. */
+const SOON_MS = 50;
+
+const all = () => true;
 
 /** Whether this site holds nothing of it, and asks others. Not said before it is known who this is. */
 export const isElsewhere = ({ sites }: Resource): boolean =>
     me.value !== null && !sites.includes(me.value);
 
-export const useResource = (id: string): Live<Resource> =>
-    useElsewhere(
-        useLive((signal) => get<Resource>(path`/api/v1/resources/${id}`, { signal }), [id], {
-            when: isAbout(id),
-        }),
-        isElsewhere,
-    );
+const isHere = ({ sites }: Resource): boolean => me.value !== null && sites.includes(me.value);
 
-export const useExplanation = (id: string, elsewhere: boolean): Live<Explanation> =>
-    useElsewhere(
-        useLive(
-            (signal) => get<Explanation>(path`/api/v1/resources/${id}/explain`, { signal }),
-            [id],
-            { when: isAbout(id) },
-        ),
-        () => elsewhere,
-    );
+export interface Shown {
+    resource: Live<Resource>;
+    explanation: Live<Explanation>;
+    feed: ChangeSource;
+    elsewhere: boolean;
+}
 
-/** Nothing in the feed tells of what this site does not hold: it is looked at now and then. */
-function useElsewhere<T>(live: Live<T>, isSo: (value: T) => boolean): Live<T> {
-    useLookingAgain(live.value !== undefined && isSo(live.value), live.reload);
-    return live;
+/** A resource, and why its list is what it is: loaded, and then followed by its feed. */
+export function useResource(id: string): Shown {
+    // Which of the two is there first is known only after: its feed, or that there is none here.
+    const [isHeld, setHeld] = useState(false);
+    const feed = useFeedOf(id, isHeld);
+    const resource = useLive(
+        (signal) => get<Resource>(path`/api/v1/resources/${id}`, { signal }),
+        [id],
+        { from: feed, when: all, apply: resourceAfter },
+    );
+    const held = !!resource.value && isHere(resource.value);
+    useEffect(() => setHeld(held), [held]);
+    // Somebody may make it only now, or it could not be asked for before.
+    useEffect(() => {
+        if (held) return;
+        const forget = [
+            onReset(() => resource.reload()),
+            onChange((change) => resourceOf(change) === id && resource.reload()),
+        ];
+        return () => forget.forEach((off) => off());
+    }, [id, held]);
+    const elsewhere = !!resource.value && isElsewhere(resource.value);
+    const explanation = useLive(
+        (signal) => get<Explanation>(path`/api/v1/resources/${id}/explain`, { signal }),
+        [id],
+        // Its history may be long: it is loaded once, when the feed is there that keeps it fresh.
+        { from: feed, when: all, apply: explanationAfter, agrees, waits: true },
+    );
+    useEffect(() => {
+        if (elsewhere) explanation.reload();
+    }, [elsewhere]);
+    useLookingAgain(elsewhere, () => {
+        resource.reload();
+        explanation.reload();
+    });
+    const list = explanation.value?.list;
+    const value = resource.value && list ? { ...resource.value, list } : resource.value;
+    return { resource: { ...resource, value }, explanation, feed, elsewhere };
 }
 
 function useLookingAgain(wanted: boolean, again: () => void): void {
@@ -62,28 +100,45 @@ function useLookingAgain(wanted: boolean, again: () => void): void {
 }
 
 /** Every site of the resource, with its own view if it can be asked now. */
-export function useSides(resource: Resource | undefined): Side[] {
+export function useSides(resource: Resource | undefined, feed: ChangeSource): Side[] {
     const id = resource?.id ?? '';
     const others = (resource?.sites ?? []).filter((site) => site !== me.value);
     const heard = others.filter(
         (site) => sites.value?.sites.find((other) => other.site === site)?.state === 'up',
     );
     const [views, setViews] = useState<ReadonlyMap<string, Resource | null>>(new Map());
+    const latest = useRef({ views, list: resource?.list ?? [] });
+    latest.current.list = resource?.list ?? [];
     const again = useRef(() => {});
     useEffect(() => {
+        const show = (views: ReadonlyMap<string, Resource | null>) => {
+            latest.current.views = views;
+            setViews(views);
+        };
         // Who comes back is asked anew: what it said before is old.
-        setViews((old) => new Map([...old].filter(([site]) => heard.includes(site))));
+        show(new Map([...latest.current.views].filter(([site]) => heard.includes(site))));
         const asking = askingEach(
             heard,
             (site, signal) => asSeenAt(id, site, signal),
-            (site, view) => setViews((old) => new Map(old).set(site, view)),
+            (site, view) => show(new Map(latest.current.views).set(site, view)),
         );
         again.current = asking.again;
         asking.again();
-        const forget = [
-            onReset(asking.again),
-            onChange((change) => isAbout(id)(change) && asking.again()),
-        ];
+        let told: Change[] = [];
+        // A little later: the list here is to have what they tell of.
+        const apply = paced(SOON_MS, async () => {
+            await new Promise((done) => setTimeout(done, SOON_MS));
+            const { views, list } = latest.current;
+            const changes = told;
+            told = [];
+            const after = viewsAfter(views, changes, list, (site) => asking.again(site));
+            if (after !== views) show(after);
+        });
+        const hear = (change: Change) => {
+            told.push(change);
+            apply();
+        };
+        const forget = [feed.onReset(() => asking.again()), feed.onChange(hear)];
         return () => {
             asking.stop();
             for (const off of forget) off();
@@ -91,6 +146,25 @@ export function useSides(resource: Resource | undefined): Side[] {
     }, [id, heard.join()]);
     useLookingAgain(heard.length > 0, () => again.current());
     return resource ? sidesOf(resource, me.value, heard, views) : [];
+}
+
+function viewsAfter(
+    views: ReadonlyMap<string, Resource | null>,
+    changes: readonly Change[],
+    list: readonly string[],
+    ask: (site: string) => void,
+): ReadonlyMap<string, Resource | null> {
+    let after = views;
+    for (const [site, before] of views) {
+        let own = before;
+        for (const change of changes) {
+            const next = own && sideAfter(own, site, change, list);
+            if (next === undefined) ask(site);
+            else own = next;
+        }
+        if (own !== before) after = new Map(after).set(site, own);
+    }
+    return after;
 }
 
 async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Resource | null> {
@@ -106,55 +180,88 @@ async function asSeenAt(id: string, at: string, signal: AbortSignal): Promise<Re
 /** Some operations, with what became of them; those seen before stay at hand. */
 export function useOperations(
     resource: Resource,
+    feed: ChangeSource,
     total: readonly string[],
     wanted: readonly string[],
 ): Pick<Live<unknown>, 'problem' | 'reload'> & { operations: ReadonlyMap<string, Operation> } {
     const { id } = resource;
     const known = useRef(new Map<string, Operation>());
+    /** Those whose changes were all heard since they were loaded. */
+    const fresh = useRef(new Set<string>());
+    const keep = (operation: Operation) => {
+        known.current.set(operation.id, operation);
+        fresh.current.add(operation.id);
+    };
+    useEffect(() => feed.onReset(() => fresh.current.clear()), [id]);
+
     const places = new Map(total.map((operation, place) => [operation, place]));
-    const parts = stretches(
-        wanted.flatMap((operation) => places.get(operation) ?? []),
-        NEAR,
-    ).map(([from, to]) => ({ after: total[from - 1], limit: to - from }));
-    const { value, problem, reload } = useElsewhere(
-        useLive(
-            async (signal) => {
-                const pages = parts.map((query) =>
-                    get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
-                        query,
-                        signal,
-                    }),
-                );
-                return (await Promise.all(pages)).flatMap(({ items }) => items);
-            },
-            [id, JSON.stringify(parts)],
-            { when: isAbout(id) },
-        ),
-        () => isElsewhere(resource),
-    );
-    for (const item of value ?? []) known.current.set(item.id, item);
-    return { operations: known.current, problem, reload };
+    const missing = () =>
+        wanted.flatMap((one) => (fresh.current.has(one) ? [] : (places.get(one) ?? [])));
+    const load = async (signal: AbortSignal) => {
+        const parts = stretches(missing(), NEAR).map(([from, to]) => ({
+            after: total[from - 1],
+            limit: to - from,
+        }));
+        const pages = parts.map((query) =>
+            get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, { query, signal }),
+        );
+        for (const { items } of await Promise.all(pages)) items.forEach(keep);
+        return {};
+    };
+    const apply = (value: object, change: Change): object | undefined => {
+        const about = 'operation' in change ? change.operation : null;
+        const told = change.detail?.operation;
+        if (about === null) return value;
+        if (!told) {
+            // It was pruned, or is too long to be told.
+            fresh.current.delete(about);
+            return wanted.includes(about) ? undefined : value;
+        }
+        keep(told);
+        return {};
+    };
+    const { problem, reload } = useLive(load, [id], { from: feed, when: all, apply });
+    useEffect(() => {
+        if (missing().length > 0) reload();
+    }, [wanted.join()]);
+    const anew = () => {
+        fresh.current.clear();
+        reload();
+    };
+    useLookingAgain(isElsewhere(resource), anew);
+    return { operations: known.current, problem, reload: anew };
 }
 
 /** One operation. */
 export function useOperation(
     resource: Resource,
-    total: readonly string[],
+    feed: ChangeSource,
+    { operations }: Explanation,
     operation: string,
 ): Live<Operation | null> {
     const { id } = resource;
-    const isKnown = total.includes(operation);
-    return useElsewhere(
-        useLive(
-            async (signal) => {
-                if (!isKnown) return null;
-                return get<Operation>(path`/api/v1/resources/${id}/operations/${operation}`, {
-                    signal,
-                });
-            },
-            [id, operation, isKnown],
-            { when: isAbout(id) },
-        ),
-        () => isElsewhere(resource),
+    const known = operations.find((one) => one.id === operation);
+    const live = useLive<Operation | null>(
+        async (signal) => {
+            if (!known) return null;
+            return get<Operation>(path`/api/v1/resources/${id}/operations/${operation}`, {
+                signal,
+            });
+        },
+        [id, operation, !!known],
+        {
+            from: feed,
+            when: (change) => 'operation' in change && change.operation === operation,
+            apply: (_, change) => change.detail?.operation ?? undefined,
+        },
     );
+    useLookingAgain(isElsewhere(resource), live.reload);
+    // Another one may have left it out since.
+    const value = live.value && known ? { ...live.value, ...rulingOn(known) } : live.value;
+    return { ...live, value };
 }
+
+const rulingOn = ({ counts, left_out }: Explanation['operations'][number]) => ({
+    counts,
+    left_out,
+});

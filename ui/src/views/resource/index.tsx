@@ -6,7 +6,7 @@ import { Ago, Button, Copy, Empty, Problem, SiteName, StateBadge, Tabs } from '.
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
 import { Callouts } from './callouts';
-import { isElsewhere, useExplanation, useResource, useSides } from './data';
+import { useResource, useSides, type Shown } from './data';
 import { Decisions } from './decisions';
 import { History } from './history';
 import { OperationPanel } from './operation';
@@ -19,10 +19,8 @@ type Props = { id: string; op: string | null; query: Texts };
 
 export default function ResourceView({ id, op, query }: Props) {
     const tab = tabOf(query);
-    const resource = useResource(id);
-    const elsewhere = !!resource.value && isElsewhere(resource.value);
-    const explanation = useExplanation(id, elsewhere);
-    const sides = useSides(resource.value);
+    const { resource, explanation, feed, elsewhere } = useResource(id);
+    const sides = useSides(resource.value, feed);
     const at = (open: Partial<Open>): void => go(place({ id, op, tab, ...open }));
 
     if (!resource.value)
@@ -78,6 +76,7 @@ export default function ResourceView({ id, op, query }: Props) {
                                           resource={resource.value as Resource}
                                           old={!!resource.problem}
                                           explanation={explanation}
+                                          feed={feed}
                                           sides={sides}
                                           op={op}
                                       />
@@ -93,6 +92,7 @@ export default function ResourceView({ id, op, query }: Props) {
                     op={op}
                     tab={tab}
                     explanation={explanation}
+                    feed={feed}
                     sides={sides}
                     onDecide={(site) => at({ act: 'decide', at: site })}
                 />
@@ -119,11 +119,12 @@ function Panel(props: {
     resource: Resource;
     /** Whether the resource could not be loaded again. */
     old: boolean;
-    explanation: ReturnType<typeof useExplanation>;
+    explanation: Shown['explanation'];
+    feed: Shown['feed'];
     sides: ReturnType<typeof useSides>;
     op: string | null;
 }) {
-    const { tab, resource, old, explanation, sides, op } = props;
+    const { tab, resource, old, explanation, feed, sides, op } = props;
     if (tab === 'settings') return <Settings resource={resource} />;
     if (!explanation.value)
         return explanation.problem ? (
@@ -141,7 +142,7 @@ function Panel(props: {
     const shared = { resource, explanation: explanation.value, op };
     if (tab === 'history') return <History {...shared} />;
     if (tab === 'decisions') return <Decisions {...shared} />;
-    return <SideBySide {...shared} sides={sides} old={old || !!explanation.problem} />;
+    return <SideBySide {...shared} feed={feed} sides={sides} old={old || !!explanation.problem} />;
 }
 
 function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => void }) {

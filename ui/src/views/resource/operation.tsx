@@ -10,7 +10,7 @@ import type {
 } from '../../api/types';
 import { bytes } from './bytes';
 import { together } from '../../format';
-import type { Live } from '../../live';
+import type { Live, ChangeSource } from '../../live';
 import {
     Button,
     Copy,
@@ -35,11 +35,13 @@ type Props = {
     op: string;
     tab: Tab;
     explanation: Live<Explanation>;
+    feed: ChangeSource;
     sides: readonly Side[];
     onDecide: (site: string) => void;
 };
 
-export function OperationPanel({ resource, op, tab, explanation, sides, onDecide }: Props) {
+export function OperationPanel(props: Props) {
+    const { resource, op, tab, explanation, feed, sides, onDecide } = props;
     const panel = useRef<HTMLElement>(null);
     const close = () => {
         go(place({ id: resource.id, tab }));
@@ -75,7 +77,7 @@ export function OperationPanel({ resource, op, tab, explanation, sides, onDecide
             <div class="panel-body">
                 {explanation.value ? (
                     <About
-                        {...{ resource, op, tab, sides, onDecide }}
+                        {...{ resource, op, tab, feed, sides, onDecide }}
                         explanation={explanation.value}
                     />
                 ) : explanation.problem ? (
@@ -93,11 +95,12 @@ function About({
     op,
     tab,
     explanation,
+    feed,
     sides,
     onDecide,
 }: Omit<Props, 'explanation'> & { explanation: Explanation }) {
     const total = explanation.operations.map(({ id }) => id);
-    const { value: operation, problem, reload } = useOperation(resource, total, op);
+    const { value: operation, problem, reload } = useOperation(resource, feed, explanation, op);
     if (problem && !operation) return <Problem of={problem} retry={reload} />;
     if (operation === null)
         return (

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
-import { sites } from '../../live';
+import { sites, type ChangeSource } from '../../live';
 import { Button, Icon, Problem, SiteName, Time, type IconName, type Tone } from '../../parts';
 import { useOperations } from './data';
 import { shownOrder, shownPart } from './order';
@@ -16,13 +16,14 @@ const PART = 60;
 type Props = {
     resource: Resource;
     explanation: Explanation;
+    feed: ChangeSource;
     sides: readonly Side[];
     op: string | null;
     /** Whether what is given could not be loaded again. */
     old: boolean;
 };
 
-export function SideBySide({ resource, explanation, sides, op, old }: Props) {
+export function SideBySide({ resource, explanation, feed, sides, op, old }: Props) {
     const total = explanation.operations.map(({ id }) => id);
     const order = shownOrder(total, explanation.list);
     const [from, setFrom] = useState<number | null>(() => {
@@ -31,7 +32,7 @@ export function SideBySide({ resource, explanation, sides, op, old }: Props) {
     });
     const [start, end] = shownPart(total.length, PART, from);
     const wanted = order.slice(start, end);
-    const { operations, problem, reload } = useOperations(resource, total, wanted);
+    const { operations, problem, reload } = useOperations(resource, feed, total, wanted);
     const all = rows(
         explanation.operations,
         explanation.list,

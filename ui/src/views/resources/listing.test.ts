@@ -243,3 +243,76 @@ it('a stranger whose type cannot be told is asked for again', async () => {
     await request('limit=1').answer(page([one('x', 1, 'error')]));
     expect(rows()).toBe('x:1');
 });
+
+/** A change that brings its resource along. */
+const brings = (now: ResourceSummary, more: object = {}) =>
+    feed.change({ event: 'reply', resource: now.id, now, ...more });
+
+it('rows that changes bring are shown, and nothing is asked for, however many', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a'), one('c')]));
+    for (let n = 2; n <= 500; n++) {
+        brings(one('a', n));
+        brings(one('b', n));
+    }
+    await later();
+    expect(rows()).toBe('a:500 b:500 c:1');
+    await later(60_000);
+    expect(asked).toEqual([]);
+});
+
+it('what is brought while all is loaded stays as it was brought', async () => {
+    begin({ state: 'error' });
+    brings(one('a', 2, 'converged'));
+    brings(one('b', 2, 'error'));
+    await request('limit=100').answer(page([one('a', 1, 'error')]));
+    expect(shown.rows.list.map(({ id, state }) => `${id}:${state}`)).toEqual([
+        'a:converged',
+        'b:error',
+    ]);
+    feed.reset();
+    const anew = request('limit=100');
+    brings(one('b', 3, 'error'));
+    await anew.answer(page([one('b', 2, 'error')]));
+    await later();
+    expect(rows()).toBe('b:3');
+    expect(asked).toEqual([]);
+});
+
+it('what is brought and not looked for is not let in', async () => {
+    begin({ state: 'error', q: 'x' });
+    await request('limit=100').answer(page([]));
+    brings(one('x1', 1, 'converged'));
+    brings(one('y1', 1, 'error'));
+    brings(one('x2', 1, 'error'));
+    await later();
+    expect(rows()).toBe('x2:1');
+    expect(asked).toEqual([]);
+});
+
+it('of what is brought only the type has to be asked for, and not if the change tells it', async () => {
+    begin({ type: 'set' });
+    await request('limit=100').answer(page([]));
+    brings(one('x'), { event: 'operation', type: 'set' });
+    await later();
+    expect(rows()).toBe('x:1');
+    brings(one('y'));
+    await later();
+    await request('/y').answer(one('y'));
+    await request('limit=1').answer(page([]));
+    expect(rows()).toBe('x:1');
+});
+
+it('when a site is heard or not, all that is looked at is loaded anew, once', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')]));
+    feed.change({ event: 'site-down', site: 'lyon', resource: null });
+    feed.change({ event: 'site-up', site: 'lyon', resource: null });
+    await soon();
+    await request('limit=100').answer(page([one('a', 1, 'unknown')]));
+    expect(shown.rows.list[0]?.state).toBe('unknown');
+    await later(1000);
+    await request('limit=100').answer(page([one('a')]));
+    await later(60_000);
+    expect(asked).toEqual([]);
+});

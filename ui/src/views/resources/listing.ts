@@ -1,4 +1,5 @@
-// Loading the list: a page at a time as it is scrolled, and the rows in sight again when they change.
+// Loading the list: a page at a time as it is scrolled. Changes bring rows along as they are now; those
+// that do not are looked at again when they are in sight.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
@@ -18,8 +19,15 @@ const LOOK_AGAIN_MS = 5000;
 /** A busy mesh and a narrow filter: who is not looked at in time is found by loading anew. */
 const STRANGERS_AT_MOST = 300;
 const SWAMPED_PACE_MS = 10_000;
+/** How long rows that changes bring wait for each other. */
+const SOON_MS = 100;
+/** More than so many that come while something is loaded are found by loading anew. */
+const BROUGHT_AT_MOST = 2000;
 /** Of so many it is remembered whether they have the type that is looked for. */
 const TYPES_AT_MOST = 2000;
+
+/** What changes how resources stand, of which none is told by itself. */
+const LINKS = new Set<Change['event']>(['site-up', 'site-down', 'site-lost-disk']);
 
 /** With how far the page was scrolled for it. */
 type Sight = Range & { scroll: number };
@@ -94,6 +102,8 @@ export function follow(
     const due = new Due(STRANGERS_AT_MOST);
     /** Looked at during a load, which may bring them as they were before. */
     const overtaken = new Set<string>();
+    /** As changes brought them: to be shown, and during a load, to be shown again after it. */
+    const brought = new Map<string, ResourceSummary>();
     /** Who has an operation of the type that is looked for, and who has none so far. */
     let ofType = new Map<string, boolean>();
 
@@ -122,6 +132,8 @@ export function follow(
         }
         if (signal.aborted) return;
         if (problem) again.after(problem);
+        if (begun) put([...brought.values()]);
+        brought.clear();
         show({ rows, by: filter, current: begun, loading: false, problem });
         due.putBack(overtaken);
         overtaken.clear();
@@ -182,6 +194,24 @@ export function follow(
         return known.get(id) ? one : undefined;
     };
 
+    /** Rows as they are now, and those that are among them by now. */
+    const put = (now: ResourceSummary[], gone: string[] = []) => {
+        const isOne = (one: ResourceSummary) =>
+            placeOf(rows.list, one.id).found || matches(one, filter);
+        const result = updated(rows, { now: now.filter(isOne), gone }, sight.current.first);
+        rows = result.rows;
+        if (result.above !== 0) onMoved(result.above);
+    };
+
+    const bring = paced(SOON_MS, async () => {
+        // What is heard next is likely to come soon after.
+        await new Promise((done) => setTimeout(done, SOON_MS));
+        if (!begun || signal.aborted) return;
+        put([...brought.values()]);
+        if (!loading) brought.clear();
+        show({ rows, by: filter, current: begun, loading, problem });
+    });
+
     const look = paced(PACE_MS, async () => {
         if (!begun || signal.aborted) return;
         const taken = due.take(isInSight, LOOKED_AT_ONCE);
@@ -189,15 +219,11 @@ export function follow(
         const ids = [...taken.keys()];
         const seen = await Promise.all(ids.map((id) => seeNow(id)));
         if (signal.aborted) return;
-        const now = seen.filter((one) => one != null && typeof one !== 'string');
-        const update = {
-            now: now.filter((one) => placeOf(rows.list, one.id).found || matches(one, filter)),
-            gone: seen.filter((one) => typeof one === 'string'),
-        };
-        const result = updated(rows, update, sight.current.first);
-        rows = result.rows;
+        put(
+            seen.filter((one) => one != null && typeof one !== 'string'),
+            seen.filter((one) => typeof one === 'string'),
+        );
         show({ rows, by: filter, current: begun, loading, problem });
-        if (result.above !== 0) onMoved(result.above);
         if (loading) for (const id of taken) overtaken.add(id);
         const untold = ids.filter((_, index) => seen[index] === null);
         due.putBack(untold);
@@ -207,10 +233,33 @@ export function follow(
 
     const swamped = paced(SWAMPED_PACE_MS, async () => anew());
 
+    /** Whether a change brings all that there is to know of a row. */
+    const isBrought = (now: ResourceSummary): boolean => {
+        const isRow = placeOf(rows.list, now.id).found;
+        // Whether it has an operation of the type looked for is told by no change but those.
+        if (!isRow && filter.type !== null && ofType.get(now.id) !== true) return false;
+        // What is loaded may bring one as it was when it still matched.
+        if (isRow || loading || !begun || matches(now, filter)) brought.set(now.id, now);
+        else brought.delete(now.id);
+        if (brought.size > BROUGHT_AT_MOST) {
+            brought.clear();
+            swamped();
+        }
+        bring();
+        return true;
+    };
+
+    /** How everything stands that lives there is another matter now. */
+    const linkChanged = paced(SWAMPED_PACE_MS / 10, async () => anew());
+
     const hear = (change: Change) => {
         const id = resourceOf(change);
-        if (id === null) return;
+        if (id === null) {
+            if (LINKS.has(change.event)) linkChanged();
+            return;
+        }
         if (change.event === 'operation' && change.type === filter.type) remember(ofType, id, true);
+        if (change.now && isBrought(change.now)) return;
         // It may be one of those looked for now, though it was none before.
         const mayBelong = () => id.includes(filter.q) && (loading || isReached(rows, id));
         if (placeOf(rows.list, id).found) due.row(id);

@@ -10,12 +10,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use cheops_api::{ResourceState, paths};
+use cheops_api::{ResourceHolding, ResourceState, paths};
 use cheops_core::model::{ResourceId, SiteId};
 use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use http::{Request, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::super::Proxies;
 use super::super::local_service::LocalService;
@@ -27,8 +28,10 @@ const ASKING: Duration = Duration::from_secs(3);
 const COMES_WITHIN: Duration = Duration::from_secs(10);
 /// How many ids are asked about at once.
 const ASKED_AT_ONCE: usize = 16;
-/// The longest answer that is read.
-const LONGEST_ANSWER: usize = 4 * 1024 * 1024;
+/// The longest answer that is read: it names some sites.
+const LONGEST_ANSWER: usize = 256 * 1024;
+/// The same of an agent that can only tell all of it.
+const LONGEST_RESOURCE: usize = 4 * 1024 * 1024;
 /// An id is drawn before anybody can name it: one that all sites said they do not know stays one.
 const STRANGE_FOR: Duration = Duration::from_secs(600);
 /// After so long those that did not answer are asked again.
@@ -68,12 +71,23 @@ enum Says {
     Nothing,
 }
 
-/// What is read of its answer.
+/// What is read of a resource, told by an agent of the version before, which knows no other question.
 #[derive(Debug, Deserialize)]
 struct ResourceAnswer {
     sites: Vec<String>,
     state: ResourceState,
     replicant: Option<serde::de::IgnoredAny>,
+}
+
+impl From<ResourceAnswer> for ResourceHolding {
+    fn from(told: ResourceAnswer) -> Self {
+        Self {
+            held: true,
+            sites: told.sites,
+            deleted: told.state == ResourceState::Deleted,
+            is_of_service: told.replicant.is_some(),
+        }
+    }
 }
 
 impl Proxies {
@@ -126,26 +140,41 @@ impl Proxies {
 
     async fn ask_of(&self, site: &SiteId, id: &ResourceId) -> Says {
         let answered = async {
-            let mut question = Request::new(Body::empty());
-            *question.uri_mut() = paths::resource(id.as_str()).parse().ok()?;
-            let answer = self.0.peers.ask_agent(site, question).await.ok()?;
-            match answer.status() {
-                StatusCode::OK => {}
-                StatusCode::NOT_FOUND => return Some(Says::No),
-                _ => return None,
+            let path = paths::holding(id.as_str());
+            if let Some(held) = self.told_by(site, &path, LONGEST_ANSWER).await? {
+                return Some(says(&held, &self.0.me));
             }
-            let body = axum::body::to_bytes(answer.into_body(), LONGEST_ANSWER).await.ok()?;
-            let held: ResourceAnswer = serde_json::from_slice(&body).ok()?;
-            Some(says(&held, &self.0.me))
+            let path = paths::resource(id.as_str());
+            let whole = self.told_by::<ResourceAnswer>(site, &path, LONGEST_RESOURCE).await?;
+            Some(whole.map_or(Says::No, |whole| says(&whole.into(), &self.0.me)))
         };
         let answered = tokio::time::timeout(ASKING, answered).await;
         answered.ok().flatten().unwrap_or(Says::Nothing)
     }
+
+    /// What another agent has there, or that it has nothing; none if it does not say.
+    async fn told_by<T: DeserializeOwned>(
+        &self,
+        site: &SiteId,
+        path: &str,
+        longest: usize,
+    ) -> Option<Option<T>> {
+        let mut question = Request::new(Body::empty());
+        *question.uri_mut() = path.parse().ok()?;
+        let answer = self.0.peers.ask_agent(site, question).await.ok()?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Some(None),
+            _ => return None,
+        }
+        let body = axum::body::to_bytes(answer.into_body(), longest).await.ok()?;
+        serde_json::from_slice(&body).ok().map(Some)
+    }
 }
 
-fn says(held: &ResourceAnswer, me: &SiteId) -> Says {
-    let is_for_me = held.sites.iter().any(|site| site == me.as_str());
-    match held.replicant.is_some() && held.state != ResourceState::Deleted && is_for_me {
+fn says(told: &ResourceHolding, me: &SiteId) -> Says {
+    let is_for_me = told.sites.iter().any(|site| site == me.as_str());
+    match told.held && told.is_of_service && !told.deleted && is_for_me {
         true => Says::ComesHere,
         false => Says::No,
     }
@@ -167,8 +196,18 @@ mod tests {
             (r#"["lyon","paris"]"#, "converged", "", Says::No),
         ] {
             let text = format!(r#"{{"id":"5a","sites":{sites},"state":"{state}"{replicant}}}"#);
-            let held: ResourceAnswer = serde_json::from_str(&text).unwrap();
-            assert_eq!(says(&held, &me), expected, "{text}");
+            let whole: ResourceAnswer = serde_json::from_str(&text).unwrap();
+            assert_eq!(says(&whole.into(), &me), expected, "{text}");
+        }
+        for (told, expected) in [
+            (r#"{"held":true,"sites":["lyon","paris"],"is_of_service":true}"#, Says::ComesHere),
+            (r#"{"held":true,"sites":["paris"],"is_of_service":true}"#, Says::No),
+            (r#"{"held":true,"sites":["lyon"],"deleted":true,"is_of_service":true}"#, Says::No),
+            (r#"{"held":true,"sites":["lyon"],"is_of_service":false}"#, Says::No),
+            (r#"{"held":false}"#, Says::No),
+        ] {
+            let held: ResourceHolding = serde_json::from_str(told).unwrap();
+            assert_eq!(says(&held, &me), expected, "{told}");
         }
     }
 
