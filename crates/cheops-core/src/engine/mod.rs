@@ -10,7 +10,9 @@
 //! `context` (what all resources share while an event is handled), `resource` (one resource as
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
-//! `jobs` (running the list), `health` (whether it is followed), `files` (letting go of large
+//! `jobs` (running the list), `health` (whether it is followed), `standing` (how each site says it
+//! stands), `verify` (reading and comparing states), `failures` (what can be done about one), `files`
+//! (letting go of large
 //! ones), `lies` (authors that sign two things in one place), `id_map` (what sites call a service's
 //! resource), `needs` (what has to be there first), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from

@@ -51,8 +51,11 @@ pub(crate) fn run(
     let example = "give it after `--`, such as: cheops exec --id x --type set -- redis-cli set x 1";
     let command = arguments.command.required(example)?;
     let packed = packed(&command, on_disk);
-    for name in &packed.doubtful {
-        output.aside(format!("`{{{name}}}` names no file here, so it stays as it is"));
+    if let Some(name) = packed.doubtful.first() {
+        // Every site would fail for want of it, and that would be on record for ever.
+        return Err(Failure::caller(format!("`{{{name}}}` names no file here")).hint(
+            "`{path}` sends that file along; where braces are meant, put a blank after `{`",
+        ));
     }
     let action = Action::Shell(ShellAction { command: packed.command });
     arguments.handing.hand_in(agent, action, &packed.files, output)

@@ -10,12 +10,13 @@ import { Acts, Choice } from './fields';
 export function Decide(props: ActProps & { op: string; site: string | null }) {
     const { resource, explanation, op, onClose } = props;
     const site = props.site || me.value || '';
-    const [decision, setDecision] = useState<Decision>('rerun');
+    const [decision, setDecision] = useState<Decision | ''>('');
     const [busy, setBusy] = useState(false);
     const [problem, setProblem] = useState<ApiProblem | null>(null);
     const operation = explanation?.operations.find(({ id }) => id === op);
     const settle = async (event: Event) => {
         event.preventDefault();
+        if (!decision) return;
         setBusy(true);
         setProblem(null);
         try {
@@ -61,7 +62,14 @@ export function Decide(props: ActProps & { op: string; site: string | null }) {
                 />
                 {problem && <Problem of={problem} />}
                 <Acts
-                    word={decision === 'rerun' ? `Run it again at ${site}` : `Skip it at ${site}`}
+                    word={
+                        !decision
+                            ? 'Choose first'
+                            : decision === 'rerun'
+                              ? `Run it again at ${site}`
+                              : `Skip it at ${site}`
+                    }
+                    disabled={!decision}
                     busy={busy}
                     onClose={onClose}
                 />

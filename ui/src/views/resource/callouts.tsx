@@ -1,9 +1,10 @@
 // What the operator should know before anything else, and what to do about it.
-import type { ComponentChildren } from 'preact';
 import type { Resource } from '../../api/types';
 import { plural } from '../../format';
 import { me, sites } from '../../live';
-import { Ago, Button, Icon, OpLink, SiteName, type IconName, type Tone } from '../../parts';
+import { Ago, Button, OpLink, SiteName } from '../../parts';
+import { Callout } from './callout';
+import { Failures } from './failures';
 import type { Side } from './sides';
 
 export function Callouts(props: {
@@ -76,6 +77,7 @@ export function Callouts(props: {
                         </Callout>
                     ),
             )}
+            <Failures resource={resource} />
             {known.map(
                 ({ site, own }) =>
                     own.waits_for && (
@@ -120,24 +122,5 @@ function Behind({ resource }: { resource: Resource }) {
                 })}
             </ul>
         </Callout>
-    );
-}
-
-export function Callout(props: {
-    tone: Tone;
-    icon: IconName;
-    title: string;
-    acts?: ComponentChildren;
-    children: ComponentChildren;
-}) {
-    return (
-        <section class={`callout callout-${props.tone}`} aria-label={props.title}>
-            <Icon name={props.icon} />
-            <div class="callout-text">
-                <p class="callout-title">{props.title}</p>
-                <div>{props.children}</div>
-            </div>
-            {props.acts && <div class="callout-acts">{props.acts}</div>}
-        </section>
     );
 }

@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Resource } from '../../api/types';
 import { plural } from '../../format';
-import { Ago, Button, Copy, Empty, Problem, SiteName, StateBadge, Tabs } from '../../parts';
+import { Ago, Button, Copy, Empty, Icon, Problem, SiteName, StateBadge, Tabs } from '../../parts';
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
 import { Callouts } from './callouts';
@@ -172,6 +172,7 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                         changed <Ago at={resource.last_change} />
                     </span>
                 )}
+                <Proof resource={resource} />
             </p>
             <div class="resource-acts" role="group" aria-label={`Act on ${id}`}>
                 {state !== 'deleted' && (
@@ -192,6 +193,29 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                 )}
             </div>
         </header>
+    );
+}
+
+/** Whether the sites are known to have the same state, by what they read. */
+function Proof({ resource }: { resource: Resource }) {
+    const { verified, proof } = resource;
+    if (verified)
+        return (
+            <span class="proof proof-ok" title="All sites read the same state.">
+                <Icon name="check" /> verified <Ago at={verified} />
+            </span>
+        );
+    if (!proof) return null;
+    if (proof.agreement === 'differs')
+        return (
+            <span class="proof proof-bad">
+                <Icon name="unequal" /> the sites’ states differ
+            </span>
+        );
+    return (
+        <span class="proof" title={proof.why_not ?? undefined}>
+            {proof.why_not ? 'state not believed' : 'not verified yet'}
+        </span>
     );
 }
 

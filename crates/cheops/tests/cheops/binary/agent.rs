@@ -234,17 +234,28 @@ fn a_file_named_in_braces_comes_along() {
     let agent = Canned::events(&[ACCEPTED, OK_AT_PARIS, OK_AT_LYON, DONE]);
     let ran: Ran = command(&["--agent", &agent.address])
         .args(EXEC)
-        .arg(format!("cat {{{}}} {{gone.yaml}}", Path::new("./deploy.yaml").display()))
+        .arg(format!("cat {{{}}}", Path::new("./deploy.yaml").display()))
         .current_dir(folder)
         .output()
         .unwrap()
         .into();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("`{gone.yaml}` names no file here"), "{}", ran.err);
     let heard = agent.heard.join().unwrap();
     assert!(heard.contains("multipart/form-data"), "{heard}");
-    assert!(heard.contains(r#""command":"cat {deploy.yaml} {gone.yaml}""#), "{heard}");
+    assert!(heard.contains(r#""command":"cat {deploy.yaml}""#), "{heard}");
     assert!(heard.contains(r#"name="deploy.yaml""#) && heard.contains("replicas: 3"), "{heard}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_refused_before_anybody_is_asked() {
+    let ran: Ran = command(&["--agent", "http://127.0.0.1:9"])
+        .args(EXEC)
+        .arg("cat {gone.yaml}")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("`{gone.yaml}` names no file here"), "{}", ran.err);
 }
 
 #[test]
