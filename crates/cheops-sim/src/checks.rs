@@ -72,6 +72,9 @@ pub struct Checks {
     /// Resources whose creation got no answer at some site, so that it failed there and may have
     /// made something that has no name.
     pub may_be_unnamed: BTreeSet<ResourceId>,
+    /// Operations in doubt at a site of which nobody has said what became of them there. A creation of
+    /// which that is so may have made something that has no name, also when another took its place.
+    pub doubted: BTreeSet<(SiteId, ResourceId, OperationId)>,
     /// Resources whose things an operator removed from a service.
     pub removed_by_hand: BTreeSet<ResourceId>,
     /// Operations that failed and that somebody wanted to let be; a crash may have taken that back.

@@ -109,6 +109,7 @@ fn went_well(world: &World, site: &SimSite, view: &ResourceView) -> bool {
         // Nor does it know what to end there, if what made it was pruned before it came back.
         && (!world.checks.was_a_disk_lost() || view.pruned.is_empty())
         && !world.checks.may_be_unnamed.contains(&view.id)
+        && !world.checks.doubted.iter().any(|(_, resource, _)| *resource == view.id)
         && !world.checks.removed_by_hand.contains(&view.id)
 }
 

@@ -1,6 +1,7 @@
 //! The feed of changes with how resources stand: what a page needs, so that it asks for nothing again.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cheops_api::{Change, ResourceState, Submit, TimedChange, paths};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -93,15 +94,19 @@ async fn the_feed_of_one_resource_tells_all_that_its_page_shows() {
     let cluster = Cluster::of(2).await;
     let client = cluster.client(0);
     cluster.submit(0, "shown", &added(0)).await;
+    let first = client.resource("shown").await.unwrap().list[0].clone();
     let path = with_standings(&paths::changes_of("shown"));
     let mut feed = PageFeed::open(&cluster, 0, &path).await;
     for n in 1..4 {
         cluster.submit(n % 2, "shown", &added(n)).await;
     }
 
+    // How it stands now is told with changes of before: all of them are to be told.
+    let told = RefCell::new(BTreeSet::new());
     let is_last = |change: &TimedChange| {
-        is_in(ResourceState::Converged)(change)
-            && change.now.as_ref().is_some_and(|now| now.operations == 4)
+        let operation = change.detail.as_ref().and_then(|detail| detail.operation.as_ref());
+        told.borrow_mut().extend(operation.map(|it| it.id.clone()).filter(|id| *id != first));
+        is_in(ResourceState::Converged)(change) && told.borrow().len() == 3
     };
     let seen = feed.until(is_last).await;
     let resource = client.resource("shown").await.unwrap();

@@ -441,7 +441,8 @@ impl Resource {
     /// confirmed, so after that there is nothing to learn from a base. Nor while another site was
     /// heard of late that has some of it still: entries show whose they are, and a base does not.
     /// What is held here of it is given up only if this site would forget it itself, or another says
-    /// that it has forgotten it too.
+    /// that it has forgotten it too; or if there is no other that could say so, and it is no word of this
+    /// incarnation: a site that goes on from a copy would wait for ever.
     fn believes(&self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
         let me = &turn.context.settings.me;
         if self.knows.covers(&base.upto) {
@@ -473,6 +474,7 @@ impl Resource {
         held.meet(&self.knows);
         let may_go = || {
             self.base.covers(&held)
+                || self.peers.keys().all(|site| site == from)
                 || heard.iter().any(|(_, peer)| peer.pruned.covers(&held))
                 || self.has_floor_over(&held)
         };

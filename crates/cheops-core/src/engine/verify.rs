@@ -58,6 +58,8 @@ pub struct ReadHere {
     /// What it found, or why it could not be read, or is not believed.
     pub found: Result<Fingerprint, String>,
     list: Fingerprint,
+    /// What was read, believed or not.
+    state: Option<Fingerprint>,
 }
 
 /// What a site said that it read.
@@ -304,11 +306,13 @@ impl Resource {
         }
         self.reads.seen = Some(moved);
         let list = self.resolution.list_fingerprint();
-        let found = self.believe(found_by(outcome), list);
+        let read = found_by(outcome);
+        let state = read.as_ref().ok().copied();
+        let found = self.believe(read, list);
         if let Ok(state) = found {
             self.report_state(StateReport { list, state }, turn);
         }
-        self.reads.last = Some(ReadHere { at_ms: turn.now.wall_ms, found, list });
+        self.reads.last = Some(ReadHere { at_ms: turn.now.wall_ms, found, list, state });
     }
 
     /// A state that stays as it is however often the list grows is not that of this resource.
@@ -320,9 +324,8 @@ impl Resource {
         let state = found?;
         match &self.reads.last {
             Some(last) if last.list == list => {}
-            Some(last) if last.found == Ok(state) || self.reads.unmoved >= UNMOVED_LIMIT => {
-                let is_same = last.found == Ok(state) || last.found.is_err();
-                self.reads.unmoved = if is_same { self.reads.unmoved + 1 } else { 0 };
+            Some(last) if last.state == Some(state) => {
+                self.reads.unmoved = self.reads.unmoved.saturating_add(1);
             }
             _ => self.reads.unmoved = 0,
         }

@@ -13,6 +13,10 @@ use crate::disk::Disk;
 impl World {
     /// Lets a site's engine handle an event, makes the outcome durable, and does what it says.
     pub fn handle(&mut self, site: usize, event: Event) {
+        if let Event::Decided { resource, operation, .. } = &event {
+            let at = self.sites[site].id.clone();
+            self.checks.doubted.remove(&(at, resource.clone(), operation.clone()));
+        }
         let resource = resource_of(&event);
         self.handle_about(site, event, resource);
     }

@@ -121,7 +121,11 @@ impl World {
             Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
             Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
             Notice::Differs(_) => self.sometimes.saw("state: differs"),
-            Notice::InDoubt(..) => self.sometimes.saw("run: in doubt, operator asked"),
+            Notice::InDoubt(resource, operation) => {
+                self.sometimes.saw("run: in doubt, operator asked");
+                let at = self.sites[site].id.clone();
+                self.checks.doubted.insert((at, resource.clone(), operation.clone()));
+            }
             Notice::Settled(..) => self.sometimes.saw("operation: every site has replied"),
             Notice::Converged(_) => self.sometimes.saw("resource: converged"),
             Notice::Malformed(from, what) => {

@@ -3,7 +3,7 @@
 use cheops_sim::{Bug, Sometimes, Violation, torture};
 
 /// So few that they take seconds; `make simulate` runs a thousand.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 300;
 
 #[test]
 fn a_few_seeds_find_nothing_wrong_and_see_everything_that_must_happen() {

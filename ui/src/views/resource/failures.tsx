@@ -7,7 +7,7 @@ import { Ago, Button, OpLink, Problem } from '../../parts';
 import { Callout } from './callout';
 
 export function Failures({ resource }: { resource: Resource }) {
-    const failed = resource.standings.filter(({ standing }) => standing === 'failed');
+    const failed = (resource.standings ?? []).filter(({ standing }) => standing === 'failed');
     return (
         <>
             {failed.map((at) => (

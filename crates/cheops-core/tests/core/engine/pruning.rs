@@ -1,6 +1,6 @@
 //! Forgetting: history below what replaced it, what others say they forgot, and large files.
 
-use cheops_core::engine::{Declared, Malformed, Record, Submission};
+use cheops_core::engine::{Application, Declared, Malformed, Record, Submission};
 use cheops_core::model::{Act, Payload, Stamp, Status};
 use expect_test::expect;
 
@@ -243,6 +243,28 @@ fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
             lyon.2
         > lyon: [lyon.2 set replacing on lyon.1] knows lyon.2, pruned lyon.1 (at lyon paris)
     "#]]);
+}
+
+#[test]
+fn a_site_that_goes_on_from_a_copy_believes_the_only_other_site_what_was_forgotten_since() {
+    let mut paris = paris();
+    paris.submits(Submission { config: Some(set_and_inc()), ..asks_for("set") });
+    paris.ends(1, ok());
+    let copy = paris.disk.clone();
+    // Lyon has what the original did after the copy was made, and forgot what that replaced.
+    let mut lyon = other("lyon");
+    let news = {
+        let mut original = other("paris");
+        original.writes(op("set").declaring("lyon paris", Some(set_and_inc())));
+        let last = original.writes(op("set").numbered(5, 4).on("paris.3").replacing());
+        lyon.learns("paris.5");
+        lyon.tells([last]).pruned("paris.4")
+    };
+    paris.is_reborn(2, Application::MayHoldState, copy);
+    paris.hears("lyon", news);
+    let view = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(view.pruned, vector("paris.4"));
+    assert_eq!(view.list, [operation("paris.5")]);
 }
 
 #[test]
