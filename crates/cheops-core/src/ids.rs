@@ -33,6 +33,9 @@ impl IdError {
     }
 }
 
+/// What stands for the resource's id in commands.
+pub const ID_PLACEHOLDER: &str = "__ID__";
+
 const LABEL_RULE: &str =
     "a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters";
 const RESOURCE_RULE: &str = "1 to 256 bytes without control characters";

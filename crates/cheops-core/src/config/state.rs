@@ -1,7 +1,7 @@
 //! A resource's whole state: what the profiles read and write it by, and of what.
 
 use super::StateCommands;
-use crate::model::ID_PLACEHOLDER;
+use crate::ids::ID_PLACEHOLDER;
 
 /// The same commands, about that target: they find it in the variable `target`.
 pub(super) fn about(commands: &StateCommands, target: &str) -> StateCommands {

@@ -17,8 +17,8 @@ mod state_report;
 mod vector;
 
 pub use crate::ids::{
-    Author, BadName, BlobId, EntryId, IdError, Incarnation, LocalId, MetaId, OperationId,
-    OperationType, ResourceId, SiteId,
+    Author, BadName, BlobId, EntryId, ID_PLACEHOLDER, IdError, Incarnation, LocalId, MetaId,
+    OperationId, OperationType, ResourceId, SiteId,
 };
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Entry, EntryBody, Extension};
@@ -31,7 +31,7 @@ pub use limits::{
 pub use operation::{
     Asker, Declaration, FileRef, Header, Operation, Payload, Position, Replaces, shown_path,
 };
-pub use placeholder::{ID_PLACEHOLDER, UnusableId, id_can_stand_in};
+pub use placeholder::{UnusableId, id_can_stand_in};
 pub use reply::{BROKEN_OFF_STATUS, Outcome, Output, Reply, Status, broken_off_header};
 pub use request_kind::RequestKind;
 pub use seal::{

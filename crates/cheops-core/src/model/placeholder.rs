@@ -5,10 +5,7 @@
 //! begins with `/`, or has `..` in it, from leading out of the directory of the commands, or the one
 //! that a command puts before it. A `~` does no harm: nothing is expanded inside quotes.
 
-use super::ResourceId;
-
-/// What stands for the resource's id in commands.
-pub const ID_PLACEHOLDER: &str = "__ID__";
+use crate::ids::{ID_PLACEHOLDER, ResourceId};
 
 /// Why an id cannot stand in a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
