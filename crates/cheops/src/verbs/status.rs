@@ -205,6 +205,17 @@ mod tests {
             troubled("my counter", Standing::Failed, Some("paris-1.2")),
         ];
         expect![[r#"
+            motd  has diverged at lyon for 60 s
+              cheops diff motd    or: cheops explain motd
+              cheops exec --id motd --force --type TYPE -- COMMAND    sets it anew
+            my counter  an operation failed at lyon for 60 s
+              cheops retry 'my counter' paris-1.2 --site lyon
+              cheops dismiss 'my counter' paris-1.2
+            and 1 more: `cheops resources --state …`
+
+            paris: 0 of 0 other sites connected
+            resources: 1 converged, 3 error
+            as paris sees it, resources as of 1970-01-01T00:00:59Z
         "#]]
         .assert_eq(&bare(&told(&sites, &summary, &trouble, 60_000, 80)));
     }
