@@ -63,8 +63,14 @@ export function sentence(change: Change): Sentence {
             ]);
         case 'diverged':
             return say('unequal', 'bad', [resource(change), ` has diverged here: ${change.why}`]);
+        case 'differs':
+            return say('unequal', 'bad', [
+                'Sites that applied the same to ',
+                resource(change),
+                ' have different states',
+            ]);
         case 'converged':
-            return say('check', 'ok', [resource(change), ': all sites agree']);
+            return say('check', 'ok', [resource(change), ': all sites have applied everything']);
         case 'site-down':
             return say('warning', 'warn', [{ site: change.site }, ' is not heard any more']);
         case 'site-up':

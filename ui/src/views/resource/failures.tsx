@@ -25,7 +25,8 @@ function Failure({ id, at }: { id: string; at: SiteStanding }) {
         setBusy(true);
         setProblem(null);
         try {
-            const elsewhere = decision === 'dismiss' || at.site === me.value ? {} : { site: at.site };
+            const elsewhere =
+                decision === 'dismiss' || at.site === me.value ? {} : { site: at.site };
             await post(path`/api/v1/resources/${id}/operations/${op}/decision`, {
                 decision,
                 ...elsewhere,
