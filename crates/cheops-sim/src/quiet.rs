@@ -147,7 +147,7 @@ fn proof_at(site: &SimSite, resource: &ResourceId) -> Option<StateProof> {
 pub(crate) fn some_state_is_verified(world: &World) -> bool {
     let mut proofs = world.sites.iter().flat_map(|site| {
         let engine = site.engine.iter();
-        engine.flat_map(|it| it.resources()).filter_map(|id| proof_at(site, id))
+        engine.flat_map(cheops_core::engine::Engine::resources).filter_map(|id| proof_at(site, id))
     });
     proofs.any(|proof| matches!(proof.agreement, Agreement::Verified { .. }))
 }

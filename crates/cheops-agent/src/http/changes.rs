@@ -232,7 +232,7 @@ impl FeedFollower {
                 for change in changes {
                     let told = found.as_ref().map(|found| {
                         let view = operation_of(change).and_then(|id| found.operations.get(id));
-                        let mut detail = found.standing.detail(last.as_ref());
+                        let mut detail = found.standing.detail(last.as_deref());
                         detail.operation = view.and_then(short_operation);
                         detail.replaced = view.and_then(on_wire::replaced);
                         detail.kept = found.kept.clone().filter(|_| pruned(change));
@@ -241,7 +241,7 @@ impl FeedFollower {
                     let (now, detail) = told.unzip();
                     self.ready.push_back(event(change, now, detail));
                 }
-                *last = found.map(|found| found.standing);
+                *last = found.map(|found| Box::new(found.standing));
             }
         }
         Ok(())
@@ -264,11 +264,12 @@ impl FeedFollower {
             Some(ToldStandings::OfOne(id, last)) => {
                 let found = details(&self.api, id.clone(), DetailAsked::default()).await?;
                 let found = found.map(|found| found.standing);
-                if let Some(found) = found.as_ref().filter(|found| last.as_ref() != Some(*found)) {
-                    let detail = found.detail(last.as_ref());
+                if let Some(found) = found.as_ref().filter(|found| last.as_deref() != Some(*found))
+                {
+                    let detail = found.detail(last.as_deref());
                     self.ready.push_back(standing(self.after, id, found.now.clone(), Some(detail)));
                 }
-                *last = found;
+                *last = found.map(Box::new);
             }
         }
         Ok(())
@@ -280,7 +281,7 @@ enum ToldStandings {
     /// The resources on which something is under way.
     OfAll(BTreeMap<ResourceId, wire::ResourceSummary>),
     /// The one that the feed is about.
-    OfOne(ResourceId, Option<OneStanding>),
+    OfOne(ResourceId, Option<Box<OneStanding>>),
 }
 
 /// How one resource stands.

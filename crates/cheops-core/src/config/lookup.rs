@@ -66,7 +66,7 @@ impl Config {
         let (ab, ba) = (self.listed(a, b), self.listed(b, a));
         let both = [ab, ba].into_iter().flatten().all(|entry| entry.rule == Rule::TakeBoth);
         let said = ab.is_some() || ba.is_some();
-        let by_silence = !self.matrix.is_empty() && !(self.overwrites(a) || self.overwrites(b));
+        let by_silence = !(self.matrix.is_empty() || self.overwrites(a) || self.overwrites(b));
         both && (said || by_silence)
     }
 
