@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cheops_core::engine::{Batch, Event, Log, Message, Reaction, Record};
 use cheops_core::model::{EntryBody, Fingerprint, ResourceId, SiteId};
+use cheops_core::plan::Decision;
 
 use super::{CrashPoint, World};
 use crate::bugs::Bug;
@@ -13,7 +14,8 @@ use crate::disk::Disk;
 impl World {
     /// Lets a site's engine handle an event, makes the outcome durable, and does what it says.
     pub fn handle(&mut self, site: usize, event: Event) {
-        if let Event::Decided { resource, operation, .. } = &event {
+        // One that is run again may be in doubt again, and overridden before anybody asks.
+        if let Event::Decided { resource, operation, decision: Decision::Skip } = &event {
             let at = self.sites[site].id.clone();
             self.checks.doubted.remove(&(at, resource.clone(), operation.clone()));
         }

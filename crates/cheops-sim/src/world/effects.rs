@@ -133,8 +133,11 @@ impl World {
                 let allowed = self.setup.bug.is_some() || lies || self.sites[site].lies;
                 self.checks.malformed(from, *what, allowed);
             }
-            Notice::Applied(..)
-            | Notice::Failed(..)
+            Notice::Applied(resource, operation) => {
+                let at = self.sites[site].id.clone();
+                self.checks.doubted.remove(&(at, resource.clone(), operation.clone()));
+            }
+            Notice::Failed(..)
             | Notice::Superseded(..)
             | Notice::SetApart(..)
             | Notice::SharedIdentity(..)
