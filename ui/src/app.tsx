@@ -83,20 +83,42 @@ function View({ place }: { place: Place }) {
         case 'matrix':
             return <Matrix query={place.query ?? {}} />;
         case 'nowhere':
-            return (
-                <Empty
-                    icon="question"
-                    title="There is no such page"
-                    hint={<a href={href({ name: 'sites' })}>Go to the sites</a>}
-                />
-            );
+            return <Nowhere hash={place.hash} />;
     }
+}
+
+/** The address may be mistyped, or of a page that was elsewhere in another version. */
+function Nowhere({ hash }: { hash: string }) {
+    return (
+        <section class="card nowhere">
+            <h1 class="hidden">There is no such page</h1>
+            <Empty
+                icon="question"
+                title="There is no such page"
+                hint={
+                    <>
+                        Nothing is at <code>{hash}</code>. The link may be from another version, or
+                        not whole.
+                    </>
+                }
+            >
+                <p class="nowhere-ways">
+                    <a class="button primary" href={href({ name: 'sites' })}>
+                        Go to the overview
+                    </a>
+                    <a class="button" href={href({ name: 'resources' })}>
+                        Look among the resources
+                    </a>
+                </p>
+            </Empty>
+        </section>
+    );
 }
 
 function title(place: Place): string[] {
     switch (place.name) {
         case 'sites':
-            return place.site ? [place.site, 'Sites'] : ['Sites'];
+            return place.site ? [place.site, 'Sites'] : ['Overview'];
         case 'resources':
             return ['Resources'];
         case 'resource':
@@ -113,7 +135,7 @@ function title(place: Place): string[] {
 }
 
 const NAVIGATION: { place: Place; word: string; holds: Place['name'][] }[] = [
-    { place: { name: 'sites' }, word: 'Sites', holds: ['sites'] },
+    { place: { name: 'sites' }, word: 'Overview', holds: ['sites'] },
     {
         place: { name: 'resources' },
         word: 'Resources',
@@ -203,7 +225,7 @@ function CutOff() {
     useEffect(() => {
         if (cut) announce('Cut off from the agent. What you see is from before. Trying again.');
         else if (was.current && link.value === 'live')
-            announce('The agent is heard again. Everything is fresh.');
+            announce('The agent answers again. Everything is fresh.');
         if (cut || link.value === 'live') was.current = cut;
     }, [link.value]);
     if (!cut && (!trouble.value || !sites.value)) return null;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ago, count, duration, plural, roundTrip, time, together } from './format';
+import { ago, asSentence, count, duration, plural, roundTrip, time, together } from './format';
 
 describe('durations', () => {
     it.each([
@@ -56,4 +56,13 @@ describe('names together', () => {
         [['a', 'b', 'c', 'd'], 'a, b, c and d'],
         [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 others'],
     ])('%j', (names, words) => expect(together(names)).toBe(words));
+});
+
+describe('what an agent says', () => {
+    it.each([
+        ['its state is not that of `a`', 'Its state is not that of `a`.'],
+        ['Done!', 'Done!'],
+    ])('%s', (text, sentence) => {
+        expect(asSentence(text)).toBe(sentence);
+    });
 });

@@ -69,3 +69,8 @@ export function together(names: string[], most = 4): string {
     if (names.length < 2) return names.join('');
     return `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}`;
 }
+
+/** What an agent says of something, as a sentence of its own. */
+export function asSentence(text: string): string {
+    return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+}

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { begin, type Link, type Listener } from './api/feed';
+import { begin, type Listener } from './api/feed';
 import {
     activity,
     announce,
@@ -62,21 +62,33 @@ it('the same words are announced again', async () => {
     expect(said).toEqual(['', 'lyon is heard again', '', 'lyon is heard again']);
 });
 
-it('what the page knows nothing of is listed, and why, but not a line for each look at it', () => {
+it('what happened before is listed, also while the page was cut off or rested', async () => {
     vi.stubGlobal('document', { hidden: true, addEventListener: () => {} });
-    vi.stubGlobal('fetch', async () => new Response('{}'));
+    const past: unknown[] = [];
+    vi.stubGlobal(
+        'fetch',
+        async (at: string) => new Response(JSON.stringify(at.includes('latest') ? past : {})),
+    );
+    const up = (id: number) => ({
+        event: 'site-up',
+        site: `site${id}`,
+        id,
+        at: `2026-01-01T00:00:0${id}Z`,
+    });
+    const listed = () =>
+        activity.value.map(({ what }) => ('site' in what ? what.site : what.event));
+    past.push(up(1), up(2));
     startLive();
-    const goes = (...links: Link[]) => {
-        for (const link of links) feed.listener.onState({ ...begin(0), link, heard: 5 });
-        feed.listener.onReset();
-        return activity.value.map(({ what }) => what.event);
-    };
-    expect(goes('live')).toEqual([]);
-    expect(goes('resting', 'connecting', 'live')).toEqual(['rested']);
-    expect(goes('resting', 'connecting', 'cut', 'live')).toEqual(['rested']);
-    expect(goes('cut', 'live')).toEqual(['missed', 'rested']);
-    expect(goes('cut', 'resting', 'cut', 'live')).toEqual(['missed', 'missed', 'rested']);
-    expect(goes('resting', 'connecting', 'live')).toHaveLength(4);
+    feed.listener.onReset();
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(listed()).toEqual(['site2', 'site1']);
+
+    feed.listener.onChange(up(3) as unknown as Change);
+    feed.listener.onState({ ...begin(0), link: 'cut', heard: 5 });
+    past.push(up(3), up(4));
+    feed.listener.onReset();
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(listed()).toEqual(['site4', 'site3', 'site2', 'site1']);
 });
 
 /** A number that each change makes larger by what it says, and how often it was loaded. */

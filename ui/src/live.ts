@@ -3,9 +3,10 @@ import { computed, effect, signal, untracked } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, gotNoAnswer, isAbort, path } from './api/client';
 import { keepFeed, type Link } from './api/feed';
-import type { Change, Demo, ResourceState, Sites, Summary } from './api/types';
-import { inWords, isNews } from './news';
+import type { Change, Demo, NumberedChange, ResourceState, Sites, Summary } from './api/types';
+import { inWords } from './news';
 import { paced, tryingAgain } from './pace';
+import { added, happened, withPast, type Happened } from './past';
 
 /** The sites, as this agent sees them. */
 export const sites = signal<Sites | null>(null);
@@ -29,25 +30,14 @@ export const announcement = signal('');
 /** This agent's site. */
 export const me = computed(() => sites.value?.me ?? null);
 
-export interface Happened {
-    number: number;
-    at: number;
-    what: Change | Gap;
-}
-
-/** A time that the page knows nothing of: it was cut off, or rested while nobody looked. */
-export interface Gap {
-    event: 'missed' | 'rested';
-    from: number;
-}
-
 /** By what could not be loaded: that one thing can be says nothing about the others. */
 const problems = signal<ReadonlyMap<object, ApiProblem>>(new Map());
 
 /** Changes with how their resources stand, which so need not be asked for. */
 const FEED = '/api/v1/changes?standings=true';
 
-const KEPT = 40;
+/** So far back the feed is asked what happened: what is no news is among them. */
+const PAST = 200;
 const PACE_MS = 300;
 /** Round trips and what is behind change without a word in the feed. */
 const LOOK_AGAIN_MS = 5000;
@@ -115,7 +105,7 @@ export const refreshSummary = paced(1000, loadSummary);
 export const refreshDemo = paced(PACE_MS, loadDemo);
 
 export function startLive(): void {
-    let gap: Gap | null = null;
+    let isCut = false;
     refreshSites();
     refreshSummary();
     // Whether there is a demo around is known once the sites are.
@@ -126,22 +116,19 @@ export function startLive(): void {
         onState(state) {
             link.value = state.link;
             lastHeard.value = state.heard;
-            if (state.link === 'cut' && state.heard !== null)
-                gap ??= { event: 'missed', from: state.heard };
-            if (state.link === 'resting') gap ??= { event: 'rested', from: Date.now() };
+            if (state.link === 'cut' || state.link === 'resting') isCut = true;
         },
         onReset() {
-            if (gap) {
-                noteGap(gap);
-                refreshDemo();
-            }
-            gap = null;
+            if (isCut) refreshDemo();
+            isCut = false;
+            readPast();
             refreshSites();
             refreshSummary();
             everything.reset();
         },
         onChange(change) {
-            if (isNews(change)) note(change);
+            const news = happened(change, Date.now());
+            if (news) activity.value = added(activity.value, [news]);
             if (IMPORTANT.has(change.event)) announce(inWords(change));
             if (resourceOf(change) === null) {
                 refreshSites();
@@ -190,21 +177,16 @@ export function isToBeCounted(change: Change, told: Map<string, ResourceState>):
     return isNew || (before !== now.state && !(isPassing(before) && isPassing(now.state)));
 }
 
-let numbered = 0;
-
-function note(what: Happened['what']): void {
-    numbered += 1;
-    const happened = { number: numbered, at: Date.now(), what };
-    activity.value = [happened, ...activity.value].slice(0, KEPT);
-}
-
-/** Who looks now and then would find nothing but lines about it: one is enough. */
-function noteGap(gap: Gap): void {
-    const [latest, ...before] = activity.value;
-    const isMore = gap.event === 'rested' && latest?.what.event === 'rested';
-    if (isMore) activity.value = before;
-    note(isMore ? latest.what : gap);
-}
+/** What happened before the page was opened, or while it did not listen. */
+const readPast = paced(1000, async () => {
+    try {
+        const query = { limit: PAST };
+        const past = await get<NumberedChange[]>('/api/v1/latest-changes', { query });
+        activity.value = withPast(activity.value, past, Date.now());
+    } catch {
+        // What comes from now on is told all the same.
+    }
+});
 
 /** Casts doubt on the feed if the agent does not answer. */
 function fromAgent<T>(answer: Promise<T>): Promise<T> {

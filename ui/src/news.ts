@@ -18,6 +18,7 @@ export function isNews(change: Change): boolean {
         case 'settled':
         case 'pruned':
         case 'standing':
+        case 'left-out':
             return false;
         case 'reply':
             // An operation in doubt has an event of its own.
@@ -32,7 +33,7 @@ export function sentence(change: Change): Sentence {
         case 'operation':
             return say('play', 'info', [
                 { site: change.site },
-                ` received ${change.type} for `,
+                ` took ${change.type} for `,
                 resource(change),
                 `: ${change.summary}`,
             ]);
@@ -55,7 +56,7 @@ export function sentence(change: Change): Sentence {
             return say('check', 'ok', ['All sites replied to ', operation(change)]);
         case 'in-doubt':
             return say('question', 'doubt', [
-                'Nobody can tell whether ',
+                'Unknown result: nobody can tell whether ',
                 operation(change),
                 ' of ',
                 resource(change),
@@ -70,11 +71,14 @@ export function sentence(change: Change): Sentence {
                 ' have different states',
             ]);
         case 'converged':
-            return say('check', 'ok', [resource(change), ': all sites have applied everything']);
+            return say('check', 'ok', [
+                resource(change),
+                ' is in sync: all sites have applied everything',
+            ]);
         case 'site-down':
-            return say('warning', 'warn', [{ site: change.site }, ' is not heard any more']);
+            return say('warning', 'warn', [{ site: change.site }, ' is not connected any more']);
         case 'site-up':
-            return say('check', 'ok', [{ site: change.site }, ' is heard']);
+            return say('check', 'ok', [{ site: change.site }, ' is connected']);
         case 'site-lost-disk':
             return say('warning', 'warn', [
                 { site: change.site },
@@ -91,6 +95,11 @@ export function sentence(change: Change): Sentence {
             return say('trash', 'off', [
                 resource(change),
                 `: ${change.entries} entries that nobody needs were forgotten`,
+            ]);
+        case 'left-out':
+            return say('trash', 'off', [
+                resource(change),
+                `: why ${change.decisions.length} operations were overridden is in its history`,
             ]);
         case 'malformed':
             return say('warning', 'warn', [

@@ -272,6 +272,7 @@ impl Agent {
             backup,
             metrics: metrics.clone(),
             advertise: advertised(&config, mesh_address),
+            services: config.services.iter().map(|service| service.name.to_string()).collect(),
             counted: Counted::default(),
             demo: config.demo.clone(),
         });
@@ -488,6 +489,7 @@ async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Ope
     let site = config.site.clone();
     let options = StoreOptions {
         audit_retention: config.audit.retention,
+        audit_bytes: config.audit.size,
         vouch: voucher(config, signer),
         progress: told_in_the_log(),
         ..StoreOptions::default()

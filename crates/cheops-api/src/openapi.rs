@@ -6,10 +6,11 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, ExecForm, ExecLine, Explanation,
-    LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, Page, Problem, Profile,
-    Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm,
-    SiteShow, Sites, Submit, SubmitEvent, SubmitForm, Summary, TimedChange, TryMatrix,
+    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, DryRun, ExecForm, ExecLine,
+    Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink, MatrixTrial,
+    NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem, Profile, Resource,
+    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
+    Sites, Submit, SubmitEvent, SubmitForm, Summary, SummaryFilter, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -34,7 +35,7 @@ use crate::types::{
     ),
     paths(
         sites, site, summary, resources, resource, operations, operation, submit, show, explain,
-        decide, delete, cross, changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        history, past, recorded, dry_run, decide, delete, cross, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
         backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
@@ -77,14 +78,15 @@ fn sites() {}
 fn site() {}
 
 /// All resources in a few numbers
-#[utoipa::path(get, path = "/api/v1/summary", tag = "resources", responses(
+#[utoipa::path(get, path = "/api/v1/summary", tag = "resources", params(SummaryFilter), responses(
     (status = 200, description = "the numbers", body = Summary),
+    (status = 400, description = "a parameter is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 fn summary() {}
 
 /// The resources known here
 ///
-/// In the order of their ids.
+/// In the order of their ids, unless another one is asked for.
 #[utoipa::path(get, path = "/api/v1/resources", tag = "resources", params(ResourceFilter), responses(
     (status = 200, description = "a page of resources", body = Page<ResourceSummary>),
     (status = 400, description = "a parameter is wrong", body = Problem, content_type = "application/problem+json"),
@@ -172,6 +174,62 @@ fn show() {}
     )
 )]
 fn explain() {}
+
+/// What happened to it, the latest first
+///
+/// Operations, replies, decisions and news, also of what no site needs any more, as one site noted them and
+/// for as long as `[audit]` of its config says.
+#[utoipa::path(get, path = "/api/v1/resources/{id}/history", tag = "resources",
+    params(OfResource, HistoryAsked),
+    responses(
+        (status = 200, description = "a page of it", body = History),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn history() {}
+
+/// Its operations that no site needs any more, with what became of them
+#[utoipa::path(get, path = "/api/v1/resources/{id}/past", tag = "resources",
+    params(OfResource, Seen),
+    responses(
+        (status = 200, description = "the latest of them", body = PastOperations),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn past() {}
+
+/// One operation, of whatever resource, with all that is kept of it: what sites said, files and bodies
+///
+/// Contents of more than 64 KiB are not shown.
+#[utoipa::path(get, path = "/api/v1/operations/{operation}", tag = "resources",
+    params(Seen, ("operation" = String, Path, description = "the operation")),
+    responses(
+        (status = 200, description = "the operation", body = OperationRecord),
+        (status = 404, description = "it is not known here, or was dropped", body = Problem, content_type = "application/problem+json"),
+        (status = 502, description = "the site to look from cannot be reached now", body = Problem, content_type = "application/problem+json"),
+        (status = 504, description = "the site to look from did not answer in time", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn recorded() {}
+
+/// What would come of something
+///
+/// As the site asked knows things now. Nothing is written, run or sent.
+#[utoipa::path(post, path = "/api/v1/resources/{id}/dry-run", tag = "resources",
+    params(OfResource),
+    request_body = DryRun,
+    responses(
+        (status = 200, description = "what would come of it", body = Forecast),
+        (status = 400, description = "it is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "the resource is not known and no sites are given", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "it would be refused", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn dry_run() {}
 
 /// Settle an operation in doubt, at this site or another
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations/{operation}/decision", tag = "resources",
@@ -286,6 +344,13 @@ fn demo_site() {}
 )]
 fn changes() {}
 
+/// The latest changes, at once: the oldest of them first
+#[utoipa::path(get, path = "/api/v1/latest-changes", tag = "changes", params(LatestAsked), responses(
+    (status = 200, description = "the changes, each with its place in the feed", body = Vec<NumberedChange>),
+    (status = 400, description = "a parameter is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+fn latest_changes() {}
+
 /// Changes of one resource as they happen
 #[utoipa::path(get, path = "/api/v1/changes/{id}", tag = "changes",
     params(
@@ -396,8 +461,13 @@ mod tests {
             paths::OPERATION,
             paths::SHOW,
             paths::EXPLAIN,
+            paths::HISTORY,
+            paths::PAST,
+            paths::RECORDED,
+            paths::DRY_RUN,
             paths::DECISION,
             paths::CHANGES,
+            paths::LATEST_CHANGES,
             paths::CHANGES_OF,
             paths::LOGIN_LINKS,
             paths::LOGIN,

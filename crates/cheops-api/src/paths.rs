@@ -41,10 +41,20 @@ pub const OPERATION: &str = "/api/v1/resources/{id}/operations/{operation}";
 pub const SHOW: &str = "/api/v1/resources/{id}/show";
 /// `GET`: why its list is what it is.
 pub const EXPLAIN: &str = "/api/v1/resources/{id}/explain";
+/// `GET`: what happened to it, a page at a time.
+pub const HISTORY: &str = "/api/v1/resources/{id}/history";
+/// `GET`: those of its operations that no site needs any more.
+pub const PAST: &str = "/api/v1/resources/{id}/past";
+/// `GET`: one operation, of whatever resource, with all that is kept of it.
+pub const RECORDED: &str = "/api/v1/operations/{operation}";
+/// `POST`: what would come of something; nothing is written.
+pub const DRY_RUN: &str = "/api/v1/resources/{id}/dry-run";
 /// `POST`: settle an operation in doubt.
 pub const DECISION: &str = "/api/v1/resources/{id}/operations/{operation}/decision";
 /// `GET`: the change feed.
 pub const CHANGES: &str = "/api/v1/changes";
+/// `GET`: the latest changes, at once.
+pub const LATEST_CHANGES: &str = "/api/v1/latest-changes";
 /// `GET`: the change feed of one resource.
 pub const CHANGES_OF: &str = "/api/v1/changes/{id}";
 /// `POST`: make a link that lets one browser in.
@@ -103,6 +113,26 @@ pub fn operation(id: &str, operation: &str) -> String {
 /// [`SHOW`] of this resource.
 pub fn show(id: &str) -> String {
     filled(SHOW, id)
+}
+
+/// [`HISTORY`] of this resource.
+pub fn history(id: &str) -> String {
+    filled(HISTORY, id)
+}
+
+/// [`PAST`] of this resource.
+pub fn past(id: &str) -> String {
+    filled(PAST, id)
+}
+
+/// [`RECORDED`] for this operation.
+pub fn recorded(operation: &str) -> String {
+    RECORDED.replace("{operation}", &segment(operation))
+}
+
+/// [`DRY_RUN`] for this resource.
+pub fn dry_run(id: &str) -> String {
+    filled(DRY_RUN, id)
 }
 
 /// [`EXPLAIN`] of this resource.

@@ -2,7 +2,7 @@
 //!
 //! A body begins with its version. This is version 2; [`crate::v1`] reads the one before.
 
-use cheops_core::engine::{Ending, Malformed, Notice, Record};
+use cheops_core::engine::{Ending, Malformed, Notice, PastDecision, Record};
 use cheops_core::model::ResourceId;
 use cheops_core::plan::{
     Divergence, Ended, Item, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
@@ -190,6 +190,7 @@ choices!(Malformed, "a mistake", {
     8 => BeyondLimits,
     9 => NotItsAuthors,
 });
+parts!(PastDecision, 6, { operation: operation, by: by, why: why });
 kinds!(Notice, "a notice", {
     1 => Applied { 0: resource, 1: operation },
     2 => Failed { 0: resource, 1: operation },
@@ -209,6 +210,7 @@ kinds!(Notice, "a notice", {
     16 => SharedIdentity { 0: site, 1: seen },
     17 => Asked { 0: resource, 1: asker, 2: what },
     18 => Differs { 0: resource },
+    19 => LeftOut { 0: resource, 1: decisions },
 });
 
 fn encode<T: Form>(value: &T) -> Vec<u8> {

@@ -295,9 +295,8 @@ parts!(EntryHeader, 100, {
 });
 parts!(Evidence, 280, { one: one, other: other });
 
-/// Extensions that this version understands where they must be. There are none yet: that of a short
-/// body need not be.
-const UNDERSTOOD: [&str; 0] = [];
+/// Extensions that this version understands where they must be.
+const UNDERSTOOD: [&str; 1] = ["undoes"];
 
 impl Form for Extension {
     const LEAST: usize = 3;

@@ -40,11 +40,13 @@ pub enum Bug {
     StandingNotSent,
     /// What is told of a state is what was read after another list.
     StateOfAnotherList,
+    /// That an operation is to be taken out is passed over, where another site says so.
+    UndoSkipped,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -56,6 +58,7 @@ impl Bug {
         Self::ChildrenDoNotWait,
         Self::StandingNotSent,
         Self::StateOfAnotherList,
+        Self::UndoSkipped,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -88,6 +91,9 @@ impl Bug {
         {
             operation.claimed.wall_ms = operation.claimed.wall_ms.max(wall_ms);
         }
+        if self == Self::UndoSkipped && entry.undoes().is_some() {
+            Arc::make_mut(entry).extra.retain(|said| said.name != "undoes");
+        }
         if self == Self::StandingNotSent && entry.standing_report().is_some() {
             Arc::make_mut(entry).extra.clear();
         }
@@ -108,6 +114,7 @@ impl fmt::Display for Bug {
             Self::ChildrenDoNotWait => "children-do-not-wait",
             Self::StandingNotSent => "standing-not-sent",
             Self::StateOfAnotherList => "state-of-another-list",
+            Self::UndoSkipped => "undo-skipped",
         })
     }
 }

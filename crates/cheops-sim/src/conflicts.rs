@@ -25,6 +25,7 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
             Why::ReplaceWins { .. } => "conflict: replacing one wins",
             Why::Circle { .. } => "conflict: circle",
             Why::FailedEverywhere => "conflict: failed everywhere, so void",
+            Why::Undone => "undo: taken out",
         });
     }
     let listed = view.operations.iter().filter(|operation| operation.left_out.is_none());

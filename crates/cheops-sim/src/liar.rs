@@ -38,11 +38,17 @@ pub enum LiarMove {
     Vouches,
     /// Declares that the resource lives elsewhere too.
     Declares,
+    /// Makes the resource anew, as if it had lost its disk, long ago and with fewer sites.
+    MakesAnew,
+    /// Writes an operation that needs what never was.
+    NeedsNothingThatIs,
 }
 
 impl LiarMove {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
+        Self::MakesAnew,
+        Self::NeedsNothingThatIs,
         Self::ForgesAuthor,
         Self::UsesUpNumbers,
         Self::ClaimsEndOfTime,
@@ -70,6 +76,8 @@ impl LiarMove {
             Self::ClaimsKnowledge => "liar: claimed to know everything",
             Self::Vouches => "liar: vouched for what never was",
             Self::Declares => "liar: moved a resource",
+            Self::MakesAnew => "liar: made a resource anew",
+            Self::NeedsNothingThatIs => "liar: needed what never was",
         }
     }
 }
@@ -218,6 +226,31 @@ impl Stolen<'_> {
                     self.operations.last().map(|it| it.id.clone()).into_iter().collect();
                 let sites = self.sites.iter().cloned().chain(SiteId::new("nowhere").ok()).collect();
                 operation.declares = Some(Arc::new(Declaration { sites, config: None }));
+                let entry =
+                    Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new());
+                all(vec![self.signed(entry)])
+            }
+            LiarMove::MakesAnew => {
+                let incarnation = Incarnation::drawn(rng.below(1 << 30));
+                let reborn = Author { site: self.liar.site.clone(), incarnation };
+                let mut operation = self.plain(&reborn, 1, rng);
+                let sites = self.sites.iter().filter(|site| **site != victim || rng.chance(500));
+                let sites = sites.cloned().collect();
+                operation.claimed = Stamp { wall_ms: rng.below(1_000), counter: 0 };
+                operation.declares = Some(Arc::new(Declaration { sites, config: None }));
+                let first = (0, EntryHash::UNSAID);
+                let entry =
+                    Entry::new(self.resource, first, EntryBody::Operation(operation), Vec::new());
+                all(vec![self.signed(entry)])
+            }
+            LiarMove::NeedsNothingThatIs => {
+                let mut operation = self.plain(self.liar, next, rng);
+                operation.parents =
+                    self.operations.last().map(|it| it.id.clone()).into_iter().collect();
+                operation.declares = None;
+                // Where it fails for want of that, it changes nothing; nor may it elsewhere.
+                operation.payload = Payload::shell("fail");
+                operation.needs = ResourceId::new("never-made").into_iter().collect();
                 let entry =
                     Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new());
                 all(vec![self.signed(entry)])

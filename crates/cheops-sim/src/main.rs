@@ -31,9 +31,7 @@ struct Arguments {
     /// Go on for so many minutes, from the first seed on, instead of a number of seeds
     #[arg(long, conflicts_with = "seeds")]
     minutes: Option<u64>,
-    /// Put a bug in on purpose: effects-before-commit, no-intent, order-by-arrival,
-    /// sent-means-known, takes-anybodys-word, takes-last-numbers, stamps-as-claimed,
-    /// first-id-stands or children-do-not-wait
+    /// Put a bug in on purpose (docs/simulation.md lists them, and so does a name that is none)
     #[arg(long)]
     bug: Option<Bug>,
     /// Print how often each thing that must happen did

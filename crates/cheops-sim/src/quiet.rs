@@ -31,6 +31,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
             .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
             .collect();
         all_agree(resource, &home, &holders)?;
+        nobody_moved_it(world, resource, &holders)?;
         all_say_the_same(resource, &home, &holders)?;
         let gave_up = service_checks::some_site_gave_up(&holders);
         for (site, view) in &holders {
@@ -71,6 +72,25 @@ fn all_agree(
             return Err(Violation(format!(
                 "{} and {} end with different lists for {resource}: {:?} and {:?}",
                 first.id, site.id, seen.list, view.list
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// It lives where its users said, whatever a liar made of it since. (Where who made it was shown to
+/// lie about that, nobody knows any more.)
+fn nobody_moved_it(
+    world: &World,
+    resource: &ResourceId,
+    holders: &[(&SimSite, ResourceView)],
+) -> Result<(), Violation> {
+    let Some(home) = world.checks.homes.get(resource) else { return Ok(()) };
+    for (site, view) in holders {
+        if view.sites != *home && !view.sites.is_empty() {
+            return Err(Violation(format!(
+                "{} says that {resource} lives on {:?}, and it is to live on {home:?}",
+                site.id, view.sites
             )));
         }
     }

@@ -1,9 +1,10 @@
 //! One seed: a safety phase full of faults with checks after every step, then a liveness phase
 //! without faults in which everything must come to rest and agree.
 
-use cheops_core::engine::{Event, RunProgress};
+use cheops_core::engine::{Engine, Event, RunProgress};
 use cheops_core::model::{OperationId, ResourceId, Status};
 use cheops_core::plan::Decision;
+use cheops_core::resolve::{LeftOut, Why};
 
 use crate::bugs::Bug;
 use crate::checks::Violation;
@@ -152,6 +153,7 @@ impl Torture {
                 0..7 => self.somebody_does_something(),
                 7 | 8 => self.something_breaks(),
                 _ if self.rng.chance(400) => self.somebody_looks_at_failures(),
+                _ if self.rng.chance(400) => self.somebody_undoes(),
                 _ => self.operator_decides(),
             }
         }
@@ -342,6 +344,48 @@ impl Torture {
             self.world.sometimes.saw("failure: let be");
             self.world.checks.dismissed.insert(operation.clone());
             self.world.handle(site, Event::Dismissed { resource, operation });
+        }
+    }
+
+    /// Takes an operation out, or brings one back.
+    fn somebody_undoes(&mut self) {
+        let site = usize::try_from(self.rng.below(self.world.sites.len() as u64)).unwrap_or(0);
+        let Some(engine) = &self.world.sites[site].engine else { return };
+        let (mut undone, mut winners, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for view in engine.resources().filter_map(|id| engine.resource(id)) {
+            for it in &view.operations {
+                let of = |operation: &OperationId| (view.id.clone(), operation.clone());
+                match &it.left_out {
+                    Some(LeftOut { by: Some(by), why: Why::Undone }) => undone.push(of(by)),
+                    Some(LeftOut { by: Some(by), why }) if why.entry().is_some() => {
+                        winners.push(of(by));
+                    }
+                    _ => all.push(of(it.id())),
+                }
+            }
+        }
+        // What is rare is tried more often.
+        let named = match self.rng.below(3) {
+            0 if !undone.is_empty() => undone,
+            1 if !winners.is_empty() => winners,
+            _ => all,
+        };
+        if named.is_empty() {
+            return;
+        }
+        let (resource, operation) = self.rng.pick(&named).clone();
+        if let Ok(undoing) = engine.can_undo(&resource, &operation) {
+            let listed = |engine: &Engine| engine.resource(&resource).map_or(0, |it| it.list.len());
+            let before = listed(engine);
+            if undoing.back {
+                self.world.sometimes.saw("undo: brought back");
+            }
+            let back = undoing.back;
+            self.world.handle(site, Event::Undone { resource: resource.clone(), undoing });
+            let after = self.world.sites[site].engine.as_ref().map_or(0, listed);
+            if !back && after >= before {
+                self.world.sometimes.saw("undo: a concurrent one counts again");
+            }
         }
     }
 

@@ -80,6 +80,59 @@ impl LoggedChanges {
     }
 }
 
+/// Something of the history of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastChange {
+    /// What happened.
+    pub change: LoggedChange,
+    /// Whether it is an entry that no site needs any more: it is kept for its readers only.
+    pub pruned: bool,
+}
+
+/// Where to read a history from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PastFrom {
+    /// Its end, backwards.
+    Latest,
+    /// The place before this one, backwards.
+    Before(Seq),
+    /// The place after this one, forwards.
+    After(Seq),
+}
+
+/// A stretch of the history of a resource, in the order that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastChanges {
+    /// What happened.
+    pub items: Vec<PastChange>,
+    /// Whether there is more that way.
+    pub more: bool,
+    /// Whether something was ever dropped here, of whatever resource: then it may be missing.
+    pub dropped: bool,
+}
+
+impl PastChanges {
+    /// Cuts what was found, which is one more than the limit where there is more.
+    pub(crate) fn new(mut items: Vec<PastChange>, limit: usize, dropped: bool) -> Self {
+        let more = items.len() > limit;
+        items.truncate(limit);
+        Self { items, more, dropped }
+    }
+}
+
+/// What is kept for readers of the history only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HistorySize {
+    /// How many bytes its rows take, about.
+    pub bytes: u64,
+    /// How many bytes the contents take that no site needs any more.
+    pub bodies: u64,
+    /// How many bytes both may take.
+    pub most: u64,
+    /// When something was last dropped before its time, for want of room, since this was opened.
+    pub cut_ms: Option<u64>,
+}
+
 pub(crate) fn resource_of(notice: &Notice) -> Option<&ResourceId> {
     match notice {
         Notice::Applied(resource, _)
@@ -92,6 +145,7 @@ pub(crate) fn resource_of(notice: &Notice) -> Option<&ResourceId> {
         | Notice::Differs(resource)
         | Notice::Settled(resource, _, _)
         | Notice::StrangeClock(resource, ..)
+        | Notice::LeftOut(resource, _)
         | Notice::Pruned(resource, _) => Some(resource),
         Notice::Asked(resource, ..) => resource.as_ref(),
         Notice::SetApart(..)

@@ -30,9 +30,13 @@ mod rules;
 mod snapshots;
 
 pub use backup::{BackupError, BackupMaker, Copied};
-pub use blobs::{BlobError, BlobWriter, Blobs, CheckedBlob, PartialBlob, Pin, Stored};
+pub use blobs::{
+    BlobError, BlobWriter, Blobs, CheckedBlob, MOST_KEPT_BODY, PartialBlob, Pin, Stored,
+};
 pub use error::{AppendError, Corruption, OpenError, ReadError, StoragePlace};
-pub use feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
+pub use feed::{
+    ChangeKind, HistorySize, LoggedChange, LoggedChanges, PastChange, PastChanges, PastFrom, Seq,
+};
 pub use memory::MemoryStore;
 pub use open::{Claim, Opened, open};
 pub use options::{Far, ProgressReporter, StoreOptions, Voucher, WallClock};

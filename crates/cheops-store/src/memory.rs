@@ -5,13 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cheops_core::engine::{Batch, Log, Notice, Record};
 use cheops_core::model::{Author, BlobId, EntryId, KeyId, OperationId, ResourceId, Vector};
+use cheops_record::disk;
 
 use crate::blobs::{Blobs, MemoryBlobs};
 use crate::error::{AppendError, ReadError};
-use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
+use crate::feed::{
+    ChangeKind, HistorySize, LoggedChange, LoggedChanges, PastChange, PastChanges, PastFrom, Seq,
+};
 use crate::options::StoreOptions;
 use crate::ports::{Certificates, Feed, LogFence, SiteLog};
-use crate::rules::{SlotName, WAITS_FOR, blobs_of, spent_before, sweep_limit, waited_before};
+use crate::rules::{
+    CUT_STEP, MOST_CUT, SlotName, WAITS_FOR, blobs_of, row_bytes, spent_before, sweep_limit,
+    waited_before,
+};
 
 /// A log, and contents, that are gone when the last clone of this is. Clones are handles of the same
 /// writer, so that one may write while others follow.
@@ -39,6 +45,9 @@ struct MemoryState {
     identities: BTreeMap<KeyId, Vec<u8>>,
     last: u64,
     swept_to: u64,
+    /// What the rows take that are kept for readers only, and when some were dropped for that.
+    history: u64,
+    cut_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -75,7 +84,8 @@ impl MemoryStore {
         let mut state = lock(&log);
         state.writers += 1;
         let fence = LogFence(state.writers);
-        blobs.sweep(&state.blob_refs.iter().map(|(blob, _)| *blob).collect());
+        let needed = state.blob_refs.iter().map(|(blob, _)| *blob).collect();
+        blobs.sweep(&needed, kept_since(&options));
         drop(state);
         Self { options, log, blobs, fence }
     }
@@ -106,13 +116,19 @@ impl MemoryStore {
             log.write(now_ms, WrittenItem::Notice(notice.clone()));
         }
         self.collect(&log, &loose);
+        let most = self.options.audit_bytes;
+        let cut = self.blobs.drop_kept(spent_before(now_ms, retention), most / 2)
+            | log.cut(waited_before(now_ms, retention), most - self.blobs.kept_bytes().min(most));
+        if cut {
+            log.cut_ms = Some(now_ms);
+        }
         Ok(())
     }
 
     /// Removes contents that no entry needs and nobody holds.
     fn collect(&self, log: &MemoryState, loose: &BTreeSet<BlobId>) {
         for blob in loose.iter().filter(|blob| !log.needs(blob)) {
-            self.blobs.remove_unpinned(blob);
+            self.blobs.remove_unpinned(blob, kept_since(&self.options));
         }
         for blob in &self.blobs.take_unpinned() {
             match log.needs(blob) {
@@ -125,6 +141,11 @@ impl MemoryStore {
     fn log(&self) -> MutexGuard<'_, MemoryState> {
         lock(&self.log)
     }
+}
+
+/// Since when a content is kept for readers of the history that is needed no more from now on.
+fn kept_since(options: &StoreOptions) -> Option<u64> {
+    (!options.audit_retention.is_zero()).then(|| options.clock.now_ms())
 }
 
 fn lock(log: &Mutex<MemoryState>) -> MutexGuard<'_, MemoryState> {
@@ -183,6 +204,42 @@ impl Feed for MemoryStore {
         Ok(log.changes(after, None, limit))
     }
 
+    fn past(
+        &self,
+        resource: &ResourceId,
+        from: PastFrom,
+        limit: usize,
+    ) -> Result<PastChanges, ReadError> {
+        let log = self.log();
+        let is_asked = |past: &PastChange| past.change.what.resource() == Some(resource);
+        let all = log.rows.iter().filter_map(|(seq, row)| row.past(*seq)).filter(is_asked);
+        let most = limit.saturating_add(1);
+        let items = match from {
+            PastFrom::Latest => all.rev().take(most).collect(),
+            PastFrom::Before(before) => {
+                all.rev().filter(|past| past.change.seq < before).take(most).collect()
+            }
+            PastFrom::After(after) => {
+                all.filter(|past| past.change.seq > after).take(most).collect()
+            }
+        };
+        Ok(PastChanges::new(items, limit, log.swept_to > 0))
+    }
+
+    fn entry(&self, id: &EntryId) -> Result<Option<PastChange>, ReadError> {
+        let log = self.log();
+        let mut all = log.rows.iter().filter_map(|(seq, row)| row.past(*seq));
+        Ok(all.find(
+            |past| matches!(&past.change.what, ChangeKind::Entry(_, entry) if entry.id() == id),
+        ))
+    }
+
+    fn history_size(&self) -> HistorySize {
+        let (bodies, most) = (self.blobs.kept_bytes(), self.options.audit_bytes);
+        let log = self.log();
+        HistorySize { bytes: log.history, bodies, most, cut_ms: log.cut_ms }
+    }
+
     fn last_seq(&self) -> Result<Seq, ReadError> {
         Ok(Seq(self.log().last))
     }
@@ -237,6 +294,19 @@ impl Certificates for MemoryStore {
 }
 
 impl MemoryRow {
+    /// What its written form takes.
+    fn bytes(&self) -> u64 {
+        row_bytes(match &self.what {
+            WrittenItem::Record(record) => disk::encode_record(record).len() as u64,
+            WrittenItem::Notice(notice) => disk::encode_notice(notice).len() as u64,
+        })
+    }
+
+    fn past(&self, seq: u64) -> Option<PastChange> {
+        let pruned = self.spent && matches!(self.what, WrittenItem::Record(_));
+        Some(PastChange { change: self.change(seq)?, pruned })
+    }
+
     fn change(&self, seq: u64) -> Option<LoggedChange> {
         let what = match &self.what {
             WrittenItem::Record(Record::Entry(resource, entry)) => {
@@ -282,10 +352,12 @@ impl MemoryState {
     fn write(&mut self, at_ms: u64, what: WrittenItem) -> u64 {
         self.last += 1;
         let spent = matches!(what, WrittenItem::Notice(_));
+        let row = MemoryRow { at_ms, spent, what };
         if spent {
             self.spent.insert((at_ms, self.last));
+            self.history += row.bytes();
         }
-        self.rows.insert(self.last, MemoryRow { at_ms, spent, what });
+        self.rows.insert(self.last, row);
         self.last
     }
 
@@ -299,6 +371,7 @@ impl MemoryState {
             for name in pruned {
                 if let Some(row) = self.rows.get_mut(&name.2) {
                     row.spent = true;
+                    self.history += row.bytes();
                 }
                 self.spent.insert((now_ms, name.2));
                 entries.remove(&name);
@@ -366,9 +439,27 @@ impl MemoryState {
         }
     }
 
+    /// Drops the oldest of what there is no room for; whether there was some.
+    fn cut(&mut self, waited_before: Option<u64>, most: u64) -> bool {
+        let mut cut = false;
+        for _ in 0..MOST_CUT / CUT_STEP {
+            let before = self.rows.len();
+            if self.history > most {
+                self.sweep(u64::MAX, waited_before, CUT_STEP);
+            }
+            if self.rows.len() == before {
+                break;
+            }
+            cut = true;
+        }
+        cut
+    }
+
     fn delete(&mut self, spent_ms: u64, seq: u64) {
         self.spent.remove(&(spent_ms, seq));
-        self.rows.remove(&seq);
+        if let Some(row) = self.rows.remove(&seq) {
+            self.history = self.history.saturating_sub(row.bytes());
+        }
         self.swept_to = self.swept_to.max(seq);
     }
 }

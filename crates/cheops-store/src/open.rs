@@ -18,7 +18,7 @@ use crate::fault::StoreFault;
 use crate::files;
 use crate::log::{
     self, ConnectionUse, FORMAT, Head, Journal, Moving, OLD_FORMAT, OpenLog, Reader, Round,
-    RoundKey, Scanned, Settled, Store,
+    RoundKey, Scanned, Settled, Store, WITHOUT_NAMES,
 };
 use crate::options::StoreOptions;
 use crate::ports::{Certificates, Feed, SiteLog};
@@ -146,6 +146,11 @@ impl Claim {
             db = log::connect(&places.log, ConnectionUse::Write)
                 .map_err(|error| failed(error.into()))?;
         }
+        if log::format(&db).map_err(|error| failed(error.into()))? == Some(WITHOUT_NAMES) {
+            log::matches_schema(&db, WITHOUT_NAMES).map_err(failed)?;
+            places.of_site(site, Head::load(&db).map_err(failed)?.site)?;
+            log::add_names(&mut db).map_err(failed)?;
+        }
         let mut head = admit(&db, &places, site)?;
         let scanned = check(&db, &head).map_err(failed)?;
         if head.incarnation == COPIED {
@@ -154,6 +159,7 @@ impl Claim {
             head.save(&db).map_err(failed)?;
         }
         places.mark_created(&head)?;
+        head.history = scanned.history;
         let shared = Arc::new(OpenLog::new(places.log.clone(), db, lock));
         let (journal, unsettled) = Journal::open(&places.journal, &head).map_err(failed)?;
         let first_incarnation = head.next_seq == 1 && unsettled.is_empty();
@@ -174,7 +180,7 @@ impl Claim {
             files::remove_if_there(&moving.kept)
                 .map_err(|source| io_error("remove", &moving.kept, source))?;
         }
-        let blobs = DiskBlobs::open(&places.blobs, &scanned.blobs, shared.clone())
+        let blobs = DiskBlobs::open(&places.blobs, &scanned.blobs, shared.clone(), &options)
             .map_err(|error| blob_error(&places.blobs, error))?;
         let snapshots = Snapshots::open(&places.snapshots, Arc::clone(&shared))
             .map_err(|source| io_error("clean up", &places.snapshots, source))?;

@@ -12,6 +12,9 @@ pub struct StoreOptions {
     /// How long pruned entries, and notices, stay readable in the feed of changes. Zero means
     /// that pruned entries are deleted at once, and notices with the next batch.
     pub audit_retention: Duration,
+    /// How many bytes may be kept for readers of the history only: rows, and contents that no site
+    /// needs any more. Beyond that the oldest is dropped before its time.
+    pub audit_bytes: u64,
     /// How long the journal of a new directory is: so much can be kept between two syncs of the
     /// database. Larger batches are written, and take longer.
     pub journal_bytes: u64,
@@ -28,6 +31,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             audit_retention: Duration::from_secs(7 * 24 * 3600),
+            audit_bytes: 1 << 30,
             journal_bytes: 8 << 20,
             clock: WallClock::default(),
             vouch: Voucher::default(),

@@ -7,10 +7,10 @@
 use std::fmt;
 
 use cheops_core::engine::{Log, Notice, Record};
-use cheops_core::model::{BlobId, KeyId, ResourceId};
+use cheops_core::model::{BlobId, EntryId, KeyId, ResourceId};
 
 use crate::error::{AppendError, ReadError};
-use crate::feed::{LoggedChanges, Seq};
+use crate::feed::{HistorySize, LoggedChanges, PastChange, PastChanges, PastFrom, Seq};
 
 /// Which writer of a log this is. Whoever opens a log for writing gets a new one, and from then on
 /// batches of those who opened it before are refused.
@@ -59,6 +59,21 @@ pub trait Feed: fmt::Debug + Send + Sync {
     /// still there: what was deleted is passed over. A place that was never given out here is of a
     /// log that was lost, and all there is comes after it.
     fn changes_left(&self, after: Seq, limit: usize) -> Result<LoggedChanges, ReadError>;
+
+    /// Some of the history of a resource: entries, pruned or not, and notices. What is missing was
+    /// dropped for its age or for want of room.
+    fn past(
+        &self,
+        resource: &ResourceId,
+        from: PastFrom,
+        limit: usize,
+    ) -> Result<PastChanges, ReadError>;
+
+    /// The entry of that name, of whatever resource, as long as it is kept, pruned or not.
+    fn entry(&self, id: &EntryId) -> Result<Option<PastChange>, ReadError>;
+
+    /// What the history takes that is kept for its readers only.
+    fn history_size(&self) -> HistorySize;
 
     /// The last place given out; what comes next comes after it.
     fn last_seq(&self) -> Result<Seq, ReadError>;

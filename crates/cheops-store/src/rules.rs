@@ -22,8 +22,11 @@ impl SlotName {
             RecordSlot::Incarnation(site) => format!("life/{site}"),
             RecordSlot::Pruned(resource) => format!("pruned/{resource}"),
             RecordSlot::Shed(resource) => format!("shed/{resource}"),
-            RecordSlot::SetApart(author, key, about) => {
+            RecordSlot::SetApart(author, key, None, about) => {
                 format!("set-apart/{}/{key}/{author}/{about:016x}", author.site)
+            }
+            RecordSlot::SetApart(author, key, Some(other), about) => {
+                format!("set-apart/{}/{key}+{other}/{author}/{about:016x}", author.site)
             }
         })
     }
@@ -75,4 +78,15 @@ pub(crate) fn waited_before(now_ms: u64, retention: Duration) -> Option<u64> {
 /// the long run, so that a backlog shrinks, and never many at once.
 pub(crate) fn sweep_limit(batch: usize) -> usize {
     100 + 2 * batch
+}
+
+/// How many rows are dropped at most with a batch for want of room, and how many in one step.
+pub(crate) const MOST_CUT: usize = 8192;
+/// See [`MOST_CUT`].
+pub(crate) const CUT_STEP: usize = 256;
+
+/// What a row with a body of so many bytes takes, about.
+pub(crate) fn row_bytes(body: impl Into<u64>) -> u64 {
+    const COLUMNS: u64 = 160;
+    COLUMNS + body.into()
 }

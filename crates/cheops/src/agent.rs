@@ -67,6 +67,11 @@ impl AgentTarget {
         self.agent.clone().or_else(|| set(AGENT)).unwrap_or_else(found)
     }
 
+    /// Whether somebody said which agent is meant.
+    pub(crate) fn is_named(&self) -> bool {
+        self.agent.is_some() || set(AGENT).is_some()
+    }
+
     async fn client(&self) -> Result<Client, Failure> {
         let address = self.address();
         let token = match address.starts_with("unix:") {

@@ -12,6 +12,9 @@ use crate::look::{BAD, DIM, styled};
 use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
 
+/// What shells give to a program that Ctrl-C ended.
+const INTERRUPTED: u8 = 130;
+
 /// What came of a verb that could do its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -25,6 +28,8 @@ pub(crate) enum Verdict {
     Refused,
     /// A program was run in our place, and ended with this code.
     Ran(u8),
+    /// Somebody did not want to wait any longer, and was told that the work goes on.
+    Interrupted,
 }
 
 impl Verdict {
@@ -35,6 +40,7 @@ impl Verdict {
             Self::Missing => ExitCode::from(3),
             Self::Refused => ExitCode::from(2),
             Self::Ran(code) => ExitCode::from(code),
+            Self::Interrupted => ExitCode::from(INTERRUPTED),
         }
     }
 }
@@ -44,7 +50,7 @@ impl Verdict {
 enum FailureOwner {
     /// Who can do something about it.
     Fault(Fault),
-    /// Who typed the name of a program: told by the code that shells give to that.
+    /// Who typed the name of a program, or Ctrl-C: told by the code that shells give to that.
     Program(u8),
 }
 
@@ -99,6 +105,17 @@ impl Failure {
     /// The program is there and cannot be run.
     pub(crate) fn program_not_run(message: impl Into<String>) -> Self {
         Self::by(FailureOwner::Program(126), message)
+    }
+
+    /// Somebody ended it; the code is that of shells for Ctrl-C.
+    pub(crate) fn stopped(message: impl Into<String>) -> Self {
+        Self::by(FailureOwner::Program(INTERRUPTED), message)
+    }
+
+    /// All of it in one line, where it is the reason of another.
+    pub(crate) fn told(&self) -> String {
+        let causes: Vec<String> = self.causes().collect();
+        [std::slice::from_ref(&self.message), causes.as_slice()].concat().join(": ")
     }
 
     /// With what it comes from.

@@ -8,11 +8,12 @@ use anstyle::Style;
 use cheops_api::{Lines, Reply, ReplyStatus, SiteReply, SubmitEvent, Wait};
 
 use crate::failure::{Failure, Verdict};
-use crate::grid::{cut, one_line};
+use crate::grid::one_line;
+use crate::interrupt::EndSignals;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
-use crate::text::{counted, listed, printable};
+use crate::text::{counted, cut, hanging, listed, printable};
 use crate::time::span;
 
 /// More of what a command printed is rarely read.
@@ -30,12 +31,24 @@ pub(crate) async fn follow(
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
     let mut tally = ReplyTally::new(wait);
-    while let Some(event) = next(&mut events, &tally, started, output).await? {
+    let mut signals = EndSignals::listen()?;
+    loop {
+        let event = tokio::select! {
+            event = next(&mut events, &tally, started, output) => event?,
+            () = signals.come() => {
+                tally.goes_on().into_iter().for_each(|line| output.aside(line));
+                return Ok(Verdict::Interrupted);
+            }
+        };
+        let Some(event) = event else { break };
         match output.format {
             Format::Json => output.json_line(&event)?,
             Format::Table => {
                 for line in tally.told(&event, started.elapsed(), output.room) {
                     output.line(line)?;
+                }
+                for warning in warnings(&event, output.width) {
+                    output.aside(warning);
                 }
             }
         }
@@ -51,6 +64,13 @@ pub(crate) async fn follow(
         }
     }
     Ok(tally.verdict())
+}
+
+/// What is accepted and probably not meant.
+fn warnings(event: &SubmitEvent, width: usize) -> Vec<String> {
+    let SubmitEvent::Accepted { warnings, .. } = event else { return Vec::new() };
+    let told = warnings.iter().map(|warning| hanging("warning: ", &printable(warning), width));
+    told.map(|text| text.replacen("warning:", &styled(WARN, "warning:"), 1)).collect()
 }
 
 /// The next event; while it does not come, the status line says who is awaited.
@@ -105,7 +125,7 @@ impl ReplyTally {
 
     fn hear(&mut self, event: SubmitEvent) {
         match event {
-            SubmitEvent::Accepted { operation, resource, sites, site, config_replaced } => {
+            SubmitEvent::Accepted { operation, resource, sites, site, config_replaced, .. } => {
                 self.accepted =
                     Some(Accepted { operation, resource, sites, site, config_replaced });
             }
@@ -137,6 +157,23 @@ impl ReplyTally {
             (Some(_), []) => format!("waiting … {time}"),
             (Some(_), sites) => format!("waiting for {} … {time}", listed(sites)),
         }
+    }
+
+    /// What to tell somebody who does not want to wait any longer.
+    fn goes_on(&self) -> Vec<String> {
+        let Some(Accepted { operation, resource, .. }) = &self.accepted else {
+            return vec!["stopped before the agent accepted it; nothing was handed in".to_owned()];
+        };
+        let who = match self.awaited().as_slice() {
+            [] => String::new(),
+            [only] => format!("; {only} has not replied yet"),
+            sites => format!("; {} have not replied yet", listed(sites)),
+        };
+        let id = joined(std::slice::from_ref(resource));
+        vec![
+            format!("no longer waiting: `{operation}` is accepted and goes on{who}"),
+            styled(DIM, format!("look: cheops resource {id}")),
+        ]
     }
 
     fn verdict(&self) -> Verdict {
@@ -311,6 +348,7 @@ mod tests {
             sites: ["lyon", "nice", "paris"].map(str::to_owned).into(),
             site: "paris".to_owned(),
             config_replaced: false,
+            warnings: Vec::new(),
         }
     }
 
@@ -335,6 +373,34 @@ mod tests {
         let (text, verdict) = played(Wait::None, vec![event, SubmitEvent::Done]);
         assert!(text.contains("the config of `my counter` is replaced\n"), "{text}");
         assert_eq!(verdict, Verdict::Fine);
+    }
+
+    #[test]
+    fn whoever_does_not_want_to_wait_is_told_that_it_goes_on_and_where_to_look() {
+        let mut tally = ReplyTally::new(Wait::All);
+        assert!(bare(&tally.goes_on()).contains("nothing was handed in"));
+        tally.hear(accepted());
+        tally.hear(said("paris", reply(ReplyStatus::Ok)));
+        expect![[r#"
+            no longer waiting: `paris-5f.7` is accepted and goes on; lyon and nice have not replied yet
+            look: cheops resource 'my counter'
+        "#]]
+        .assert_eq(&bare(&tally.goes_on()));
+    }
+
+    #[test]
+    fn what_is_probably_not_meant_is_told_at_once() {
+        let mut event = accepted();
+        if let SubmitEvent::Accepted { warnings, .. } = &mut event {
+            warnings.push("the matrix does not list the type `incr`; did you mean `inc`?".into());
+        }
+        expect![[r#"
+            warning: the matrix does not list the
+                     type `incr`; did you mean
+                     `inc`?
+        "#]]
+        .assert_eq(&bare(&warnings(&event, 40)));
+        assert!(warnings(&SubmitEvent::Done, 40).is_empty());
     }
 
     #[test]

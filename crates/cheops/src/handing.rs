@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cheops_api::{Action, Submit, Upload, Wait};
+use cheops_api::{Action, DryRun, Submit, Upload, Wait};
 use cheops_core::model::{OperationType, ResourceId};
 use cheops_scope::Look;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::agent::{self, AgentTarget};
+use crate::dry_run;
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
+use crate::interrupt::EndSignals;
+use crate::look::{DIM, styled};
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
+use crate::shell::joined;
 use crate::time::duration;
 
 /// Whose replies to wait for, and how long.
@@ -81,6 +85,9 @@ pub(crate) struct Handing {
     /// Make it the resolution: it replaces everything before it and clears errors
     #[arg(long)]
     force: bool,
+    /// Say what would come of it, and write nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     waiting: WaitSettings,
 }
@@ -111,9 +118,21 @@ impl Handing {
             wait: self.waiting.wait,
             timeout_ms: self.waiting.timeout_ms(),
         };
+        if self.dry_run {
+            return dry_run::ask(&self.id, &DryRun::Submit(Box::new(submit)), agent, output);
+        }
         agent::with(agent, async |client| {
             let started = Instant::now();
-            let events = client.submit(&self.id, &submit, files).await?;
+            let mut signals = EndSignals::listen()?;
+            let events = tokio::select! {
+                events = client.submit(&self.id, &submit, files) => events?,
+                () = signals.come() => {
+                    output.aside("stopped before the agent answered: it may have been accepted");
+                    let id = joined(std::slice::from_ref(&self.id));
+                    output.aside(styled(DIM, format!("look: cheops resource {id}")));
+                    return Ok(Verdict::Interrupted);
+                }
+            };
             follow(events, submit.wait, started, output).await
         })
     }

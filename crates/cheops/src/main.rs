@@ -4,10 +4,12 @@
 mod agent;
 mod cli;
 mod demo_socket;
+mod dry_run;
 mod failure;
 mod following;
 mod grid;
 mod handing;
+mod interrupt;
 mod logging;
 mod look;
 mod matrix;
@@ -21,7 +23,7 @@ mod verbs;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use crate::cli::Cli;
 use crate::output::VerbOutput;
@@ -31,7 +33,8 @@ use crate::output::VerbOutput;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let mut output = VerbOutput::standard(cli.output);
     match cli.verb.run(&cli.target, &mut output) {
         Ok(verdict) => verdict.exit_code(),

@@ -11,13 +11,10 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::look::DIM;
+use crate::text::{ENDLESS, cut, text_width};
 
-/// How wide text is where no terminal says so.
-const USUAL_WIDTH: usize = 80;
 /// Longer lines are hard to read.
 const WIDEST: usize = 100;
-/// Rows that go to no terminal need not fit one: whoever reads them wants all of them.
-const ENDLESS: usize = usize::MAX;
 /// Narrower tables are unreadable whatever one does.
 const NARROWEST: usize = 40;
 
@@ -49,11 +46,6 @@ pub(crate) struct VerbOutput {
     pub(crate) width: usize,
     /// How wide rows may be before they are cut off.
     pub(crate) room: usize,
-}
-
-/// How wide text should be between rows that may be so wide.
-pub(crate) fn text_width(room: usize) -> usize {
-    if room == ENDLESS { USUAL_WIDTH } else { room }
 }
 
 impl VerbOutput {
@@ -99,7 +91,7 @@ impl VerbOutput {
     pub(crate) fn status(&mut self, text: &str) {
         if self.remarks_watched && self.format == Format::Table {
             // One column stays free: a terminal that is full wraps, and the line cannot be wiped.
-            let text: String = text.chars().take(self.width.saturating_sub(1)).collect();
+            let text = cut(text, self.width.saturating_sub(1));
             let _nobody = write!(self.err, "\r{DIM}{text}{DIM:#}\u{1b}[K");
             let _nobody = self.err.flush();
             self.status_shown = true;

@@ -1,9 +1,19 @@
 //! Text for terminals: wrapped, without control characters, in tables.
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::look::{BOLD, styled};
-use crate::output::text_width;
+
+/// How wide text is where no terminal says so.
+const USUAL_WIDTH: usize = 80;
+/// Rows that go to no terminal need not fit one: whoever reads them wants all of them.
+pub(crate) const ENDLESS: usize = usize::MAX;
+
+/// How wide text should be between rows that may be so wide.
+pub(crate) fn text_width(room: usize) -> usize {
+    if room == ENDLESS { USUAL_WIDTH } else { room }
+}
 
 /// A line under the header and no other: little ink, much room.
 const LOOK: TableStyle =
@@ -35,15 +45,15 @@ pub(crate) fn table_lines(table: &Table) -> Vec<String> {
     lines
 }
 
-/// The text in lines of at most so many characters, broken at spaces where there are any.
+/// The text in lines of at most so many columns, broken at spaces where there are any.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let Some(line) = lines.last_mut() else { break };
-        let room = width.saturating_sub(line.chars().count() + 1);
+        let room = width.saturating_sub(columns(line) + 1);
         if line.is_empty() {
             line.push_str(word);
-        } else if word.chars().count() <= room {
+        } else if columns(word) <= room {
             line.push(' ');
             line.push_str(word);
         } else {
@@ -53,10 +63,10 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The text in lines of at most so many characters, the first after `first`, the others as far in.
+/// The text in lines of at most so many columns, the first after `first`, the others as far in.
 /// Lines that the text has of its own stay apart, and keep how far in they are.
 pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
-    let (indent, width) = (first.chars().count(), text_width(width));
+    let (indent, width) = (columns(first), text_width(width));
     let lines = text.split('\n').flat_map(|line| {
         let rest = line.trim_start_matches(' ');
         let own = line.len() - rest.len();
@@ -65,6 +75,29 @@ pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     });
     let lines: Vec<String> = lines.collect();
     format!("{first}{}", lines.join(&format!("\n{}", " ".repeat(indent))))
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The text, cut off with `…` where it takes more columns.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if columns(text) <= room {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut taken = 1;
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        if taken > room {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
 }
 
 /// What somebody else wrote, fit for a terminal: nothing in it moves the cursor or rings the bell.

@@ -6,7 +6,9 @@ type Schemas = components['schemas'];
 export type Action = Schemas['Action'];
 export type Body = Schemas['Body'];
 /** With how its resource stands now, where the feed tells that. */
-export type Change = Schemas['Change'] & Pick<Schemas['TimedChange'], 'now' | 'detail'>;
+export type Change = Schemas['Change'] &
+    Pick<Schemas['TimedChange'], 'now' | 'detail'> &
+    Partial<Pick<Schemas['TimedChange'], 'at'>>;
 export type ChangeDetail = Schemas['ChangeDetail'];
 export type ConfigFinding = Schemas['ConfigFinding'];
 export type Cross = Schemas['Cross'];
@@ -49,6 +51,7 @@ export type SiteReply = Schemas['SiteReply'];
 export type SiteStanding = Schemas['SiteStanding'];
 export type SiteState = Schemas['SiteState'];
 export type Sites = Schemas['Sites'];
+export type Standing = Schemas['Standing'];
 export type Submit = Schemas['Submit'];
 export type SubmitEvent = Schemas['SubmitEvent'];
 export type Summary = Schemas['Summary'];

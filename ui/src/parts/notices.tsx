@@ -42,3 +42,16 @@ export function Loading({ what }: { what: string }) {
         </p>
     );
 }
+
+/** Where one is, and the way up. What is looked at has its name below: here it may be cut short. */
+export function Crumbs({ up, here }: { up: { word: string; href: string }; here: string }) {
+    return (
+        <nav aria-label="Where you are" class="crumbs">
+            <a href={up.href}>{up.word}</a>
+            <span aria-hidden="true">/</span>
+            <span class="crumb-here" aria-current="page">
+                {here}
+            </span>
+        </nav>
+    );
+}

@@ -1,5 +1,5 @@
 // What each state looks like and is called, once for all places that show it.
-import type { ReplyStatus, ResourceState, SiteState } from '../api/types';
+import type { ReplyStatus, ResourceState, SiteState, Standing } from '../api/types';
 import type { IconName } from './icon';
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'doubt' | 'info' | 'off';
@@ -13,16 +13,16 @@ export interface Look {
 
 export const RESOURCE_STATES: Record<ResourceState, Look> = {
     converged: {
-        word: 'Converged',
+        word: 'In sync',
         tone: 'ok',
         icon: 'check',
-        means: 'Every site is heard, knows everything, and has run all of it with success.',
+        means: 'Every site is connected, has everything, and applied it with success.',
     },
     waiting: {
         word: 'Waiting',
         tone: 'warn',
         icon: 'clock',
-        means: 'Some site is not known to know everything yet, or waits for something.',
+        means: 'Some site is not known to have everything yet, or waits for something.',
     },
     running: {
         word: 'Running',
@@ -34,10 +34,10 @@ export const RESOURCE_STATES: Record<ResourceState, Look> = {
         word: 'Unknown',
         tone: 'warn',
         icon: 'question',
-        means: 'Some site is not heard, and was not in trouble when it last was.',
+        means: 'Some site is not connected, and was not in trouble when it last was.',
     },
     'in-doubt': {
-        word: 'In doubt',
+        word: 'Unknown result',
         tone: 'doubt',
         icon: 'question',
         means: 'An operation may or may not have happened at a site: you are asked.',
@@ -46,10 +46,10 @@ export const RESOURCE_STATES: Record<ResourceState, Look> = {
         word: 'Diverged',
         tone: 'bad',
         icon: 'unequal',
-        means: 'The application of a site does not follow the list, and that site cannot repair it.',
+        means: 'A site’s application does not follow the operations, or sites that applied the same have different states.',
     },
     error: {
-        word: 'Error',
+        word: 'Failed',
         tone: 'bad',
         icon: 'cross',
         means: 'An operation failed at a site, and nothing later has set it right.',
@@ -57,23 +57,47 @@ export const RESOURCE_STATES: Record<ResourceState, Look> = {
     deleted: { word: 'Deleted', tone: 'off', icon: 'trash', means: 'It was deleted.' },
 };
 
+/** What a site says of a resource, as what the whole resource would be if all sites said so. */
+export const STANDINGS: Record<Standing, ResourceState> = {
+    'in-sync': 'converged',
+    running: 'running',
+    waiting: 'waiting',
+    unknown: 'unknown',
+    failed: 'error',
+    'in-doubt': 'in-doubt',
+    diverged: 'diverged',
+};
+
+/** Those in which somebody has to do something, the worst first. */
+export const TROUBLE: readonly ResourceState[] = ['diverged', 'in-doubt', 'error'];
+
+/** All of them, the worst first. */
+export const WORST_FIRST: readonly ResourceState[] = [
+    ...TROUBLE,
+    'unknown',
+    'waiting',
+    'running',
+    'converged',
+    'deleted',
+];
+
 export const REPLIES: Record<ReplyStatus | '…', Look> = {
-    OK: { word: 'OK', tone: 'ok', icon: 'check', means: 'It ran and succeeded.' },
+    OK: { word: 'Applied', tone: 'ok', icon: 'check', means: 'It ran and succeeded.' },
     KO: { word: 'Failed', tone: 'bad', icon: 'cross', means: 'It ran and failed.' },
     SUPERSEDED: {
-        word: 'Superseded',
+        word: 'Overridden',
         tone: 'off',
         icon: 'over',
         means: 'It did not run, since another operation took its place.',
     },
     'IN-DOUBT': {
-        word: 'In doubt',
+        word: 'Unknown result',
         tone: 'doubt',
         icon: 'question',
         means: 'The site stopped while it ran: it may or may not have happened.',
     },
     PARTIAL: {
-        word: 'Partial',
+        word: 'Partly failed',
         tone: 'warn',
         icon: 'half',
         means: 'It failed whole and was run in smaller steps, of which some succeeded.',
@@ -82,20 +106,23 @@ export const REPLIES: Record<ReplyStatus | '…', Look> = {
         word: 'No reply yet',
         tone: 'off',
         icon: 'clock',
-        means: 'Nothing was heard of it yet.',
+        means: 'That site has not said yet what became of it.',
     },
 };
 
 export const SITE_STATES: Record<SiteState, { word: string; means: string }> = {
     self: { word: 'this site', means: 'The site whose agent you are looking at.' },
-    up: { word: 'up', means: 'It is heard.' },
-    unknown: { word: 'unknown', means: 'It is not heard any more; what it does is unknown.' },
+    up: { word: 'connected', means: 'It is connected.' },
+    unknown: {
+        word: 'not connected',
+        means: 'It is not connected any more; what it does is unknown.',
+    },
     'never-heard': {
-        word: 'never heard',
-        means: 'Nothing was ever heard of it since this agent started.',
+        word: 'never connected',
+        means: 'It was never connected since this agent started.',
     },
     'set-apart': {
         word: 'set apart',
-        means: 'It signed two entries that cannot both be its word: nothing is heard from it.',
+        means: 'It signed two entries that cannot both be its word: nothing is taken from it.',
     },
 };

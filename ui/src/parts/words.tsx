@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Link } from '../api/feed';
 import type { ReplyStatus, ResourceState, Sites, SiteState } from '../api/types';
-import { ago, time } from '../format';
+import { ago, duration, time } from '../format';
 import { clock, link, sites } from '../live';
 import { href } from '../route';
 import { Icon } from './icon';
@@ -73,6 +73,15 @@ export function Ago({ at }: { at: string | null | undefined }) {
     );
 }
 
+/** How long it has been so, with the exact stamp on hover. */
+export function HowLong({ at }: { at: string }) {
+    return (
+        <time dateTime={at} title={at} class="nowrap">
+            {duration(clock.value - Date.parse(at))}
+        </time>
+    );
+}
+
 export function OpLink({ resource, op }: { resource: string; op: string }) {
     return (
         <a class="op-link" href={href({ name: 'resource', id: resource, op })}>
@@ -119,4 +128,15 @@ function copyBySelection(text: string, beside: HTMLElement): void {
     document.execCommand('copy');
     area.remove();
     beside.focus();
+}
+
+/** Words in backquotes are code. */
+export function Ticked({ text }: { text: string }) {
+    return (
+        <>
+            {text
+                .split('`')
+                .map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}
+        </>
+    );
 }

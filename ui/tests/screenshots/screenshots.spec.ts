@@ -19,7 +19,7 @@ async function take(page: Page, name: string): Promise<void> {
 
 test('sites', async ({ page, open, gallery }) => {
     await open('#/sites/site2');
-    await expect(page.getByRole('link', { name: /^site3\W+up/ })).toBeVisible();
+    await expect(page.getByRole('link', { name: /^site3\W+connected/ })).toBeVisible();
     expect(gallery).toBeTruthy();
     await take(page, 'sites');
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -46,7 +46,7 @@ test('one resource, side by side, during a cut', async ({ page, demo, open, mann
         wait: 'local',
     });
     await open(`#/resources/${id}`);
-    await expect(page.getByText(/not heard: shown as last known here/)).toBeVisible();
+    await expect(page.getByText(/not connected: shown as last known here/)).toBeVisible();
     await take(page, 'resource-cut');
 });
 

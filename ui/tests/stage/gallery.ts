@@ -96,6 +96,7 @@ export function pages({ conflict, loser, failed, replica, cross }: Gallery): str
         '#/resources?state=error',
         '#/resources?q=nothing-is-called-so',
         one,
+        `${one}?tab=state`,
         `${one}?tab=history`,
         `${one}?tab=decisions`,
         `${one}?tab=settings`,

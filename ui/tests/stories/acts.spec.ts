@@ -25,7 +25,7 @@ test('a resource is created with a profile, but not over another one', async ({
     await expect(page.getByRole('heading', { level: 1, name: own })).toBeVisible();
     await demo.converges(own);
     expect(demo.file('site3', `${own}.txt`)).toBe('made\n');
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('In sync');
 
     await open('#/new');
     await page.getByLabel('Name').fill(own);
@@ -60,7 +60,9 @@ test('an operation is run, with a known type offered', async ({ page, demo, open
     await dialog.getByLabel('Command', { exact: true }).fill(`echo more >> ${own}.txt`);
     await dialog.getByRole('button', { name: 'Run it' }).click();
     for (const { name } of demo.sites) {
-        await expect(dialog.getByRole('listitem').filter({ hasText: name })).toContainText('OK');
+        await expect(dialog.getByRole('listitem').filter({ hasText: name })).toContainText(
+            'Applied',
+        );
     }
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
     await expect(page.getByRole('row').filter({ hasText: 'echo more' })).toBeVisible();
@@ -76,8 +78,8 @@ test('an operation that fails says so, site by site, and a forced one sets it ri
     await demo.creates(own);
     await demo.does('site2', own, { type: 'add', command: FAILS_AT_SITE3 });
     await open(`#/resources/${own}`);
-    await expect(page.getByRole('row').filter({ hasText: 'exit 7' })).toContainText('KO 7');
-    await expect(page.getByText('Error', { exact: true })).toBeVisible();
+    await expect(page.getByRole('row').filter({ hasText: 'exit 7' })).toContainText('failed 7');
+    await expect(page.locator('.resource-title')).toContainText('Failed');
 
     await page.getByRole('button', { name: 'Force' }).click();
     const dialog = page.getByRole('dialog', { name: `Force ${own}` });
@@ -88,7 +90,7 @@ test('an operation that fails says so, site by site, and a forced one sets it ri
     await dialog.getByRole('checkbox', { name: 'Yes, replace everything before it' }).check();
     await act.click();
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('In sync');
     expect(demo.file('site3', `${own}.txt`)).toBe('right\n');
 });
 
@@ -108,7 +110,7 @@ test('a resource is deleted, once its name was typed, and a forced operation bri
     await dialog.getByLabel(`Type ${own} to confirm`).fill(own);
     await act.click();
     await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
-    await expect(page.getByText('Deleted', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('Deleted');
     await until('the file is gone', async () => demo.file('site3', `${own}.txt`) === '');
 
     await expect(page.getByRole('button', { name: 'Run an operation' })).toBeHidden();
@@ -119,7 +121,7 @@ test('a resource is deleted, once its name was typed, and a forced operation bri
     await force.getByRole('checkbox', { name: 'Yes, replace everything before it' }).check();
     await force.getByRole('button', { name: 'Force it' }).click();
     await force.getByRole('button', { name: 'Close', exact: true }).last().click();
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('In sync');
     await until('the file is back', async () => demo.file('site3', `${own}.txt`) === 'back\n');
 });
 
@@ -158,14 +160,14 @@ test('what was in doubt after a power cut is settled from another site’s page'
     await demo.order('start', 'site2');
 
     await open(`#/resources/${own}`);
-    const callout = page.getByRole('region', { name: /In doubt at site2/ });
-    await callout.getByRole('button', { name: 'Decide…' }).click();
-    const dialog = page.getByRole('dialog', { name: 'In doubt at site2' });
+    const callout = page.getByRole('region', { name: /Unknown result at site2/ });
+    await callout.getByRole('button', { name: 'Settle…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Unknown result at site2' });
     await expect(dialog).toContainText(doubtful);
     await dialog.getByRole('radio', { name: /Run it again/ }).check();
     await dialog.getByRole('button', { name: 'Run it again at site2' }).click();
     await expect(callout).toBeHidden();
     await demo.converges(own);
     expect(demo.file('site2', `${own}.txt`)).toBe('hello\nlate\n');
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('In sync');
 });

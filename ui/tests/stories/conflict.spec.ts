@@ -21,15 +21,15 @@ test.describe('cut, conflict, heal', () => {
         const map = page.getByRole('group', { name: 'Map of the sites' });
         for (const site of ['site2', 'site3']) {
             await expect(
-                map.getByRole('link', { name: new RegExp(`^${site}\\W+up`) }),
+                map.getByRole('link', { name: new RegExp(`^${site}\\W+connected`) }),
             ).toBeVisible();
         }
 
         await demo.order('cut');
-        await expect(map.getByRole('link', { name: /^site2\W+unknown/ })).toBeVisible({
+        await expect(map.getByRole('link', { name: /^site2\W+not connected/ })).toBeVisible({
             timeout: 3_000,
         });
-        await expect(map.getByRole('link', { name: /^site3\W+unknown/ })).toBeVisible();
+        await expect(map.getByRole('link', { name: /^site3\W+not connected/ })).toBeVisible();
 
         const left = await demo.does('site1', own, {
             type: 'add',
@@ -42,7 +42,7 @@ test.describe('cut, conflict, heal', () => {
             wait: 'local',
         });
         await open(`#/resources/${own}`);
-        await expect(page.getByText('Not every site is heard')).toBeVisible();
+        await expect(page.getByText('Not every site is connected')).toBeVisible();
 
         await demo.order('heal');
         await demo.isWhole();
@@ -53,15 +53,21 @@ test.describe('cut, conflict, heal', () => {
         await expect(history.getByText('decided conflict')).toBeVisible();
 
         await demo.converges(own);
-        await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+        await expect(page.locator('.resource-title')).toContainText('In sync');
         await page.getByRole('tab', { name: /^Decisions/ }).click();
         const decisions = page.getByRole('region', { name: 'Decisions' });
-        await expect(decisions).toContainText(`${left} is left out`);
+        await expect(decisions).toContainText(
+            `echo left >> ${own}.txt at site1 was overridden by echo middle > ${own}.txt at site2: set wins over add.`,
+        );
         await expect(decisions).toContainText('(add, set): take-both-reverse-order, replace-wins');
 
-        await history.or(decisions).getByRole('link', { name: left }).first().click();
+        await history
+            .or(decisions)
+            .getByRole('link', { name: `echo left >> ${own}.txt` })
+            .first()
+            .click();
         const panel = page.getByRole('complementary', { name: `Operation ${left}` });
-        await expect(panel).toContainText('left out');
+        await expect(panel).toContainText('overridden');
         await expect(panel).toContainText(`echo left >> ${own}.txt`);
         await until('all have the same file', async () => {
             const files = demo.sites.map(({ name }) => demo.file(name, `${own}.txt`));
@@ -89,9 +95,9 @@ test('during a cut, an operation that others cannot know of stands out side by s
     await open(`#/resources/${own}`);
     const row = page.getByRole('row', { name: new RegExp(added) });
     await expect(row).toBeVisible();
-    await expect(page.getByText(/not heard: shown as last known here/)).toBeVisible();
+    await expect(page.getByText(/not connected: shown as last known here/)).toBeVisible();
     await demo.order('heal');
     await expect(
-        page.getByText('All 3 sites run the same operations in the same order.'),
+        page.getByText('All 3 sites have the same operations in the same order.'),
     ).toBeVisible();
 });

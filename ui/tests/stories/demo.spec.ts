@@ -7,9 +7,9 @@ test('a link is cut and healed from the page', async ({ page, open, manners }) =
     await open('#/sites/site2');
     await page.getByRole('button', { name: 'Cut the link between site2 and site1' }).click();
     const map = page.getByRole('group', { name: 'Map of the sites' });
-    await expect(map.getByRole('link', { name: /^site2\W+unknown/ })).toBeVisible();
+    await expect(map.getByRole('link', { name: /^site2\W+not connected/ })).toBeVisible();
     await page.getByRole('button', { name: 'Heal the link between site2 and site1' }).click();
-    await expect(map.getByRole('link', { name: /^site2\W+up/ })).toBeVisible();
+    await expect(map.getByRole('link', { name: /^site2\W+connected/ })).toBeVisible();
 });
 
 test('a site is stopped and started from the page', async ({ page, open, manners }) => {
@@ -17,9 +17,9 @@ test('a site is stopped and started from the page', async ({ page, open, manners
     await open('#/sites/site3');
     await page.getByRole('button', { name: /^Stop site3/ }).click();
     const map = page.getByRole('group', { name: 'Map of the sites' });
-    await expect(map.getByRole('link', { name: /^site3\W+unknown/ })).toBeVisible();
+    await expect(map.getByRole('link', { name: /^site3\W+not connected/ })).toBeVisible();
     await page.getByRole('button', { name: 'Start site3 again' }).click();
-    await expect(map.getByRole('link', { name: /^site3\W+up/ })).toBeVisible();
+    await expect(map.getByRole('link', { name: /^site3\W+connected/ })).toBeVisible();
 });
 
 test('a page whose agent stops says that it is cut off, and recovers by itself', async ({

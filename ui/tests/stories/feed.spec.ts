@@ -26,11 +26,11 @@ test('operations are shown as they come, and no list or resource is fetched for 
     const list = await context.newPage();
     await list.goto(`${demo.site('site1').url}/#/resources?q=${own}`);
     const row = list.getByRole('table', { name: 'Resources' }).getByRole('row').nth(1);
-    await expect(row).toContainText('Converged');
+    await expect(row).toContainText('In sync');
     await open(`#/resources/${own}`);
     const sides = page.getByRole('region', { name: 'Operations side by side' });
     await expect(sides.locator('tbody tr')).toHaveCount(1);
-    await expect(sides.getByText('OK', { exact: true })).toHaveCount(3);
+    await expect(sides.getByText('applied', { exact: true })).toHaveCount(3);
 
     const [onPage, onList] = [asking(page), asking(list)];
     for (let n = 0; n < OPERATIONS; n += 1) {
@@ -39,10 +39,10 @@ test('operations are shown as they come, and no list or resource is fetched for 
     }
     await demo.converges(own);
     await expect(sides.locator('tbody tr')).toHaveCount(OPERATIONS + 1);
-    await expect(sides.getByText('OK', { exact: true })).toHaveCount(3 * (OPERATIONS + 1));
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(sides.getByText('applied', { exact: true })).toHaveCount(3 * (OPERATIONS + 1));
+    await expect(page.locator('.resource-title')).toContainText('In sync');
     await expect(row.locator('.row-operations')).toContainText(String(OPERATIONS + 1));
-    await expect(row).toContainText('Converged');
+    await expect(row).toContainText('In sync');
     expect(onPage, 'asked for by the page of the resource').toEqual([]);
     expect(onList, 'asked for by the list').toEqual([]);
     await list.close();

@@ -44,13 +44,16 @@ test('everything can be reached and done without a mouse', async ({ page, demo, 
     await page.keyboard.type(`echo by hand >> ${own}.txt`);
     await tabTo(page, dialog.getByRole('button', { name: 'Run it' }));
     await page.keyboard.press('Enter');
-    await expect(dialog.getByRole('listitem').filter({ hasText: 'site3' })).toContainText('OK');
+    await expect(dialog.getByRole('listitem').filter({ hasText: 'site3' })).toContainText(
+        'Applied',
+    );
     await page.keyboard.press('Escape');
     await expect(dialog).toBeHidden();
     await expect(run, 'the focus is given back').toBeFocused();
 
-    const sides = page.getByRole('tab', { name: 'Side by side' });
+    const sides = page.getByRole('tab', { name: 'Operations' });
     await tabTo(page, sides);
+    await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     await expect(page.getByRole('tab', { name: 'History' })).toBeFocused();
     const history = page.getByRole('region', { name: 'History as a graph' });

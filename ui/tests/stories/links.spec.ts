@@ -16,7 +16,7 @@ test('deep links open what they name', async ({ page, open, gallery }) => {
 
     await open(`#/resources/${conflict}/operations/${encodeURIComponent(loser)}`);
     const panel = page.getByRole('complementary', { name: `Operation ${loser}` });
-    await expect(panel).toContainText('left out');
+    await expect(panel).toContainText('overridden');
 
     await open(`#/resources/${conflict}?act=run`);
     await expect(page.getByRole('dialog')).toBeVisible();
@@ -36,7 +36,7 @@ test('deep links open what they name', async ({ page, open, gallery }) => {
     await expect(page.getByLabel('apply before apply')).toBeVisible();
 
     await open('#/there/is/no/such/page');
-    await expect(page.getByText('There is no such page')).toBeVisible();
+    await expect(heading('There is no such page')).toBeVisible();
 });
 
 test('the way back leads back', async ({ page, open, gallery }) => {
@@ -60,5 +60,5 @@ test('an id may be anything', async ({ page, demo, open }) => {
     await expect(page.getByRole('heading', { level: 1, name: id })).toBeVisible();
     await page.reload();
     await expect(page.getByRole('heading', { level: 1, name: id })).toBeVisible();
-    await expect(page.getByText('Converged', { exact: true })).toBeVisible();
+    await expect(page.locator('.resource-title')).toContainText('In sync');
 });

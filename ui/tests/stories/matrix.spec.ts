@@ -54,9 +54,9 @@ test('a pair tells its story, step by step or all at once', async ({ page, open 
     await pair.getByRole('button', { name: /The link heals/ }).click();
     await expect(current).toContainText('paris: add. lyon: set.');
     await pair.getByRole('button', { name: 'Step' }).click();
-    await expect(current).toContainText('paris: set, then add (left out). lyon: set.');
+    await expect(current).toContainText('paris: set, then add (overridden). lyon: set.');
     await pair.getByRole('button', { name: 'Step' }).click();
-    await expect(current).toContainText('lyon: set, then add (left out).');
+    await expect(current).toContainText('lyon: set, then add (overridden).');
 
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await expect(pair.getByRole('button', { name: 'Step' })).toBeHidden();

@@ -178,6 +178,8 @@ pub struct ShellConfig {
 pub struct AuditConfig {
     /// How long superseded and stable history can be looked at.
     pub retention: Duration,
+    /// How many bytes it may take: beyond that the oldest is dropped before its time.
+    pub size: u64,
 }
 
 /// `[log]`.

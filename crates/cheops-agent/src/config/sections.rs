@@ -274,9 +274,13 @@ fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> Shell
 fn audit<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> AuditConfig {
     let mut table = reader.table(root, "audit");
     let retention = reader.value(&mut table, "retention", A_TIME_OR_NONE, values::retention);
+    let size = reader.value(&mut table, "size", A_SIZE, values::size);
     reader.end(&table);
     const WEEK: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    AuditConfig { retention: retention.map_or(WEEK, |(retention, _)| retention) }
+    AuditConfig {
+        retention: retention.map_or(WEEK, |(retention, _)| retention),
+        size: size.map_or(1 << 30, |(size, _)| size as u64),
+    }
 }
 
 fn log<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> LogConfig {

@@ -93,6 +93,7 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # How long history that no longer counts can be looked at.
 [audit]
 # retention = "7d"
+# size = "1GiB"                 # beyond that the oldest goes earlier, and it is said
 
 [log]
 # level = "info"                # error, warn, info, debug, trace

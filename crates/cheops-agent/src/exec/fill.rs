@@ -1,15 +1,12 @@
 //! Placeholders in commands: `{name}` for the path of a file, `__ID__` for the resource's id.
 //!
 //! An id may hold any character, and who names a resource need not be who runs the command: an id
-//! such as `$(reboot)` must stay a name. So an id of plain characters replaces `__ID__` as it
-//! stands, and any other one by way of the shell variable that holds it, quoted as its place in
-//! the command asks for. Shells never read the value of a variable as code. Where the quoting was
-//! judged wrong (here-documents, quotes inside `$(…)` inside quotes) the value may be split at
-//! blanks, or the variable's name stand there literally; this shell still never runs it. Another
-//! one would, to which the command hands its text (`sh -c '… __ID__ …'`): which texts are code is
-//! for the command to know, and the docs say so. Ids that would be taken for options, or lead out
-//! of a directory, stand in no command at all:
-//! [`cheops_core::model::id_can_stand_in`].
+//! such as `$(reboot)` must stay a name. Ids that some shell could read as code, that would be taken
+//! for options, or lead out of a directory, stand in no command at all:
+//! [`cheops_core::model::id_can_stand_in`]. What is left, and the paths of files, replaces its
+//! placeholder as it stands where it is plain; else by way of the shell variable that holds it,
+//! quoted as its place in the command asks for, since shells never read the value of a variable as
+//! code.
 
 use std::borrow::Cow;
 

@@ -337,6 +337,7 @@ impl About<'_> {
             | Notice::Asked(..)
             | Notice::StrangeClock(..)
             | Notice::Pruned(..)
+            | Notice::LeftOut(..)
             | Notice::Malformed(..) => Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -75,6 +76,32 @@ pub(super) async fn of_resource(
             .hint("each site has a feed of its own: follow one that holds it"));
     }
     feed(api, Some(id), asked, &headers).await
+}
+
+/// How many of the latest changes are told, if nothing is said.
+const LATEST: usize = 100;
+const MOST_OF_LATEST: usize = 1_000;
+
+/// The end of what the feed has told so far: for who comes to it now.
+pub(super) async fn latest(
+    State(api): State<SharedApi>,
+    asked: Result<Query<wire::LatestAsked>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<Vec<wire::NumberedChange>>, HttpRefusal> {
+    let Query(asked) = asked.map_err(|error| HttpRefusal::bad_query(&error))?;
+    let limit = asked.limit.map_or(LATEST, |limit| limit as usize).clamp(1, MOST_OF_LATEST);
+    let feed = api.feed.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let newest = feed.last_seq()?;
+        let after = newest.0.saturating_sub(limit as u64);
+        feed.changes_left(Seq(after), limit)
+    });
+    let changes = read.await.map_err(|_| Stopped)??;
+    let told = changes.items.iter().map(|change| wire::NumberedChange {
+        id: change.seq.0,
+        at: on_wire::time(change.at_ms),
+        change: change_on_wire(change),
+    });
+    Ok(Json(told.collect()))
 }
 
 async fn feed(
@@ -434,7 +461,7 @@ fn said(place: Seq, told: &wire::TimedChange) -> Event {
 }
 
 /// A change, as the feed says it.
-fn change_on_wire(change: &LoggedChange) -> wire::Change {
+pub(super) fn change_on_wire(change: &LoggedChange) -> wire::Change {
     match &change.what {
         ChangeKind::Entry(resource, entry) => entry_on_wire(resource, entry),
         ChangeKind::Notice(notice) => notice_on_wire(notice),
@@ -451,6 +478,7 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
             kind: operation.kind.to_string(),
             summary: on_wire::summary_of(operation),
             time: on_wire::time(operation.stamp.wall_ms),
+            asked_by: operation.asked_by.as_ref().map(on_wire::asker),
         },
         EntryBody::Reply(reply) => wire::Change::Reply {
             resource,
@@ -494,6 +522,10 @@ fn notice_on_wire(notice: &Notice) -> wire::Change {
         Notice::Pruned(resource, entries) => {
             WireChange::Pruned { resource: of(resource), entries: *entries }
         }
+        Notice::LeftOut(resource, decisions) => WireChange::LeftOut {
+            resource: of(resource),
+            decisions: decisions.iter().map(on_wire::past_decision).collect(),
+        },
         Notice::Malformed(site, what) => {
             WireChange::Malformed { site: site.to_string(), why: what.to_string() }
         }

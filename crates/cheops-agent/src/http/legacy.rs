@@ -222,6 +222,7 @@ mod tests {
             sites: vec!["site1".into(), "site2".into()],
             site: "site1".into(),
             config_replaced: false,
+            warnings: Vec::new(),
         };
         let accepted = serde_json::to_string(&accepted).unwrap() + "\n";
         let reply =

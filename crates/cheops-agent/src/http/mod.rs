@@ -3,8 +3,10 @@
 //! | file | what it serves |
 //! | --- | --- |
 //! | `read` | sites, one resource, its operations and why they are so |
+//! | `history` | what happened, also what no site needs any more |
 //! | `list`, `summary` | all resources: pages of them, and how many there are of what kind |
 //! | `submit`, `upload` | operations, and the files that come with them |
+//! | `services` | whether any site has the service that an operation is for |
 //! | `legacy` | `/exec` and `/show` as the first Cheops had them |
 //! | `show` | reading commands at many sites |
 //! | `changes` | the feed of changes |
@@ -25,6 +27,7 @@ mod cross;
 mod demo;
 mod forward;
 mod guard;
+mod history;
 mod legacy;
 mod list;
 mod login;
@@ -33,6 +36,7 @@ mod metered;
 mod principal;
 mod read;
 mod refusal;
+mod services;
 mod show;
 mod status;
 mod submit;
@@ -79,6 +83,8 @@ pub(crate) struct Api {
     pub(crate) backup: BackupMaker,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
+    /// The services of this site, by name.
+    pub(crate) services: Vec<String>,
     pub(crate) counted: Counted,
     /// Who is let in.
     pub(crate) access: Arc<Access>,
@@ -109,8 +115,13 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))
         .route(paths::EXPLAIN, get(read::explain))
+        .route(paths::HISTORY, get(history::history))
+        .route(paths::PAST, get(history::past))
+        .route(paths::RECORDED, get(history::recorded))
+        .route(paths::DRY_RUN, post(submit::dry_run))
         .route(paths::DECISION, post(submit::decide))
         .route(paths::CHANGES, get(changes::all))
+        .route(paths::LATEST_CHANGES, get(changes::latest))
         .route(paths::CHANGES_OF, get(changes::of_resource))
         .route(paths::LOGIN_LINKS, post(login::make_link))
         .route(paths::LOGIN, get(login::enter))
@@ -138,6 +149,10 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))
         .route(paths::EXPLAIN, get(read::explain))
+        .route(paths::HISTORY, get(history::history))
+        .route(paths::PAST, get(history::past))
+        .route(paths::RECORDED, get(history::recorded))
+        .route(paths::DRY_RUN, post(submit::dry_run))
         .route(paths::DECISION, post(submit::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))

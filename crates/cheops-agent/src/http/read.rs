@@ -17,14 +17,15 @@ use cheops_core::resolve::{Frozen, resolve};
 use http::StatusCode;
 
 use super::forward::{self, ResourceLocation, SeenBy};
+use super::history;
 use super::list::page_size;
 use super::refusal::HttpRefusal;
 use super::wire as on_wire;
 use super::{Api, SharedApi, resource_id};
 
-type QueryResult<T> = Result<Query<T>, QueryRejection>;
+pub(super) type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
-fn query<T>(asked: QueryResult<T>) -> Result<T, HttpRefusal> {
+pub(super) fn query<T>(asked: QueryResult<T>) -> Result<T, HttpRefusal> {
     let Query(query) = asked.map_err(|error| HttpRefusal::bad_query(&error))?;
     Ok(query)
 }
@@ -51,7 +52,8 @@ pub(super) async fn sites(State(api): State<SharedApi>) -> Result<Json<wire::Sit
     sites.sort_by(|a, b| a.site.cmp(&b.site));
     let version = env!("CARGO_PKG_VERSION").into();
     let demo = api.demo.is_some();
-    Ok(Json(wire::Sites { me: api.site.to_string(), sites, version, demo }))
+    let services = Some(api.services.clone());
+    Ok(Json(wire::Sites { me: api.site.to_string(), sites, version, demo, services }))
 }
 
 fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::Site {
@@ -200,18 +202,24 @@ pub(super) async fn operation(
     let look = move |engine: &Engine| {
         engine.config(&wanted).map(|_held| engine.operation_view(&wanted, &named))
     };
+    let past = operation_id(&operation)?;
     match api.driver.ask(look).await? {
         Some(Some(view)) => Ok(Json(on_wire::operation(&view)).into_response()),
-        Some(None) => Err(HttpRefusal::not_found(
-            "no such operation",
-            format!("resource `{id}` has no operation `{operation}`, or it was pruned"),
-        )
-        .hint(format!("`cheops resource {id}` lists those that are kept"))),
+        Some(None) => match history::pruned_operation(&api, &id, &past).await? {
+            Some(past) => Ok(Json(past).into_response()),
+            None => Err(HttpRefusal::not_found(
+                "no such operation",
+                format!(
+                    "resource `{id}` has no operation `{operation}`, or it is not kept any more"
+                ),
+            )
+            .hint(format!("`cheops history {id}` tells of those that are kept"))),
+        },
         None => forward::pass_on(&api, &id, request).await,
     }
 }
 
-fn operation_id(text: &str) -> Result<OperationId, HttpRefusal> {
+pub(super) fn operation_id(text: &str) -> Result<OperationId, HttpRefusal> {
     text.parse().map_err(|_| {
         HttpRefusal::bad("bad operation", format!("`{text}` is not the name of an operation"))
             .hint("it looks like `paris-1f00c0ffee.7`")
@@ -235,9 +243,15 @@ pub(super) async fn explain(
         return forward::pass_on(&api, &id, request).await;
     };
     // With many operations it takes long, and the engine's thread has other work.
+    let past = history::past_operations(&api, &id).await?;
     let explaining = tokio::task::spawn_blocking(move || explained(&id, operations, &config));
     let explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
-    Ok(Json(explanation).into_response())
+    Ok(Json(wire::Explanation {
+        past: past.operations.iter().map(history::PastOperation::explained).collect(),
+        past_more: past.more,
+        ..explanation
+    })
+    .into_response())
 }
 
 fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Explanation {
@@ -259,5 +273,7 @@ fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Expl
         operations: operations.in_order(None).map(told).collect(),
         list: resolved.list.iter().map(OperationId::to_string).collect(),
         decisions: explanation.decisions.into_iter().map(decided).collect(),
+        past: Vec::new(),
+        past_more: false,
     }
 }

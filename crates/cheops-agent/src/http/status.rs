@@ -51,6 +51,12 @@ pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, Ht
     metrics::gauge!("cheops_sites").set(known as f64);
     metrics::gauge!("cheops_sites_up").set(up as f64);
     metrics::gauge!("cheops_log_bytes").set(api.feed.size().unwrap_or(0) as f64);
+    let history = api.feed.history_size();
+    metrics::gauge!("cheops_history_bytes", "of" => "log").set(history.bytes as f64);
+    metrics::gauge!("cheops_history_bytes", "of" => "files").set(history.bodies as f64);
+    metrics::gauge!("cheops_history_most_bytes").set(history.most as f64);
+    let cut_ms = history.cut_ms.unwrap_or_default();
+    metrics::gauge!("cheops_history_cut_seconds").set(cut_ms as f64 / 1000.0);
     metrics::gauge!("cheops_queue_length", "queue" => "events").set(waiting.events as f64);
     metrics::gauge!("cheops_queue_length", "queue" => "requests").set(waiting.requests as f64);
     for (site, times) in malformed {

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use super::forward::{self, ResourceLocation, SeenBy};
 use super::principal;
 use super::refusal::HttpRefusal;
+use super::services;
 use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
@@ -91,10 +92,18 @@ pub(super) async fn delete(
     let body = whole(request).await?;
     let delete: wire::Delete =
         if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
+    let submission = deletion(id, delete, by)?;
+    match submit(&api, submission, Vec::new()).await? {
+        Ok(events) => Ok(as_lines(events)),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+fn deletion(id: ResourceId, delete: wire::Delete, by: Asker) -> Result<Submission, HttpRefusal> {
     let command = delete.command.unwrap_or_else(|| on_wire::NO_COMMAND.to_owned());
     let payload = Payload::shell(command);
     within_limits(&id, &payload, None, None)?;
-    let submission = Submission {
+    Ok(Submission {
         ticket: Ticket(0),
         resource: id,
         sites: None,
@@ -107,11 +116,53 @@ pub(super) async fn delete(
         timeout_ms: capped(delete.timeout_ms),
         needs: Default::default(),
         asked_by: Some(by),
-    };
-    match submit(&api, submission, Vec::new()).await? {
-        Ok(events) => Ok(as_lines(events)),
-        Err(refusal) => Err(refusal.into()),
+    })
+}
+
+/// `POST .../dry-run`: what would come of something, and nothing else.
+pub(super) async fn dry_run(
+    State(api): State<SharedApi>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, HttpRefusal> {
+    let id = resource_id(&id)?;
+    let by = principal::asker(&api, request.extensions());
+    let is_passed_on = request.extensions().get::<PassedOn>().is_some();
+    let (head, body) = request.into_parts();
+    let body = whole(Request::new(body)).await?;
+    let dry_run: wire::DryRun = parse(&body)?;
+    let is_new = matches!(&dry_run, wire::DryRun::Submit(submit) if submit.sites.is_some());
+    if !is_new && !is_passed_on && forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
+        return forward::pass_on(&api, &id, Request::from_parts(head, Body::from(body))).await;
     }
+    let of = id.clone();
+    let forecast = match dry_run {
+        wire::DryRun::Undo(operation) => {
+            let named: OperationId = operation
+                .parse()
+                .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
+            let look = move |engine: &engine::Engine| {
+                let undoing = engine.can_undo(&of, &named)?;
+                let unknown = || engine::NotUndoable::Unknown(named.clone());
+                engine.forecast_undo(&of, &undoing).ok_or_else(unknown)
+            };
+            api.driver.ask(look).await?.map_err(|why| not_undoable(&id, &why))?
+        }
+        wire::DryRun::Delete(delete) => {
+            let submission = deletion(id.clone(), delete, by)?;
+            api.driver.ask_at(move |engine, now| engine.forecast(&submission, now)).await??
+        }
+        wire::DryRun::Submit(mut submit) => {
+            if let wire::Action::Http(http) = &mut submit.action {
+                // It is not sent, so it need not be here.
+                http.body = None;
+            }
+            let handed = Handed::new(&api, *submit, Vec::new(), Vec::new(), by)?;
+            let (submission, _) = submission(&api, &id, &handed).await?;
+            api.driver.ask_at(move |engine, now| engine.forecast(&submission, now)).await??
+        }
+    };
+    Ok(json(on_wire::forecast(&api.site, &id, &forecast)))
 }
 
 /// `POST .../decision`
@@ -131,6 +182,7 @@ pub(super) async fn decide(
         wire::Decision::Rerun => format!("settle {operation} rerun"),
         wire::Decision::Retry => format!("retry {operation}"),
         wire::Decision::Dismiss => format!("dismiss {operation}"),
+        wire::Decision::Undo => format!("undo {operation}"),
     };
     if let SeenBy::By(response) = forward::seen_at(&api, settle.site.as_deref(), request).await? {
         let site = settle.site.as_deref().unwrap_or_default();
@@ -144,6 +196,7 @@ pub(super) async fn decide(
         failed @ (wire::Decision::Retry | wire::Decision::Dismiss) => {
             return about_failure(&api, resource, &operation, failed, &what, &by).await;
         }
+        wire::Decision::Undo => return undo(&api, resource, &operation, &what, &by).await,
     };
     let (wanted, named) = (resource.clone(), operation.clone());
     let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
@@ -188,6 +241,38 @@ async fn about_failure(
         true => Event::Retried { resource, operation },
         false => Event::Dismissed { resource, operation },
     };
+    decided_as(api, api.driver.decide(event, |_| false).await)
+}
+
+fn not_undoable(resource: &ResourceId, why: &engine::NotUndoable) -> HttpRefusal {
+    let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
+    match why {
+        engine::NotUndoable::ReplacedAll(_) | engine::NotUndoable::Unknown(_) => refused.hint(
+            format!("`cheops history {resource}` tells what was before: submit that again"),
+        ),
+        engine::NotUndoable::NoRepair { .. } => refused.hint(
+            "an `Undo` command for its type, or `State`, in the resource's config makes it possible",
+        ),
+        _ => refused,
+    }
+}
+
+/// An operation is taken out everywhere, or brought back.
+async fn undo(
+    api: &SharedApi,
+    resource: ResourceId,
+    operation: &str,
+    what: &str,
+    by: &Asker,
+) -> Result<Response, HttpRefusal> {
+    let named: OperationId = operation
+        .parse()
+        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
+    let (id, asked) = (resource.clone(), named.clone());
+    let possible = api.driver.ask(move |engine| engine.can_undo(&id, &asked)).await?;
+    let undoing = possible.map_err(|why| not_undoable(&resource, &why))?;
+    principal::record(api, &resource, by, what).await?;
+    let event = Event::Undone { resource, undoing };
     decided_as(api, api.driver.decide(event, |_| false).await)
 }
 
@@ -359,6 +444,7 @@ async fn submission(
     let payload = match &submit.action {
         wire::Action::Shell(shell) => Payload::Shell { command: shell.command.clone(), files },
         wire::Action::Http(http) => {
+            services::check(api, id, sites.as_ref(), &http.service).await?;
             let body = http_body(api, http.body.clone(), files, &mut pins).await?;
             inline_body = body.inline;
             http_payload(http.clone(), body.file)
@@ -519,14 +605,24 @@ fn capped(timeout_ms: u64) -> u64 {
     timeout_ms.min(u64::try_from(LONGEST_WAIT.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Whether the resource is known and has another config than the one that comes with this.
-async fn replaces_config(api: &Api, submission: &Submission) -> Result<bool, HttpRefusal> {
-    let Some(config) = submission.config.clone() else { return Ok(false) };
+/// What is to be told to whoever hands in, beside what becomes of it.
+struct ConfigRemarks {
+    /// Whether the config that comes with it takes the place of another.
+    replaced: bool,
+    /// What is probably not meant.
+    warnings: Vec<String>,
+}
+
+async fn config_remarks(api: &Api, submission: &Submission) -> Result<ConfigRemarks, HttpRefusal> {
+    let (brought, kind) = (submission.config.clone(), submission.kind.clone());
     let id = submission.resource.clone();
-    Ok(api
-        .driver
-        .ask(move |engine| engine.config(&id).is_some_and(|known| known != config))
-        .await?)
+    let look = move |engine: &engine::Engine| {
+        let known = engine.config(&id);
+        let replaced = brought.is_some() && known.is_some() && known != brought;
+        let unlisted = brought.or(known).and_then(|config| config.unlisted(&kind));
+        ConfigRemarks { replaced, warnings: unlisted.iter().map(ToString::to_string).collect() }
+    };
+    Ok(api.driver.ask(look).await?)
 }
 
 /// Hands a submission to the engine and waits until it is accepted or refused.
@@ -536,7 +632,7 @@ async fn submit(
     pins: Vec<FilePin>,
 ) -> Result<Result<Events, Refusal>, HttpRefusal> {
     let resource = submission.resource.clone();
-    let config_replaced = replaces_config(api, &submission).await?;
+    let ConfigRemarks { replaced, warnings } = config_remarks(api, &submission).await?;
     let mut said = api.driver.submit(submission, pins).await?;
     let (operation, sites) = loop {
         match said.recv().await {
@@ -555,7 +651,8 @@ async fn submit(
         resource: resource.to_string(),
         sites: on_wire::names(&sites),
         site: api.site.to_string(),
-        config_replaced,
+        config_replaced: replaced,
+        warnings,
     };
     // Room for everything that can be said, so that nobody is held up by a slow reader.
     let (events, hears) = mpsc::channel(sites.len() + 4);

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use cheops_api as wire;
-use cheops_core::engine::Engine;
+use cheops_core::engine::{Engine, ResourceSummary, SiteStanding};
 use cheops_core::model::{OperationType, ResourceId, SiteId};
+use cheops_store::HistorySize;
 use tokio::sync::Mutex;
 
-use super::list::SLICE;
+use super::list::{ListQuery, SLICE};
 use super::refusal::HttpRefusal;
 use super::wire as on_wire;
 use super::{Api, SharedApi};
@@ -35,16 +37,34 @@ pub(crate) struct Counted {
 
 pub(super) async fn summary(
     State(api): State<SharedApi>,
+    filter: Result<Query<wire::SummaryFilter>, QueryRejection>,
 ) -> Result<Json<wire::Summary>, HttpRefusal> {
+    let Query(filter) = filter.map_err(|error| HttpRefusal::bad_query(&error))?;
+    let wanted = wanted(filter)?;
+    // One count at a time, whoever asks.
     let mut counted = api.counted.last.lock().await;
+    if wanted.is_some() {
+        return Ok(Json(count(&api, wanted).await?.0));
+    }
     if let Some((at, summary)) = counted.as_ref()
         && at.elapsed() < KEPT
     {
         return Ok(Json(summary.clone()));
     }
-    let (summary, looks) = count(&api).await?;
+    let (summary, looks) = count(&api, None).await?;
     *counted = (looks > 1).then(|| (Instant::now(), summary.clone()));
     Ok(Json(summary))
+}
+
+/// What to count, if not all.
+fn wanted(filter: wire::SummaryFilter) -> Result<Option<ListQuery>, HttpRefusal> {
+    if filter == wire::SummaryFilter::default() {
+        return Ok(None);
+    }
+    let wire::SummaryFilter { q, site, kind } = filter;
+    let deleted = Some(true);
+    let filter = wire::ResourceFilter { q, site, kind, deleted, ..wire::ResourceFilter::default() };
+    ListQuery::of(filter).map(Some)
 }
 
 /// Sees to it that the metrics show how many resources are in which state, if that is due. It goes on
@@ -61,7 +81,7 @@ async fn show_states(api: SharedApi) {
     if due.is_some_and(|at| at > began) {
         return;
     }
-    if let Ok((summary, _)) = count(&api).await {
+    if let Ok((summary, _)) = count(&api, None).await {
         for state in wire::ResourceState::ALL {
             let count = summary.by_state.get(state.word()).copied().unwrap_or(0);
             metrics::gauge!("cheops_resources_by_state", "state" => state.word()).set(count as f64);
@@ -73,15 +93,23 @@ async fn show_states(api: SharedApi) {
 
 #[derive(Default)]
 struct ResourceTally {
+    wanted: Option<ListQuery>,
     resources: u64,
+    troubled: BTreeMap<SiteId, u64>,
+    verified: u64,
+    verified_since_ms: Option<u64>,
     by_state: BTreeMap<&'static str, u64>,
     by_site: BTreeMap<SiteId, u64>,
     types: BTreeSet<OperationType>,
 }
 
-/// Counts all, and says in how many looks.
-async fn count(api: &Api) -> Result<(wire::Summary, usize), HttpRefusal> {
-    let (mut tally, mut after, mut looks) = (ResourceTally::default(), None, 0);
+/// Counts all, or those wanted, and says in how many looks.
+async fn count(
+    api: &Api,
+    wanted: Option<ListQuery>,
+) -> Result<(wire::Summary, usize), HttpRefusal> {
+    let tally = ResourceTally { wanted, ..ResourceTally::default() };
+    let (mut tally, mut after, mut looks) = (tally, None, 0);
     loop {
         let look = move |engine: &Engine| {
             let last = tally.add_slice(engine, after.as_ref());
@@ -90,7 +118,7 @@ async fn count(api: &Api) -> Result<(wire::Summary, usize), HttpRefusal> {
         (tally, after) = api.driver.ask(look).await?;
         looks += 1;
         if after.is_none() {
-            return Ok((tally.told(), looks));
+            return Ok((tally.told(api.feed.history_size()), looks));
         }
     }
 }
@@ -107,7 +135,19 @@ impl ResourceTally {
     }
 
     fn add(&mut self, engine: &Engine, id: &ResourceId) {
+        if self.wanted.as_ref().is_some_and(|wanted| !wanted.is_called(id)) {
+            return;
+        }
         let Some(summary) = engine.summary(id) else { return };
+        if self.wanted.as_ref().is_some_and(|wanted| !wanted.is(engine, &summary)) {
+            return;
+        }
+        self.add_trouble(engine, &summary);
+        if let Some(since_ms) = summary.verified_ms {
+            self.verified += 1;
+            self.verified_since_ms =
+                Some(self.verified_since_ms.map_or(since_ms, |oldest| oldest.min(since_ms)));
+        }
         *self.by_state.entry(on_wire::state(&summary).word()).or_default() += 1;
         if summary.deleted {
             return;
@@ -126,16 +166,33 @@ impl ResourceTally {
         }
     }
 
-    fn told(self) -> wire::Summary {
+    /// What is in trouble anywhere is looked at site by site: there should not be many.
+    fn add_trouble(&mut self, engine: &Engine, summary: &ResourceSummary) {
+        let is_troubled = |at: &SiteStanding| at.standing.needs_a_person();
+        if !summary.standing.as_ref().is_some_and(is_troubled) {
+            return;
+        }
+        let standings = engine.standings(&summary.id).unwrap_or_default();
+        for at in standings.into_iter().filter(is_troubled) {
+            *self.troubled.entry(at.site).or_default() += 1;
+        }
+    }
+
+    fn told(self, history: HistorySize) -> wire::Summary {
         let by_state = self.by_state.into_iter().map(|(state, count)| (state.to_owned(), count));
         let by_site = self.by_site.into_iter().map(|(site, count)| (site.to_string(), count));
+        let troubled = self.troubled.into_iter().map(|(site, count)| (site.to_string(), count));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         wire::Summary {
             resources: self.resources,
             by_state: by_state.collect(),
             by_site: by_site.collect(),
+            troubled: troubled.collect(),
+            verified: self.verified,
+            verified_since: self.verified_since_ms.map(on_wire::time),
             types: self.types.iter().map(ToString::to_string).collect(),
             as_of: on_wire::time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+            history: on_wire::history_use(&history),
         }
     }
 }

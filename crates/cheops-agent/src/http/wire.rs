@@ -6,14 +6,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cheops_api as wire;
 use cheops_core::config::{Config, ConfigPlace};
 use cheops_core::engine::{
-    Agreement, Holding, OperationView, Outline, ResourceSummary, RunProgress, SiteStanding,
-    Standing, StateProof,
+    Agreement, Forecast, Holding, OperationView, Outline, PastDecision, ResourceSummary,
+    RunProgress, SiteStanding, Standing, StateProof,
 };
 use cheops_core::model::{
-    Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, SiteId, Status,
-    shown_path,
+    Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, ResourceId, SiteId,
+    Status, shown_path,
 };
 use cheops_core::resolve::{LeftOut, Why};
+use cheops_store::HistorySize;
 
 /// What runs where nothing is to be run.
 pub(super) const NO_COMMAND: &str = ":";
@@ -199,7 +200,58 @@ pub(super) fn replaced(view: &OperationView) -> Option<wire::LeftOut> {
     view.left_out.is_none().then(|| left_out(&LeftOut { by, why }))
 }
 
-fn asker(asker: &Asker) -> wire::Asker {
+/// What would come of something.
+pub(super) fn forecast(site: &SiteId, resource: &ResourceId, told: &Forecast) -> wire::Forecast {
+    let decided = |(operation, why): &(OperationId, String)| wire::DecidedPair {
+        operation: operation.to_string(),
+        winner: None,
+        counts: false,
+        entry: None,
+        sentence: format!("{operation} is left out: {why}"),
+    };
+    wire::Forecast {
+        resource: resource.to_string(),
+        site: site.to_string(),
+        new_resource: told.new_resource,
+        config_replaced: told.new_config,
+        operation: told.operation.as_ref().map(ToString::to_string),
+        replaces: replaces(told.replaces),
+        sites: names(&told.sites),
+        not_connected: names(&told.not_heard),
+        list: told
+            .list
+            .iter()
+            .map(|operation| wire::ForecastOperation {
+                id: operation.id.to_string(),
+                kind: operation.kind.to_string(),
+                summary: summary_of(operation),
+            })
+            .collect(),
+        overridden: told.left_out.iter().map(decided).collect(),
+        back: ids(&told.back),
+        cannot_repair: told.cannot_repair.as_ref().map(ToString::to_string),
+    }
+}
+
+/// What is kept for readers of the history only.
+pub(super) fn history_use(size: &HistorySize) -> wire::HistoryUse {
+    let HistorySize { bytes, bodies, most, cut_ms } = *size;
+    wire::HistoryUse { bytes, bodies, most, cut: cut_ms.map(time) }
+}
+
+/// Why an operation does not count, as it was said when it was pruned.
+pub(super) fn past_decision(decision: &PastDecision) -> wire::DecidedPair {
+    let PastDecision { operation, by, why } = decision;
+    wire::DecidedPair {
+        operation: operation.to_string(),
+        winner: by.as_ref().map(ToString::to_string),
+        counts: false,
+        entry: None,
+        sentence: format!("{operation} is left out: {why}"),
+    }
+}
+
+pub(super) fn asker(asker: &Asker) -> wire::Asker {
     wire::Asker { principal: asker.principal.clone(), site: asker.site.to_string() }
 }
 
@@ -312,6 +364,7 @@ pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
         verified: resource.verified_ms.map(time),
+        service: resource.service.clone(),
     }
 }
 

@@ -17,7 +17,11 @@ pub(crate) use self::spans::{OperationSpans, operation_span};
 pub(crate) fn notice(notice: &Notice) {
     metrics::counter!("cheops_notices_total", "about" => about(notice)).increment(1);
     match notice {
-        Notice::Applied(..) | Notice::Converged(_) | Notice::Settled(..) | Notice::Pruned(..) => {
+        Notice::Applied(..)
+        | Notice::Converged(_)
+        | Notice::Settled(..)
+        | Notice::Pruned(..)
+        | Notice::LeftOut(..) => {
             tracing::debug!(?notice);
         }
         Notice::Failed(resource, operation) => {
@@ -92,6 +96,7 @@ fn about(notice: &Notice) -> &'static str {
         Notice::SiteLostItsDisk(_) => "site-lost-disk",
         Notice::StrangeClock(..) => "strange-clock",
         Notice::Pruned(..) => "pruned",
+        Notice::LeftOut(..) => "left-out",
         Notice::Malformed(..) => "malformed",
         Notice::SetApart(..) => "set-apart",
         Notice::SharedIdentity(..) => "shared-identity",

@@ -83,6 +83,15 @@ fn describe() {
         "Resources that this site holds, by the state that the API shows; counted every 15 s at most"
     );
     describe_gauge!("cheops_jobs_running", "Commands and requests that run now");
+    describe_gauge!(
+        "cheops_history_bytes",
+        "What is kept for readers of the history only: rows of the log, and files"
+    );
+    describe_gauge!("cheops_history_most_bytes", "What that may take: `[audit] size`");
+    describe_gauge!(
+        "cheops_history_cut_seconds",
+        "When history was last dropped before its time for want of room (Unix time); 0 if never"
+    );
     describe_gauge!("cheops_log_bytes", "The log with its journal, without files and snapshots");
     describe_gauge!(
         "cheops_queue_length",

@@ -281,17 +281,29 @@ async fn an_id_is_a_name_and_never_code() {
         "a b  c".to_owned(),
         "*".to_owned(),
         "é\\n$HOME".to_owned(),
-        "plain-1".to_owned(),
+    ];
+    // As a word, in quotes, in quotes within quotes, and in text that other shells read as code.
+    let commands = [
+        "printf '%s\\n' __ID__ \"<__ID__>\" '<__ID__>' /t/__ID__.txt",
+        "echo \"$(echo \"__ID__\")\" # it's __ID__\ncat <<X\n'__ID__' \"__ID__\"\nX",
+        "sh -c 'echo __ID__'",
+        "sh -c \"echo __ID__\"",
+        "eval echo __ID__",
     ];
     for id in &hostile {
+        for command in commands {
+            let task = Task::Run(operation(Payload::shell(command)));
+            let outcome = site.exec.run(&job(id, task)).await;
+            let Outcome::NotStarted { reason } = &outcome else { panic!("{id}: {outcome:?}") };
+            assert!(reason.contains("read as code"), "{reason}");
+            assert!(!fs::exists(&trap).unwrap(), "{id}");
+        }
+    }
+    for id in ["plain-1", "v2/images/é", "user@host:22/a=b,c+d%20"] {
         let command = "printf '%s\\n' __ID__ \"<__ID__>\" '<__ID__>' /t/__ID__.txt";
         let task = Task::Run(operation(Payload::shell(command)));
         let outcome = site.exec.run(&job(id, task)).await;
         assert_eq!(printed(&outcome), format!("{id}\n<{id}>\n<{id}>\n/t/{id}.txt\n"));
-        // Where the quoting cannot be told, it may come out wrong; it is not run.
-        let odd = "echo \"$(echo \"__ID__\")\" # it's __ID__\ncat <<X\n'__ID__' \"__ID__\"\nX";
-        site.exec.run(&job(id, Task::Run(operation(Payload::shell(odd))))).await;
-        assert!(!fs::exists(&trap).unwrap(), "{id}");
     }
 }
 

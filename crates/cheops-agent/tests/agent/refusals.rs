@@ -171,7 +171,7 @@ async fn an_id_that_would_turn_a_command_into_another_is_refused_when_it_is_hand
         let config = serde_json::json!({ "Types": { "set": { "Undo": command } } });
         Submit { config: Some(config), ..shell("site1", "set", "true") }
     };
-    for id in ["-rf", "../../etc/passwd", "a/../b", "/tmp/x"] {
+    for id in ["-rf", "../../etc/passwd", "a/../b", "/tmp/x", "a b; touch c", "$(touch c)"] {
         let show = Show {
             command: "cat __ID__".to_owned(),
             sites: Some("site1".to_owned()),

@@ -2,8 +2,8 @@
 
 use crate::cluster::{Cluster, replies, shell, until};
 use cheops_api::{
-    Change, ClientError, Cursor, Decision, Delete, ExecStatus, NumberedChange, ResourceFilter,
-    ResourceState, Show, ShowStatus, Submit, SubmitEvent, Upload, Wait,
+    Action, Change, ClientError, Cursor, Decision, Delete, ExecStatus, HttpAction, NumberedChange,
+    ResourceFilter, ResourceState, Show, ShowStatus, Submit, SubmitEvent, Upload, Wait,
 };
 
 const EVERYWHERE: &str = "site1 & site2 & site3";
@@ -144,6 +144,55 @@ async fn who_brings_another_config_for_a_resource_is_told_that_it_replaces_the_f
         };
         assert_eq!(*config_replaced, expected, "{submit:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_that_the_matrix_does_not_list_is_taken_with_a_warning_that_names_those_it_does() {
+    let cluster = Cluster::of(1).await;
+    let first = Submit { profile: Some("redis".to_owned()), ..shell("site1", "set", "true") };
+    for (submit, expected) in [
+        (first, None),
+        (shell("site1", "inc", "true"), None),
+        (shell("site1", "incr", "true"), Some("did you mean `inc`?")),
+        (shell("site1", "publish", "true"), Some("listed are `del`, `inc`, `sadd`")),
+    ] {
+        let events = cluster.submit(0, "x", &submit).await;
+        let Some(SubmitEvent::Accepted { warnings, .. }) = events.first() else {
+            panic!("{events:?}")
+        };
+        let told = warnings.first().map(String::as_str).unwrap_or_default();
+        assert_eq!(warnings.len(), usize::from(expected.is_some()), "{warnings:?}");
+        assert!(told.contains(expected.unwrap_or_default()), "{warnings:?}");
+    }
+    // Nobody has said which types there are.
+    let events = cluster.submit(0, "without", &shell("site1", "anything", "true")).await;
+    let Some(SubmitEvent::Accepted { warnings, .. }) = events.first() else { panic!("{events:?}") };
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_for_a_service_that_no_site_has_is_refused_before_anything_is_written() {
+    let mut cluster = Cluster::of(2).await;
+    let asks = HttpAction {
+        service: "image".to_owned(),
+        method: "PUT".to_owned(),
+        path: "/x".to_owned(),
+        headers: Vec::new(),
+        body: None,
+    };
+    let submit = Submit { action: Action::Http(asks), ..shell("site1 & site2", "put", "") };
+    let refused = cluster.client(0).submit("new", &submit, &[]).await.err();
+    let Some(ClientError::Refused(problem)) = refused else { panic!("{refused:?}") };
+    assert_eq!(problem.status, 400);
+    let said = "none of site1, site2 has a service `image`; they have none";
+    assert_eq!(problem.detail, said, "{problem:?}");
+    let known = cluster.client(0).resource("new").await.err();
+    assert!(matches!(known, Some(ClientError::Refused(_))), "{known:?}");
+    // A site that cannot be asked may have it.
+    cluster.stop(1).await;
+    let submit = Submit { wait: Wait::Local, ..submit };
+    let events = cluster.submit(0, "new", &submit).await;
+    assert_eq!(replies(&events), [("site1", "KO")], "{events:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

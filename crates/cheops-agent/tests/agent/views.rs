@@ -1,10 +1,12 @@
 //! What a page about a whole mesh asks any agent for: other sites' views, numbers, and what a
 //! matrix would do.
 
+use std::collections::BTreeSet;
+
 use crate::cluster::{Cluster, shell, until};
 use cheops_api::{
-    ClientError, Cursor, Decision, DemoLink, Problem, ResourceFilter, ResourceState, SiteState,
-    TryMatrix,
+    ClientError, Cursor, Decision, DemoLink, NumberedChange, Problem, ResourceFilter,
+    ResourceOrder, ResourceState, SiteState, SummaryFilter, TryMatrix,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -186,6 +188,65 @@ async fn pages_of_resources_come_to_all_that_is_looked_for_and_to_nothing_twice(
     assert_eq!(all(ResourceFilter { q, state, ..ResourceFilter::default() }).await, ["r10", "r15"]);
     let kind = Some("add".to_owned());
     assert_eq!(all(ResourceFilter { kind, ..ResourceFilter::default() }).await, [""; 0]);
+
+    let sort = Some(ResourceOrder::State);
+    let worst = all(ResourceFilter { sort, ..ResourceFilter::default() }).await;
+    assert_eq!(worst.len(), 25);
+    assert_eq!(worst[..6], ["r00", "r05", "r10", "r15", "r20", "r01"]);
+    let reverse = Some(true);
+    let best = all(ResourceFilter { sort, reverse, ..ResourceFilter::default() }).await;
+    assert!(best.iter().eq(worst.iter().rev()), "{best:?}");
+    let by_name = all(ResourceFilter { reverse, ..ResourceFilter::default() }).await;
+    assert_eq!(by_name[..2], ["r24", "r23"]);
+    let sort = Some(ResourceOrder::Changed);
+    let latest = all(ResourceFilter { sort, ..ResourceFilter::default() }).await;
+    assert_eq!((latest.len(), latest.last().map(String::as_str)), (25, Some("r00")));
+    let nonsense = ResourceFilter { sort, after: Some("r10".into()), ..ResourceFilter::default() };
+    assert_eq!(refused(client.resources(&nonsense).await).status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_counted_can_be_narrowed_and_says_where_somebody_is_needed() {
+    let cluster = Cluster::of(2).await;
+    for (name, command) in [("a1", FAILS_AT_ONE), ("a2", "true"), ("b1", FAILS_AT_ONE)] {
+        cluster.submit(0, name, &shell("site1 & site2", "set", command)).await;
+    }
+    let client = cluster.client(0);
+    until("all is known everywhere", async || {
+        let by_state = client.summary().await.unwrap().by_state;
+        by_state.get("converged") == Some(&1) && by_state.get("error") == Some(&2)
+    })
+    .await;
+    let all = client.summary().await.unwrap();
+    assert_eq!(all.troubled.values().sum::<u64>(), 2);
+    assert_eq!(all.troubled.len(), 1, "the command fails at one of them");
+    assert_eq!(all.verified, 0);
+    let filter = SummaryFilter { q: Some("a".to_owned()), ..SummaryFilter::default() };
+    let some = client.summary_of(&filter).await.unwrap();
+    assert_eq!(some.resources, 2);
+    let by_state = [("converged", 1), ("error", 1)];
+    assert_eq!(some.by_state, by_state.map(|(state, n)| (state.to_owned(), n)).into());
+    let filter = SummaryFilter { kind: Some("add".to_owned()), ..SummaryFilter::default() };
+    assert_eq!(client.summary_of(&filter).await.unwrap().resources, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_late_is_told_the_latest_changes_at_once() {
+    let cluster = Cluster::of(1).await;
+    for name in ["a", "b"] {
+        cluster.submit(0, name, &shell("site1", "set", "true")).await;
+    }
+    let client = cluster.client(0);
+    let all = client.latest_changes(100).await.unwrap();
+    assert!(all.is_sorted_by_key(|change| change.id));
+    let named = |changes: &[NumberedChange]| {
+        let names = changes.iter().filter_map(|change| change.change.resource());
+        names.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(named(&all), ["a", "b"].map(str::to_owned).into());
+    let last = client.latest_changes(1).await.unwrap();
+    assert_eq!(last.len(), 1);
+    assert_eq!(last[0].id, all.last().unwrap().id);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,10 +32,11 @@ use upload::{Carried, MultipartForm, SentBytes, whole};
 use crate::paths::{self, segment};
 use crate::token::Token;
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, ExecForm, ExecLine,
-    Explanation, LegacyShow, LoginLink, MatrixTrial, Operation, Page, Problem, Profile, Resource,
-    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites,
-    Submit, SubmitEvent, Summary, TryMatrix,
+    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, DryRun, ExecForm,
+    ExecLine, Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink,
+    MatrixTrial, NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem,
+    Profile, Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer,
+    ShowForm, Sites, Submit, SubmitEvent, Summary, SummaryFilter, TryMatrix,
 };
 
 /// How long a copy may be made without a word: one large file may take that.
@@ -174,6 +175,17 @@ impl Client {
         self.document(RequestBuilder::get(paths::SUMMARY)).await
     }
 
+    /// Some resources in a few numbers.
+    pub async fn summary_of(&self, filter: &SummaryFilter) -> Result<Summary, ClientError> {
+        self.document(RequestBuilder::get(with_query(paths::SUMMARY, filter))).await
+    }
+
+    /// The end of the feed of changes, the oldest first.
+    pub async fn latest_changes(&self, limit: u32) -> Result<Vec<NumberedChange>, ClientError> {
+        let asked = LatestAsked { limit: Some(limit) };
+        self.document(RequestBuilder::get(with_query(paths::LATEST_CHANGES, &asked))).await
+    }
+
     /// A page of the resources.
     pub async fn resources(
         &self,
@@ -218,6 +230,26 @@ impl Client {
     pub async fn explain_at(&self, id: &str, site: &str) -> Result<Explanation, ClientError> {
         let path = with_query(&paths::explain(id), &Seen { at: Some(site.to_owned()) });
         self.document(RequestBuilder::get(path)).await
+    }
+
+    /// Some of what happened to it, the latest first.
+    pub async fn history(&self, id: &str, asked: &HistoryAsked) -> Result<History, ClientError> {
+        self.document(RequestBuilder::get(with_query(&paths::history(id), asked))).await
+    }
+
+    /// Its operations that no site needs any more.
+    pub async fn past(&self, id: &str) -> Result<PastOperations, ClientError> {
+        self.document(RequestBuilder::get(paths::past(id))).await
+    }
+
+    /// One operation, of whatever resource, with all that is kept of it, at that site if one is named.
+    pub async fn recorded(
+        &self,
+        operation: &str,
+        at: Option<&str>,
+    ) -> Result<OperationRecord, ClientError> {
+        let seen = Seen { at: at.map(str::to_owned) };
+        self.document(RequestBuilder::get(with_query(&paths::recorded(operation), &seen))).await
     }
 
     /// The parts of a resource over several sites.
@@ -273,6 +305,12 @@ impl Client {
             ask.form(form)
         };
         self.lines(ask).await
+    }
+
+    /// What would come of something. Nothing is written.
+    pub async fn dry_run(&self, id: &str, what: &DryRun) -> Result<Forecast, ClientError> {
+        let ask = RequestBuilder::new(Method::POST, paths::dry_run(id));
+        self.document(self.jsoned(ask, what)?).await
     }
 
     /// Looks at a resource.

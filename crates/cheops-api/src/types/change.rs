@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{LeftOut, Operation, Reply, ResourceDetail, ResourceSummary};
+use super::{Asker, DecidedPair, LeftOut, Operation, Reply, ResourceDetail, ResourceSummary};
 
 /// One thing that changed. In the feed, the event's name is that of the variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,6 +25,9 @@ pub enum Change {
         summary: String,
         /// When it was made, by the receiving site's clock (RFC 3339).
         time: String,
+        /// Who asked for it, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_by: Option<Asker>,
     },
     /// A site said what it got from an operation.
     Reply {
@@ -107,6 +110,13 @@ pub enum Change {
         /// How many operations and replies.
         entries: u64,
     },
+    /// Why operations do not count, said when they were pruned.
+    LeftOut {
+        /// The resource.
+        resource: String,
+        /// Each of them, with the reason.
+        decisions: Vec<DecidedPair>,
+    },
     /// A site sent something that cannot be; it was left aside.
     Malformed {
         /// The sender.
@@ -151,7 +161,7 @@ pub enum Change {
 
 impl Change {
     /// The names of all events.
-    pub const NAMES: [&'static str; 18] = [
+    pub const NAMES: [&'static str; 19] = [
         "operation",
         "reply",
         "partial-error",
@@ -165,6 +175,7 @@ impl Change {
         "site-lost-disk",
         "strange-clock",
         "pruned",
+        "left-out",
         "malformed",
         "set-apart",
         "shared-identity",
@@ -188,6 +199,7 @@ impl Change {
             Self::SiteLostDisk { .. } => "site-lost-disk",
             Self::StrangeClock { .. } => "strange-clock",
             Self::Pruned { .. } => "pruned",
+            Self::LeftOut { .. } => "left-out",
             Self::Malformed { .. } => "malformed",
             Self::SetApart { .. } => "set-apart",
             Self::SharedIdentity { .. } => "shared-identity",
@@ -209,6 +221,7 @@ impl Change {
             | Self::Converged { resource }
             | Self::Standing { resource }
             | Self::StrangeClock { resource, .. }
+            | Self::LeftOut { resource, .. }
             | Self::Pruned { resource, .. } => Some(resource),
             Self::SiteDown { .. }
             | Self::SiteUp { .. }
@@ -256,6 +269,17 @@ pub struct ChangeDetail {
     /// How conflicts are settled, where that is not as it was when something was told before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
+}
+
+/// How much of the feed's past to tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct LatestAsked {
+    /// How many changes at most; the agent may give less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
 }
 
 /// A change with its place in the feed.

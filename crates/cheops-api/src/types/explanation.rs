@@ -17,6 +17,12 @@ pub struct Explanation {
     /// Every decision that left an operation out, or put it after another: the last of those that the
     /// same entry puts before it.
     pub decisions: Vec<DecidedPair>,
+    /// The latest operations that no site needs any more, in total order, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<ExplainedOperation>,
+    /// Whether older ones are kept: its history has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub past_more: bool,
 }
 
 /// One operation and its place in the history.

@@ -7,6 +7,8 @@ mod cross;
 mod demo;
 mod explanation;
 mod fault;
+mod forecast;
+mod history;
 mod legacy;
 mod login;
 mod matrix;
@@ -21,11 +23,15 @@ mod submit;
 mod summary;
 
 pub use backup::{Backup, BackupEvent};
-pub use change::{Change, ChangeDetail, NumberedChange, TimedChange};
+pub use change::{Change, ChangeDetail, LatestAsked, NumberedChange, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use fault::Fault;
+pub use forecast::{DryRun, Forecast, ForecastOperation};
+pub use history::{
+    History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
+};
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
 };
@@ -38,8 +44,8 @@ pub use page::{Cursor, Page, Seen};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
 pub use resource::{
-    Progress, Replicant, Resource, ResourceDetail, ResourceFilter, ResourceHolding, ResourceState,
-    ResourceSummary, SiteStanding, Standing, StateAgreement, StateProof,
+    Progress, Replicant, Resource, ResourceDetail, ResourceFilter, ResourceHolding, ResourceOrder,
+    ResourceState, ResourceSummary, SiteStanding, Standing, StateAgreement, StateProof,
 };
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};
@@ -47,7 +53,7 @@ pub use submit::{
     Action, Body, DEFAULT_TIMEOUT_MS, Decision, Delete, HttpAction, Settle, ShellAction, Submit,
     SubmitEvent, SubmitForm, Wait,
 };
-pub use summary::Summary;
+pub use summary::{Summary, SummaryFilter};
 
 /// The media type of streams with one JSON document a line.
 pub const NDJSON: &str = "application/x-ndjson";

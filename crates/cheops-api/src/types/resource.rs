@@ -30,6 +30,9 @@ pub struct ResourceSummary {
     /// proven, or something else is amiss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
+    /// The service that it is a resource of, if it is one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
 }
 
 /// What is known of a resource's state, where its config says how that is read.
@@ -181,6 +184,31 @@ pub struct ResourceFilter {
     /// Deleted ones too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted: Option<bool>,
+    /// In which order; by name if not given. In any other, all of them are looked at for each page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub sort: Option<ResourceOrder>,
+    /// The other way round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<bool>,
+}
+
+/// In which order resources are listed; those that are alike by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResourceOrder {
+    /// By name.
+    Name,
+    /// The worst first.
+    State,
+    /// What changed last first.
+    Changed,
+    /// Those with most operations first.
+    Operations,
+    /// Those with most errors first.
+    Errors,
+    /// Those never verified first, then those whose proof is oldest.
+    Verified,
 }
 
 /// A resource.

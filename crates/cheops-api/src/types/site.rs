@@ -15,6 +15,9 @@ pub struct Sites {
     /// Whether the agent is part of a demo, whose links can be cut by `/api/v1/demo`.
     #[serde(default)]
     pub demo: bool,
+    /// The services that the answering site has; not there if its agent is too old to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub services: Option<Vec<String>>,
 }
 
 /// One site, and never more than what was really heard of it.

@@ -173,6 +173,9 @@ pub enum SubmitEvent {
         /// Whether the config that came with it takes the place of another one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         config_replaced: bool,
+        /// What is accepted and probably not meant, such as a type that the matrix does not list.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// A site replied.
     Reply(SiteReply),
@@ -229,4 +232,6 @@ pub enum Decision {
     Retry,
     /// It failed somewhere, and is let be: it counts as trouble no more, at any site.
     Dismiss,
+    /// It is taken out, everywhere; or, if it names an undoing, what that took out counts again.
+    Undo,
 }

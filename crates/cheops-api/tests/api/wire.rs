@@ -63,6 +63,7 @@ fn what_is_heard_of_an_operation_is_tagged() {
         sites: vec!["lyon".to_owned(), "paris".to_owned()],
         site: "paris".to_owned(),
         config_replaced: false,
+        warnings: Vec::new(),
     };
     check(
         &accepted,
@@ -166,6 +167,7 @@ fn a_resource_is_flat() {
             errors: 0,
             last_change: None,
             verified: None,
+            service: None,
         },
         list: vec!["paris-1.1".to_owned()],
         config: serde_json::json!({}),

@@ -4,8 +4,10 @@
 //! left out of the result, which then is of no further use but to find more mistakes in.
 
 mod hooks;
+mod samples;
 
 pub(super) use self::hooks::HookEntry;
+pub(super) use self::samples::read_samples;
 use super::check::command_fault;
 use super::place::{ConfigPlace, LineColumn};
 use super::problem::{ConfigFault, ConfigProblem};

@@ -14,6 +14,8 @@
 //! | `hooks` | what is told to whom when something happens |
 //! | `check`, `circle` | contradictions, and what is worth a warning |
 //! | `problem`, `warning`, `place` | what is reported, and where |
+//! | `unlisted` | types that a matrix does not know |
+//! | `prove` | whether a matrix tells the truth about its commands |
 
 mod assemble;
 mod canonical;
@@ -25,12 +27,14 @@ mod lookup;
 mod place;
 mod problem;
 mod profiles;
+pub mod prove;
 mod spelling;
 mod state;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unlisted;
 mod warning;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +47,7 @@ pub use self::place::{ConfigPlace, LineColumn};
 pub use self::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 pub use self::profiles::{Profile, profile, profiles};
 pub use self::table::{Meeting, PairRow, Sequence};
+pub use self::unlisted::UnlistedType;
 pub use self::warning::{Doubt, Warning};
 
 use crate::ids::OperationType;

@@ -114,23 +114,36 @@ const OUTLINES: [ProfileOutline; 4] = [
     },
     ProfileOutline {
         name: "kubernetes",
-        why: "`apply` gives the whole definition whether or not the object exists, so the last one \
-              wins, also over `create` and `patch`; `delete` wins over everything concurrent, and \
-              what is made after it builds anew; `create` fails where the object exists and \
-              `patch` changes a part, so these run in the total order.",
+        why: "`replace` gives the whole object, so the last one wins, also over `patch`, but only \
+              where the object exists, so what made it is kept; `apply` sets what it names and \
+              leaves the rest, and so does `patch`: these run in the total order, again where one \
+              comes late; `delete` wins over everything concurrent, and what is made after it \
+              builds anew (with `--ignore-not-found`, so that it can be repeated); `create` fails \
+              where the object exists.",
         pairs: &[
-            ("apply", "apply", TakeOne),
-            ("apply", "create", KeepOrder),
-            ("apply", "patch", KeepOrder),
+            ("replace", "replace", TakeOne),
+            ("replace", "patch", KeepOrder),
+            ("replace", "apply", Ordered),
+            ("replace", "create", Ordered),
+            ("apply", "apply", Ordered),
+            ("apply", "create", Ordered),
+            ("apply", "patch", Ordered),
             ("delete", "delete", TakeOne),
             ("delete", "apply", KeepOrder),
             ("delete", "create", KeepOrder),
             ("delete", "patch", KeepOrder),
+            ("delete", "replace", KeepOrder),
             ("create", "create", Ordered),
             ("create", "patch", Ordered),
             ("patch", "patch", Ordered),
         ],
-        types: &[("apply", Idempotent), ("delete", Idempotent), ("create", Once), ("patch", Once)],
+        types: &[
+            ("replace", Idempotent),
+            ("apply", Assigns),
+            ("patch", Assigns),
+            ("delete", Idempotent),
+            ("create", Once),
+        ],
         state: None,
     },
     ProfileOutline {

@@ -5,9 +5,15 @@ use crate::ids::ID_PLACEHOLDER;
 
 /// The same commands, about that target: they find it in the variable `target`.
 pub(super) fn about(commands: &StateCommands, target: &str) -> StateCommands {
-    let target = quoted(target);
-    let about = |command: &str| format!("target={target}; {command}");
-    StateCommands { read: about(&commands.read), write: about(&commands.write) }
+    StateCommands {
+        read: with_target(&commands.read, target),
+        write: with_target(&commands.write, target),
+    }
+}
+
+/// The same command, with that target in the variable `target`.
+pub(super) fn with_target(command: &str, target: &str) -> String {
+    format!("target={}; {command}", quoted(target))
 }
 
 /// The text as one word of a shell. The resource's id is left outside the quotes, so that it is filled

@@ -24,9 +24,9 @@ pub enum RecordSlot<'a> {
     Shed(&'a ResourceId),
     /// In which incarnation a site is.
     Incarnation(&'a SiteId),
-    /// That an author was shown to lie with a key, on a resource of which the name's hash begins
-    /// like this.
-    SetApart(&'a Author, KeyId, u64),
+    /// That an author was shown to lie with a key, or with two of its keys, on a resource of which the
+    /// name's hash begins like this. What two keys show does not take the place of what one shows.
+    SetApart(&'a Author, KeyId, Option<KeyId>, u64),
 }
 
 impl Record {
@@ -47,7 +47,9 @@ impl Record {
             Self::SetApart(evidence) => {
                 let hash = &evidence.one.0.resource;
                 let about = u64::from_le_bytes(std::array::from_fn(|at| hash[at]));
-                Some(RecordSlot::SetApart(evidence.author(), evidence.key(), about))
+                let (key, other) = (evidence.one.1.key, evidence.other.1.key);
+                let other = (other != key).then_some(other);
+                Some(RecordSlot::SetApart(evidence.author(), key, other, about))
             }
         }
     }

@@ -29,6 +29,8 @@ pub(super) struct Context {
     /// Of each site each kind once.
     pub(super) malformed: Vec<MalformedHeard>,
     pub(super) needs: Needs,
+    /// Resources that are not known here, of which a base was offered that is not believed yet.
+    pub(super) offered: BTreeMap<ResourceId, Box<Resource>>,
     pub(super) reads: ReadQueue,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
@@ -62,6 +64,7 @@ impl Context {
             rulebook: Rulebook::default(),
             malformed: Vec::new(),
             needs: Needs::default(),
+            offered: BTreeMap::new(),
             reads: ReadQueue::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -75,6 +78,17 @@ impl Context {
     pub(super) fn new_resource(&mut self, id: ResourceId) -> Box<Resource> {
         let mut resource = Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())));
         // Who lied about it may have been found out before this site heard of it, or again of it.
+        resource.cuts = self.liars.cuts_of(&resource.id);
+        resource
+    }
+
+    /// The same, with what sites said before of what was forgotten of it.
+    pub(super) fn offered_or_new_resource(&mut self, id: ResourceId) -> Box<Resource> {
+        let mut resource = match self.offered.remove(&id) {
+            Some(offered) => offered,
+            None => self.new_resource(id),
+        };
+        // Somebody may have been found out since.
         resource.cuts = self.liars.cuts_of(&resource.id);
         resource
     }

@@ -44,7 +44,8 @@ impl Engine {
         let unknown = || NotFailed::Unknown(operation.clone());
         let resource = self.resources.get(id).ok_or_else(unknown)?;
         resource.operation(operation).ok_or_else(unknown)?;
-        if resource.resolution.operations().is_void(operation) {
+        let operations = resource.resolution.operations();
+        if operations.is_void(operation) && operations.undone_by(operation).is_none() {
             return Err(NotFailed::FailedEverywhere(operation.clone()));
         }
         if !resource.resolution.counts(operation) {

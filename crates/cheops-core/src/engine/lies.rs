@@ -77,14 +77,27 @@ impl Liars {
         all.find_map(|convicted| convicted.evidence.get(&(author.clone(), resource)))
     }
 
-    /// Keeps what shows a lie, if it says more than what is known; and whether its key is new.
-    fn add(&mut self, evidence: &Evidence, lie: Lie) -> Option<bool> {
+    /// Keeps what shows a lie, if it says more than what is known; and the keys that are new.
+    fn add(&mut self, evidence: &Evidence, lie: Lie) -> Option<Vec<KeyId>> {
+        let (known, new): (Vec<_>, Vec<_>) =
+            evidence.keys().partition(|key| self.convicted.contains_key(key));
+        // Whoever holds a key that is set apart can contradict with it what the site signs with the
+        // one that it was given instead: that is no reason to set this one apart as well.
+        let new = if known.is_empty() { new } else { Vec::new() };
+        let mut is_news = false;
+        for key in known.iter().chain(&new) {
+            is_news |= self.add_to(*key, evidence, lie);
+        }
+        is_news.then_some(new)
+    }
+
+    /// The same under one of its keys; whether it says more.
+    fn add_to(&mut self, key: KeyId, evidence: &Evidence, lie: Lie) -> bool {
         let author = evidence.author().clone();
-        let is_new = !self.convicted.contains_key(&evidence.key());
         let site = author.site.clone();
         let convicted = self
             .convicted
-            .entry(evidence.key())
+            .entry(key)
             .or_insert_with(|| Convicted { site, evidence: BTreeMap::new() });
         let about = (author, evidence.one.0.resource);
         let leaves = |lie: Option<Lie>| match lie {
@@ -97,7 +110,7 @@ impl Liars {
         if is_news && has_room {
             convicted.evidence.insert(about, evidence.clone());
         }
-        (is_news && has_room).then_some(is_new)
+        is_news && has_room
     }
 }
 
@@ -112,12 +125,12 @@ pub(super) fn convict_found(resources: &mut Resources, turn: &mut Turn<'_>) {
 /// counts nowhere.
 pub(super) fn convict(resources: &mut Resources, evidence: &Evidence, turn: &mut Turn<'_>) {
     let Some(lie) = evidence.lie() else { return };
-    let Some(is_new) = turn.context.liars.add(evidence, lie) else { return };
+    let Some(new) = turn.context.liars.add(evidence, lie) else { return };
     let site = evidence.author().site.clone();
     turn.record(Record::SetApart(Box::new(evidence.clone())));
-    if is_new {
-        turn.notify(Notice::SetApart(site.clone(), evidence.key()));
-        turn.effect(Effect::SetApart(site.clone(), evidence.key()));
+    for key in new {
+        turn.notify(Notice::SetApart(site.clone(), key));
+        turn.effect(Effect::SetApart(site.clone(), key));
     }
     let others: Vec<SiteId> = turn
         .context
@@ -130,6 +143,7 @@ pub(super) fn convict(resources: &mut Resources, evidence: &Evidence, turn: &mut
         let message = Message::Evidence(Box::new(evidence.clone()));
         turn.effect(Effect::Tell { to, message });
     }
+    turn.context.needs.look_at_all();
     disown(resources, evidence, turn);
     for resource in
         resources.values_mut().filter(|it| resource_hash(&it.id) == evidence.one.0.resource)
@@ -156,8 +170,8 @@ fn disown(resources: &mut Resources, evidence: &Evidence, turn: &mut Turn<'_>) {
 pub(super) fn recall(resources: &mut Resources, evidence: &[Evidence], turn: &mut Turn<'_>) {
     for evidence in evidence {
         let Some(lie) = evidence.lie() else { continue };
-        if turn.context.liars.add(evidence, lie) == Some(true) {
-            turn.effect(Effect::SetApart(evidence.author().site.clone(), evidence.key()));
+        for key in turn.context.liars.add(evidence, lie).unwrap_or_default() {
+            turn.effect(Effect::SetApart(evidence.author().site.clone(), key));
         }
         disown(resources, evidence, turn);
     }

@@ -23,6 +23,8 @@ pub(super) struct Link {
     pub(super) incarnation: Option<Incarnation>,
     /// Smoothed round-trip time.
     pub(super) round_trip_ms: Option<u64>,
+    /// How many signs of life of it were heard.
+    pub(super) beats: u64,
     /// How many resources it shares with this site.
     pub(super) shared: usize,
     /// Sites that it says it does not hear.
@@ -138,6 +140,7 @@ impl Links {
     ) -> Heard {
         let Some(link) = self.links.get_mut(from) else { return Heard::AsBefore };
         let could_talk = link.usable(me);
+        link.beats += 1;
         link.last_heartbeat = Some(Echo { sent_ms: beat.sent_ms, held_ms: 0 });
         link.last_heartbeat_at_ms = now_ms;
         link.does_not_hear = beat.unheard.iter().cloned().collect();

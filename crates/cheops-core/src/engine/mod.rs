@@ -11,10 +11,10 @@
 //! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
 //! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
 //! `jobs` (running the list), `health` (whether it is followed), `standing` (how each site says it
-//! stands), `verify` (reading and comparing states), `failures` (what can be done about one), `files`
+//! stands), `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking one out), `forecast` (what would come of something), `files`
 //! (letting go of large
 //! ones), `lies` (authors that sign two things in one place), `id_map` (what sites call a service's
-//! resource), `needs` (what has to be there first), `links` (who is heard), `submit`
+//! resource), `needs` (what has to be there first), `past` (what is told of what is forgotten), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
@@ -23,12 +23,14 @@ mod context;
 mod durable;
 mod failures;
 mod files;
+mod forecast;
 mod health;
 mod id_map;
 mod jobs;
 mod lies;
 mod links;
 mod needs;
+mod past;
 mod peer;
 mod ports;
 mod recover;
@@ -41,6 +43,7 @@ mod standing;
 mod submit;
 mod sync;
 mod timers;
+mod undo;
 mod verify;
 mod view;
 mod waiting;
@@ -50,12 +53,14 @@ use std::collections::BTreeMap;
 pub use compaction::{LaterRecords, RecordSlot};
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use failures::NotFailed;
+pub use forecast::Forecast;
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
-    Message, Notice, Now, Refusal, Submission, Task, Ticket, Update, WaitFor,
+    Message, Notice, Now, PastDecision, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
+pub use undo::NotUndoable;
 pub use verify::{Agreement, ReadHere};
 pub use view::{
     Holding, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView,
@@ -103,6 +108,12 @@ impl Engine {
             Event::Dismissed { resource, operation } => {
                 if let Some(resource) = resources.get_mut(&resource) {
                     resource.dismiss(&operation, &mut turn);
+                    follow_up(resource, &mut turn);
+                }
+            }
+            Event::Undone { resource, undoing } => {
+                if let Some(resource) = resources.get_mut(&resource) {
+                    resource.undo(&undoing, &mut turn);
                     follow_up(resource, &mut turn);
                 }
             }
@@ -169,6 +180,8 @@ fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut T
             let me = turn.context.settings.me.site.clone();
             let heard = turn.context.links.heartbeat(from, &me, &beat, turn.now.mono_ms);
             lies::tell_of_liars(from, &beat, turn);
+            let beats = turn.context.links.get(from).map_or(0, |link| link.beats);
+            turn.context.needs.heard_from(from, beats);
             if heard == Heard::Back {
                 link_is_back(from, turn);
             }
@@ -217,24 +230,34 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
     if !names_us(&update, from, turn) {
         match resources.get(&id) {
             None => return hear_of_unknown(from, &update, turn),
+            // It may have made a resource of that name too, of which nothing has arrived yet; it tells
+            // all of it to who knows nothing of it.
             Some(resource) if !resource.declared.sites.contains(from) => {
-                return turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
+                return hear_of_unknown(from, &update, turn);
             }
             Some(_) => {}
         }
     }
-    let resource =
-        resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id.clone()));
+    let resource = resources
+        .entry(id.clone())
+        .or_insert_with(|| turn.context.offered_or_new_resource(id.clone()));
     turn.context.links.knows_it_shares(from);
     resource.hear(from, update, turn);
     if resource.declared.sites.is_empty() && resource.knows.is_empty() {
         // The entry that declares it waits for others that have not arrived: until they do, the
-        // resource is unknown here, and whoever asks must be told so.
-        resources.remove(&id);
+        // resource is unknown here, and whoever asks must be told so. What several sites say of it is
+        // kept in mind as long as it takes to compare.
+        let unknown = resources.remove(&id);
+        let has_room = turn.context.offered.len() < MOST_OFFERED;
+        let offered = unknown.filter(|unknown| unknown.offered_ms.is_some() && has_room);
+        turn.context.offered.extend(offered.map(|offered| (id, offered)));
     } else {
         follow_up(resource, turn);
     }
 }
+
+/// So many resources of which a base is not believed yet are kept in mind.
+const MOST_OFFERED: usize = 65_536;
 
 /// Whether an update says by itself that both sides hold the resource.
 fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
@@ -250,7 +273,7 @@ fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
         .any(|sites| sites.contains(me) && sites.contains(from))
 }
 
-/// Asked about a resource that is not known here: says so. This is how a site that lost its disk
+/// Asked about a resource that is not known here, or not as that site's: says so. This is how a site that lost its disk
 /// gets its resources back.
 fn hear_of_unknown(from: &SiteId, update: &Update, turn: &mut Turn<'_>) {
     if !update.asks {

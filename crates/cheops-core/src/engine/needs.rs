@@ -4,7 +4,8 @@
 //! A resource has taken effect at a site if one of the operations that count did, and, where its
 //! service chooses ids, what it is called is known. It has failed there if nothing is left to run and
 //! none did, or if it was deleted there. A site that knows nothing of it yet waits: whoever took the
-//! operation in left out what some site of the resource does not hold.
+//! operation in left out what some site of the resource does not hold. It waits in vain if that one
+//! was shown to lie, or gives sign of life after sign of life and never tells of what it knew.
 //!
 //! Nobody asks again and again: whoever waits is looked at when a resource it needs has changed here.
 //! What waits in a circle would do so for ever; there the first by id runs as it is, and its service
@@ -30,7 +31,21 @@ pub(super) struct Needs {
     needed: BTreeMap<ResourceId, BTreeSet<ResourceId>>,
     /// To be looked at.
     due: BTreeSet<ResourceId>,
+    /// By the one that waits for what is not known here: since when, by the author's signs of life.
+    untold: BTreeMap<ResourceId, Untold>,
 }
+
+/// An operation whose author has not told of something that it needs.
+#[derive(Debug)]
+struct Untold {
+    operation: OperationId,
+    /// How many signs of life of the author's site had been heard then.
+    beats: u64,
+}
+
+/// After so many signs of life, of which any would have come with what was left to tell, nothing more
+/// is expected: five minutes, by the usual settings, in which the author is heard.
+const MOST_BEATS: u64 = 600;
 
 impl Needs {
     /// A resource changed here: whoever needs it is to be looked at.
@@ -38,6 +53,31 @@ impl Needs {
         if let Some(waiting) = self.waiting.get(resource) {
             self.due.extend(waiting.iter().cloned());
         }
+    }
+
+    /// A site gave a sign of life: who waited long enough for something that it should have told of is
+    /// to be looked at.
+    pub(super) fn heard_from(&mut self, site: &SiteId, beats: u64) {
+        let is_over = |untold: &Untold| {
+            untold.operation.site() == site && beats.saturating_sub(untold.beats) >= MOST_BEATS
+        };
+        let over = self.untold.iter().filter(|(_, untold)| is_over(untold));
+        self.due.extend(over.map(|(waiting, _)| waiting.clone()));
+    }
+
+    /// Somebody was shown to lie: whoever waits may wait in vain.
+    pub(super) fn look_at_all(&mut self) {
+        self.due.extend(self.needed.keys().cloned());
+    }
+
+    /// Whether what is not known here is never going to be.
+    fn is_in_vain(&mut self, waiting: &ResourceId, operation: &OperationId, beats: u64) -> bool {
+        let fresh = || Untold { operation: operation.clone(), beats };
+        let untold = self.untold.entry(waiting.clone()).or_insert_with(fresh);
+        if untold.operation != *operation {
+            *untold = fresh();
+        }
+        beats.saturating_sub(untold.beats) >= MOST_BEATS
     }
 
     fn wait(&mut self, resource: &ResourceId, needed: BTreeSet<ResourceId>) {
@@ -67,8 +107,8 @@ pub(super) enum Needed {
     NotYet(OperationId, ResourceId),
     /// All of them are there.
     There(OperationId),
-    /// This one failed.
-    Failed(OperationId, ResourceId),
+    /// This one failed, or will never be there; and what is said of it.
+    Failed(OperationId, ResourceId, &'static str),
 }
 
 /// How a needed resource stands at this site.
@@ -77,6 +117,8 @@ enum NeedStanding {
     There,
     NotYet,
     Failed,
+    /// It is not known here, and nobody is going to tell of it.
+    Untold,
 }
 
 /// What an operation may need: those of which every site of its resource has, or will have, a
@@ -100,18 +142,30 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
         let Some(resource) = resources.get(&id) else { continue };
         let Some(operation) = resource.waits_with().cloned() else {
             turn.context.needs.forget(&id);
+            turn.context.needs.untold.remove(&id);
             continue;
+        };
+        let author = operation.id.site();
+        let is_untold = operation.needs.iter().any(|needed| !resources.contains_key(needed));
+        let is_in_vain = is_untold && {
+            let beats = turn.context.links.get(author).map_or(0, |link| link.beats);
+            !turn.context.liars.keys_of(author).is_empty()
+                || turn.context.needs.is_in_vain(&id, &operation.id, beats)
         };
         let settings = &turn.context.settings;
         let standing = |needed: &ResourceId| match resources.get(needed) {
             Some(needed) => needed.standing(settings),
+            None if is_in_vain => NeedStanding::Untold,
             None => NeedStanding::NotYet,
         };
         let with = |such: NeedStanding| {
             operation.needs.iter().find(|needed| standing(needed) == such).cloned()
         };
-        let verdict = match (with(NeedStanding::Failed), with(NeedStanding::NotYet)) {
-            (Some(failed), _) => Needed::Failed(operation.id.clone(), failed),
+        let failed = with(NeedStanding::Failed).map(|needed| (needed, "failed here"));
+        let untold =
+            || with(NeedStanding::Untold).map(|needed| (needed, "nobody has told of here"));
+        let verdict = match (failed.or_else(untold), with(NeedStanding::NotYet)) {
+            (Some((needed, why)), _) => Needed::Failed(operation.id.clone(), needed, why),
             (None, Some(_)) if is_first_of_circle(resources, &id) => {
                 Needed::There(operation.id.clone())
             }
@@ -123,6 +177,7 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
             turn.context.needs.wait(&id, operation.needs.clone());
         } else {
             turn.context.needs.forget(&id);
+            turn.context.needs.untold.remove(&id);
         }
         let Some(resource) = resources.get_mut(&id) else { continue };
         resource.runs.needed = Some(verdict);
@@ -184,8 +239,8 @@ impl Resource {
                 self.runs.needed = Some(Needed::There(of));
                 Go::On
             }
-            Some(Needed::Failed(of, needed)) if of == item.id => {
-                Go::Fail(format!("needs `{needed}`, which failed here"))
+            Some(Needed::Failed(of, needed, why)) if of == item.id => {
+                Go::Fail(format!("needs `{needed}`, which {why}"))
             }
             _ => {
                 let first = operation.needs.iter().next().cloned();

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::model::OverLimit;
 use crate::model::{
     Asker, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
-    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, Vector,
+    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, Undoing, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -67,6 +67,13 @@ pub enum Event {
         resource: ResourceId,
         /// The operation.
         operation: OperationId,
+    },
+    /// Somebody said that an operation is to be taken out, everywhere, or to count again.
+    Undone {
+        /// The resource.
+        resource: ResourceId,
+        /// Which operation.
+        undoing: Undoing,
     },
     /// Something that the agent saw and that belongs into the log.
     Noticed(Notice),
@@ -307,6 +314,9 @@ pub enum Notice {
     StrangeClock(ResourceId, OperationId, u64),
     /// History below a floor was forgotten, since every site has it and none needs it.
     Pruned(ResourceId, u64),
+    /// Why operations are left out: told when they lose, and of the others before they are forgotten,
+    /// for who reads the history later.
+    LeftOut(ResourceId, Vec<PastDecision>),
     /// A site sent something that cannot be; it was left aside.
     Malformed(SiteId, Malformed),
     /// A site was shown to lie, by two entries that no honest one signs both: nothing is heard from
@@ -316,6 +326,17 @@ pub enum Notice {
     SharedIdentity(SiteId, String),
     /// Somebody asked for something that leaves no entry: what, and who.
     Asked(Option<ResourceId>, Asker, String),
+}
+
+/// Why an operation that is about to be forgotten is not in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastDecision {
+    /// The operation.
+    pub operation: OperationId,
+    /// The one that counts in its stead; none if it failed everywhere.
+    pub by: Option<OperationId>,
+    /// The reason, in words.
+    pub why: String,
 }
 
 /// How an operation ended when the last of its sites had replied.

@@ -14,6 +14,7 @@ use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use super::settings::Settings;
 use super::standing::{Reported, went_well, went_wrong};
+use super::undo::LastUndoing;
 use super::verify::StateReads;
 use crate::config::Config;
 use crate::model::{
@@ -53,7 +54,7 @@ pub(super) struct Resource {
     /// When what was heard is to be confirmed to the others.
     pub(super) confirm_ms: Option<u64>,
     pub(super) files: Files,
-    own: OwnReplies,
+    pub(super) own: OwnReplies,
     /// Operations of which a site has not said what became of them, site by site.
     unanswered: SmallMap<SiteId, BTreeSet<OperationId>>,
     /// Operations that went wrong at some site, by what it last said.
@@ -65,12 +66,16 @@ pub(super) struct Resource {
     pub(super) reads: StateReads,
     /// Operations that failed and are to be let be.
     pub(super) dismissed: BTreeSet<OperationId>,
+    /// What was last said of operations that somebody took out.
+    pub(super) undoings: BTreeMap<OperationId, LastUndoing>,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     waiting: BTreeMap<EntryId, Arc<Entry>>,
     waiting_bytes: usize,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
+    /// Since when there is a base that was not believed yet.
+    pub(super) offered_ms: Option<u64>,
     /// Who was shown how often what is known here under a name, since it knows something else.
     pub(super) shown: BTreeMap<(SiteId, EntryId), u8>,
 }
@@ -104,6 +109,14 @@ fn after(n: u64) -> (Bound<u64>, Bound<u64>) {
     (Bound::Excluded(n), Bound::Unbounded)
 }
 
+/// The sites that an operation makes its resource on, if it makes it. It may be made by several that
+/// could not hear each other, and lives where any of them said; one that rests on others changes
+/// nothing of that, whatever it says, so that it does not matter what was heard first.
+fn made_at(operation: &Operation) -> Option<&BTreeSet<SiteId>> {
+    let declares = operation.declares.as_ref().filter(|_| operation.parents.is_empty());
+    declares.map(|declares| &declares.sites)
+}
+
 impl Resource {
     pub(super) fn new(id: ResourceId, rules: Rules) -> Self {
         Self {
@@ -131,11 +144,13 @@ impl Resource {
             reports: SmallMap::default(),
             reads: StateReads::default(),
             dismissed: BTreeSet::new(),
+            undoings: BTreeMap::new(),
             entries: SmallMap::default(),
             arrivals: 0,
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
             cuts: BTreeMap::new(),
+            offered_ms: None,
             shown: BTreeMap::new(),
         }
     }
@@ -201,6 +216,10 @@ impl Resource {
             EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
             EntryAcceptance::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
             EntryAcceptance::NotYet => self.let_wait(entry, &turn.context.settings),
+            // Who passes it on may know of another creation that names its author, which is on its way.
+            EntryAcceptance::Malformed(Malformed::NotShared) if entry.id().author.site != *from => {
+                self.let_wait(entry, &turn.context.settings);
+            }
             EntryAcceptance::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
         }
     }
@@ -230,7 +249,9 @@ impl Resource {
             for (_, entry) in std::mem::take(&mut self.waiting) {
                 match self.judge(&entry, turn.context) {
                     EntryAcceptance::New => self.insert_heard(entry, turn),
-                    EntryAcceptance::NotYet => self.let_wait(entry, &turn.context.settings),
+                    EntryAcceptance::NotYet | EntryAcceptance::Malformed(Malformed::NotShared) => {
+                        self.let_wait(entry, &turn.context.settings);
+                    }
                     EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
                     EntryAcceptance::Known
                     | EntryAcceptance::Disowned
@@ -284,7 +305,7 @@ impl Resource {
             EntryBody::Operation(operation) if operation.resource != self.id => {
                 EntryAcceptance::Malformed(Malformed::WrongResource)
             }
-            EntryBody::Operation(operation) if !self.may_declare(operation) => {
+            EntryBody::Operation(operation) if !Self::may_declare(operation) => {
                 EntryAcceptance::Malformed(Malformed::BeyondLimits)
             }
             _ if !self.is_of_a_holder(entry) => EntryAcceptance::Malformed(Malformed::NotShared),
@@ -316,24 +337,22 @@ impl Resource {
             && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
     }
 
-    /// Whether it says where the resource lives as a user may: all of it where it is new, and
-    /// nothing new where it is known.
-    fn may_declare(&self, operation: &Operation) -> bool {
-        let Some(declares) = &operation.declares else { return true };
-        declares.sites.contains(operation.id.site())
-            && (operation.parents.is_empty() || declares.sites.is_subset(&self.declared.sites))
+    /// Whether it says where the resource lives as a user may: its author is among those.
+    fn may_declare(operation: &Operation) -> bool {
+        let declares = operation.declares.as_ref();
+        declares.is_none_or(|declares| declares.sites.contains(operation.id.site()))
     }
 
     /// Only sites that hold a resource write on it.
     fn is_of_a_holder(&self, entry: &Entry) -> bool {
         let site = &entry.id().author.site;
-        let declares = match &entry.body {
-            EntryBody::Operation(operation) => operation.declares.as_ref(),
+        let made = match &entry.body {
+            EntryBody::Operation(operation) => made_at(operation),
             EntryBody::Reply(_) => None,
         };
         self.declared.sites.is_empty()
             || self.declared.sites.contains(site)
-            || declares.is_some_and(|declares| declares.sites.contains(site))
+            || made.is_some_and(|sites| sites.contains(site))
     }
 
     pub(super) fn held_of(&self, author: &Author) -> Option<&BTreeMap<u64, HeldEntry>> {
@@ -370,6 +389,7 @@ impl Resource {
         self.unanswered = SmallMap::default();
         self.troubled = BTreeSet::new();
         self.dismissed = BTreeSet::new();
+        self.undoings = BTreeMap::new();
         self.set_right = self.base.clone();
         let base = &self.base;
         // The rest is said again by what is kept.
@@ -459,6 +479,9 @@ impl Resource {
         if let Some(operation) = entry.dismisses().filter(|it| self.operation(it).is_some()) {
             self.dismissed.insert(operation);
         }
+        if let Some(undoing) = entry.undoes() {
+            self.take_undoing(undoing, (entry.stamp(), id.clone()));
+        }
         if let Some(report) = entry.state_report() {
             self.see_state_report(report, &id, entry.stamp().wall_ms);
         }
@@ -475,12 +498,17 @@ impl Resource {
         self.files.see(operation);
         let was_retired = self.is_retired();
         let change = self.resolution.insert(operation.clone());
+        self.review_undoings();
         self.see_service_ref(operation, was_retired, turn);
-        let overwrites = self.config().overwrites(&operation.kind);
+        // What is in doubt can be rebuilt from what overwrites it, and holds up nothing that commutes.
+        let in_doubt = self.runs.awaits_operator.as_ref().and_then(|id| self.operation(id));
+        let config = self.config();
+        let commutes = in_doubt.is_some_and(|it| config.commute(&it.kind, &operation.kind));
+        let goes_on = commutes || config.overwrites(&operation.kind);
         if change == ListChange::Inserted && self.may_run_last(operation) {
-            self.runs.list_grew(operation, overwrites);
+            self.runs.list_grew(operation, goes_on);
         } else {
-            self.runs.list_changed(&change, operation, overwrites);
+            self.runs.list_changed(&change, operation, goes_on);
         }
     }
 
@@ -512,7 +540,7 @@ impl Resource {
 
     fn declare(&mut self, operation: &Operation, said: &Declaration, turn: &mut Turn<'_>) {
         let config = said.config.clone().map(|config| (operation.position(), config));
-        let sites = said.sites.clone();
+        let sites = made_at(operation).cloned().unwrap_or_default();
         self.join_declared(&Declared { sites, config, id_map: None }, turn);
     }
 
@@ -544,10 +572,14 @@ impl Resource {
     }
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
-    fn resolve_anew(&mut self, rules: Rules) {
+    pub(super) fn resolve_anew(&mut self, rules: Rules) {
         let sites = &self.declared.sites;
         let void = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
+        let undone: Vec<_> = self.undone().collect();
         self.resolution = self.resolution.anew(rules, void.map(|(id, _)| id));
+        for (operation, by) in undone {
+            self.resolution.mark_undone(&operation, &by);
+        }
         self.runs.list_rearranged();
     }
 
@@ -577,7 +609,8 @@ impl Resource {
         if was_settled && !is_said_again {
             self.runs.heard_otherwise();
         }
-        let void = replies.failed_everywhere(&self.declared.sites);
+        let void = replies.failed_everywhere(&self.declared.sites)
+            || self.undone_by(&reply.operation).is_some();
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
@@ -801,8 +834,7 @@ impl Resource {
             let given = given.map(|config| (operation.position(), config));
             keep_later(&mut self.base_config, given.as_ref());
             self.base_order = self.base_order.max(Some(operation.stamp));
-            let sites = operation.declares.iter().flat_map(|said| &said.sites);
-            self.base_sites.extend(sites.cloned());
+            self.base_sites.extend(made_at(operation).into_iter().flatten().cloned());
         }
         for (author, last) in upto.iter() {
             let held = self.entries.get(author).and_then(|held| held.range(..=last).next_back());
@@ -829,6 +861,7 @@ impl Resource {
         });
         self.troubled.retain(|id| !upto.includes(&id.0));
         self.dismissed.retain(|id| !upto.includes(&id.0));
+        self.undoings.retain(|id, _| !upto.includes(&id.0));
         self.files.forget(upto);
         self.resolution.prune(upto);
         forgotten

@@ -128,11 +128,12 @@ impl Default for Runs {
 }
 
 impl Runs {
+    /// `goes_on`: the operation can be run, or be run from, also if something is in doubt.
     pub(super) fn list_changed(
         &mut self,
         change: &ListChange,
         operation: &Operation,
-        overwrites: bool,
+        goes_on: bool,
     ) {
         self.said_converged = false;
         self.runs_for_this_list.clear();
@@ -141,8 +142,7 @@ impl Runs {
         }
         match change {
             ListChange::Appended => {
-                // What is in doubt can be rebuilt from an operation that replaces it.
-                self.still_awaits &= !operation.replaces.past() && !overwrites;
+                self.still_awaits &= !operation.replaces.past() && !goes_on;
                 if let LogProgress::Follows(appended) = &mut self.progress {
                     appended.push_back(item(operation));
                 }
@@ -153,8 +153,8 @@ impl Runs {
     }
 
     /// The operation stands before others in the list, and gives the same state after them.
-    pub(super) fn list_grew(&mut self, operation: &Operation, overwrites: bool) {
-        self.list_changed(&ListChange::Appended, operation, overwrites);
+    pub(super) fn list_grew(&mut self, operation: &Operation, goes_on: bool) {
+        self.list_changed(&ListChange::Appended, operation, goes_on);
     }
 
     pub(super) fn list_rearranged(&mut self) {
@@ -318,6 +318,7 @@ impl Resource {
                 continue;
             }
             turn.notify(Notice::Superseded(self.id.clone(), operation.clone(), by.clone()));
+            self.tell_why_left_out(&operation, turn);
             self.write_reply(&operation, Status::Superseded { by }, None, turn);
         }
     }
@@ -350,26 +351,41 @@ impl Resource {
         plan.health = self.judge_health(plan.health, turn);
         let plan = self.within_bounds(plan);
         self.report_health(plan.health, turn);
-        if !matches!(plan.next, Next::Do(_)) {
+        if !matches!(plan.next, Next::Do(_) | Next::Meanwhile(..)) {
             // There is nothing to try again any more, nor to wait for.
             self.runs.needed = None;
             self.runs.retry = None;
         }
-        if let Next::AwaitOperator(operation) = plan.next {
-            self.report_in_doubt(operation, turn);
-            return Begun::Enough;
-        }
-        self.runs.awaits_operator = None;
         match plan.next {
-            Next::Do(step) => match self.may_begin(&step, turn) {
-                Go::On => self.start(step, turn),
-                Go::Wait => {}
-                Go::Fail(reason) => {
-                    self.fail(step, reason, turn);
-                    return Begun::InVain;
-                }
-            },
-            _ => self.runs.progress = LogProgress::default(),
+            Next::AwaitOperator(operation) => {
+                self.report_in_doubt(operation, turn);
+                self.runs.still_awaits = true;
+                Begun::Enough
+            }
+            Next::Meanwhile(operation, step) => {
+                self.report_in_doubt(operation, turn);
+                self.begin(step, turn)
+            }
+            Next::Do(step) => {
+                self.runs.awaits_operator = None;
+                self.begin(step, turn)
+            }
+            Next::Nothing => {
+                self.runs.awaits_operator = None;
+                self.runs.progress = LogProgress::default();
+                Begun::Enough
+            }
+        }
+    }
+
+    fn begin(&mut self, step: Step, turn: &mut Turn<'_>) -> Begun {
+        match self.may_begin(&step, turn) {
+            Go::On => self.start(step, turn),
+            Go::Wait => {}
+            Go::Fail(reason) => {
+                self.fail(step, reason, turn);
+                return Begun::InVain;
+            }
         }
         Begun::Enough
     }
@@ -412,7 +428,9 @@ impl Resource {
     /// A plan that never comes to an end is no plan: every other bound in this engine holds by
     /// construction, this one is counted.
     fn within_bounds(&self, plan: Plan) -> Plan {
-        let Next::Do(Step::Run(item)) = &plan.next else { return plan };
+        let (Next::Do(Step::Run(item)) | Next::Meanwhile(_, Step::Run(item))) = &plan.next else {
+            return plan;
+        };
         let runs = self.runs.runs_for_this_list.get(&item.id).copied().unwrap_or(0);
         if runs < RUNS_TO_SPARE + self.resolution.operations().len() {
             return plan;
@@ -464,7 +482,6 @@ impl Resource {
             self.write_reply(&operation, Status::InDoubt, None, turn);
         }
         self.runs.awaits_operator = Some(operation);
-        self.runs.still_awaits = true;
     }
 
     fn start(&mut self, step: Step, turn: &mut Turn<'_>) {

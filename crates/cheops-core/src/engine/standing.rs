@@ -199,7 +199,8 @@ impl Resource {
         // Its user was told that nothing was made, and there is nothing to repair.
         let was_never_made = self.resolution.last().is_none() && self.declared.id_map.is_some();
         self.troubled.iter().filter(move |id| {
-            let is_void = || self.resolution.operations().is_void(id);
+            let operations = self.resolution.operations();
+            let is_void = || operations.is_void(id) && operations.undone_by(id).is_none();
             let matters = self.resolution.counts(id)
                 || is_void() && !was_never_made && !self.set_right.includes(&id.0);
             matters && !self.dismissed.contains(id)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::context::Turn;
 use super::ports::{Answer, Effect, Refusal, Submission, WaitFor};
 use super::resource::Resource;
+use super::settings::Settings;
 use super::{Resources, follow_up, needs};
 use crate::model::{Declaration, MAX_PARENTS, Operation, OperationId};
 
@@ -13,7 +14,7 @@ use crate::model::{Declaration, MAX_PARENTS, Operation, OperationId};
 pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn: &mut Turn<'_>) {
     let ticket = submission.ticket;
     let known = resources.get(&submission.resource).map(Box::as_ref);
-    let declares = match declaration(known, &submission, turn) {
+    let declares = match declaration(known, &submission, &turn.context.settings) {
         Ok(declares) => declares,
         Err(refusal) => {
             turn.effect(Effect::Answer { ticket, answer: Answer::Refused(refusal) });
@@ -37,12 +38,11 @@ pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn
 
 /// What the operation has to declare: everything for a new resource, a changed config for one
 /// that is known, and else nothing.
-fn declaration(
+pub(super) fn declaration(
     known: Option<&Resource>,
     submission: &Submission,
-    turn: &Turn<'_>,
+    settings: &Settings,
 ) -> Result<Option<Arc<Declaration>>, Refusal> {
-    let settings = &turn.context.settings;
     let resource = submission.resource.clone();
     // What is known of it may be what a liar said, and count no more.
     let Some(known) = known.filter(|known| !known.declared.sites.is_empty()) else {

@@ -42,6 +42,10 @@ impl Resource {
         let remembers_us = update.entries.iter().any(|entry| {
             of_earlier_incarnation(&entry.id().author) && !before.includes(entry.id())
         });
+        if self.declared.sites.is_empty() {
+            // What several sites say of a resource that was forgotten here is compared.
+            self.peers.get_or_insert_with(from, super::peer::Peer::default);
+        }
         if let Some(base) = &update.base {
             let possible =
                 update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
@@ -51,7 +55,8 @@ impl Resource {
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
-            } else if self.believes(base, from, turn) {
+            } else if self.believes(base, from, turn) && !self.waits_for_others(base, from, turn) {
+                self.offered_ms = None;
                 self.adopt(base, turn);
             }
         }
@@ -59,6 +64,10 @@ impl Resource {
             self.accept(entry, from, turn);
         }
         self.accept_waiting(turn);
+        if !self.declared.sites.is_empty() {
+            let sites = &self.declared.sites;
+            self.peers.retain(|site, _| sites.contains(site));
+        }
         if remembers_us {
             // Our earlier incarnation held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
@@ -101,6 +110,30 @@ impl Resource {
         for id in differ {
             self.show(&id, from, turn);
         }
+    }
+
+    /// Whether others are to be heard first before a base is believed of which something is not known
+    /// here: it is not signed, and who was asked first may lie. Its sites get some time to say
+    /// what they know of the resource, unless all have; any other site less, since a liar would not name
+    /// those that know better.
+    fn waits_for_others(&mut self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
+        if self.knows.covers(&base.upto) {
+            return false;
+        }
+        let now_ms = turn.now.mono_ms;
+        let waited_ms = now_ms.saturating_sub(*self.offered_ms.get_or_insert(now_ms));
+        let nobody = std::collections::BTreeSet::new();
+        let named = base.declared.as_ref().map_or(&nobody, |declared| &declared.sites);
+        let is_named = |site: &SiteId| named.contains(site) || self.declared.sites.contains(site);
+        let has_said =
+            |site: &SiteId| self.peers.get(site).is_some_and(|peer| peer.incarnation.is_some());
+        // Who knows already where it lives need not ask anybody else.
+        let strangers_ms = if self.declared.sites.is_empty() { STRANGERS_MS } else { 0 };
+        let silent = |site: &&SiteId| *site != from && !has_said(site);
+        turn.context.settings.peers.iter().filter(silent).any(|site| {
+            let patience_ms = if is_named(site) { NAMED_MS } else { strangers_ms };
+            waited_ms < patience_ms
+        })
     }
 
     /// How many authors there are in what that site says it knows and said before, or in what is known
@@ -400,6 +433,7 @@ impl Resource {
     }
 
     fn prune(&mut self, below: &Vector, turn: &mut Turn<'_>) {
+        self.tell_what_is_left_out(below, turn);
         let forgotten = self.forget(below, None);
         self.runs.log.prune(below, &self.items(), &self.config());
         turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
@@ -423,6 +457,7 @@ impl Resource {
             self.publish_id_map(turn);
         }
         if !self.base.covers(&base.upto) {
+            self.tell_what_is_left_out(&base.upto, turn);
             self.take_base(base);
             self.runs.log.prune(&base.upto, &self.items(), &self.config());
             turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
@@ -464,6 +499,17 @@ impl Resource {
             };
             base.upto.iter().any(has)
         };
+        // What was forgotten all knew, but for those that lost their memory: who knows a part of it and
+        // not the rest says that the rest never was; and so does who is not named and should be.
+        let declared = base.declared.as_ref();
+        let is_contradicted = |site: &SiteId, peer: &super::peer::Peer| {
+            let mut common = base.upto.clone();
+            common.meet(&peer.knows);
+            !common.is_empty() && !peer.knows.covers(&base.upto)
+                || peer.incarnation.is_some()
+                    && !peer.knows.is_empty()
+                    && declared.is_some_and(|declared| !declared.sites.contains(site))
+        };
         let others = self.peers.iter().filter(|(site, _)| *site != from);
         let is_heard = |site: &SiteId| {
             let heard_ms = turn.context.links.get(site).and_then(|link| link.heard_ms);
@@ -480,7 +526,7 @@ impl Resource {
         };
         !was_in_step
             && may_go()
-            && !heard.iter().any(|(_, peer)| has_it_still(peer))
+            && !heard.iter().any(|(site, peer)| has_it_still(peer) || is_contradicted(site, peer))
             && !base.upto.iter().any(is_beyond)
             && base.upto.last_of(me) <= self.base.last_of(me)
     }
@@ -510,6 +556,13 @@ impl Resource {
 
 /// A site that was heard within this time is likely to be heard again.
 const OF_LATE_MS: u64 = 60_000;
+
+/// So long a site that is named as one of a resource's has to say what it knows of it. Who is not there
+/// keeps a site that lost its disk from its history for that long, and no longer.
+const NAMED_MS: u64 = 15_000;
+
+/// So long a site that is not named as one of a resource's has to say that it is.
+const STRANGERS_MS: u64 = 3_000;
 
 /// More authors than a resource can have, each a site in one incarnation of its disk.
 const MOST_AUTHORS: usize = 4_096;

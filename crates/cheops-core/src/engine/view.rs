@@ -110,6 +110,8 @@ pub struct ResourceSummary {
     /// Since when all its sites are known to have read the same state; none where they are not, or where
     /// anything else is amiss.
     pub verified_ms: Option<u64>,
+    /// The service that it is a resource of, if it is one's.
+    pub service: Option<String>,
 }
 
 /// A resource as it stands, without its operations.
@@ -427,6 +429,7 @@ impl Engine {
                 Agreement::Verified { since_ms } if is_in_sync => Some(since_ms),
                 _ => None,
             },
+            service: resource.declared.id_map.as_ref().map(|map| map.service.clone()),
             deleted: resource.is_deleted() || resource.is_retired(),
             changed_ms: resource.changed_ms(),
         }

@@ -14,6 +14,7 @@ mod seal;
 mod small_map;
 mod standing_report;
 mod state_report;
+mod undoing;
 mod vector;
 
 pub use crate::ids::{
@@ -41,4 +42,5 @@ pub use seal::{
 pub(crate) use small_map::SmallMap;
 pub use standing_report::{MAX_REASON_BYTES, StandingReport};
 pub use state_report::{Fingerprint, StateReport};
+pub use undoing::Undoing;
 pub use vector::{Chain, Vector};

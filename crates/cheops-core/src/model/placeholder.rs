@@ -1,9 +1,11 @@
 //! `__ID__` in commands, which stands for the resource's id.
 //!
 //! Whoever names a resource need not be who wrote the command. Quoting keeps an id from being read
-//! as code; it does not keep one that begins with `-` from being taken for an option, nor one that
-//! begins with `/`, or has `..` in it, from leading out of the directory of the commands, or the one
-//! that a command puts before it. A `~` does no harm: nothing is expanded inside quotes.
+//! as code by the shell that runs the command, and not by another that it hands its text to: `sh -c`,
+//! `ssh`, `eval`, `awk`. Nobody can tell which texts those are. So only ids of characters that no
+//! shell reads as code stand in for it, wherever it is; any other id is in `$CHEOPS_RESOURCE`. Nor may
+//! an id begin with `-`, which would be taken for an option, or begin with `/` or have `..` in it,
+//! which would lead out of the directory of the commands, or the one that a command puts before it.
 
 use crate::ids::{ID_PLACEHOLDER, ResourceId};
 
@@ -22,7 +24,7 @@ pub struct UnusableId {
 ///
 /// # Errors
 ///
-/// When the id could be taken for an option, or lead out of a directory.
+/// When the id could be read as code, be taken for an option, or lead out of a directory.
 pub fn id_can_stand_in(command: &str, id: &ResourceId) -> Result<(), UnusableId> {
     let why = command.contains(ID_PLACEHOLDER).then(|| fault(id.as_str())).flatten();
     why.map_or(Ok(()), |why| Err(UnusableId { id: id.clone(), why }))
@@ -36,8 +38,14 @@ fn fault(id: &str) -> Option<&'static str> {
         return Some("begins with `/` and would lead out of the directory of the commands");
     }
     // Also a single dot: the command may have another one beside it.
-    let leads_out = id.split('/').any(|part| matches!(part, "." | ".."));
-    leads_out.then_some("has a part `.` or `..` and could lead out of a directory")
+    if id.split('/').any(|part| matches!(part, "." | "..")) {
+        return Some("has a part `.` or `..` and could lead out of a directory");
+    }
+    let is_harmless = |c: char| c.is_alphanumeric() || "._/@:+=,%-".contains(c);
+    let is_code = !id.chars().all(is_harmless);
+    is_code.then_some(
+        "has characters other than letters, digits and `._/@:+=,%-`, which a shell could read as code",
+    )
 }
 
 #[cfg(test)]
@@ -45,13 +53,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_is_an_option_or_leads_out_of_a_directory_stands_in_no_command() {
+    fn an_id_that_is_code_or_an_option_or_leads_out_of_a_directory_stands_in_no_command() {
         let cases = [
             ("x", true),
             ("image/7", true),
             ("v2/images/é", true),
-            ("~root/x", true),
-            ("a b; rm x", true),
+            ("user@host:22/a=b,c+d%20", true),
+            ("~root/x", false),
+            ("a b", false),
+            ("a;reboot", false),
+            ("$(reboot)", false),
+            ("`reboot`", false),
+            ("'", false),
+            ("*", false),
             ("..x", true),
             ("x..", true),
             ("a...b/.hidden", true),

@@ -220,17 +220,18 @@ impl Evidence {
         &self.one.0.author
     }
 
-    /// The key that both were signed with.
-    pub fn key(&self) -> KeyId {
-        self.one.1.key
+    /// The keys that they were signed with: one, or two of the same site.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
+        let (one, other) = (self.one.1.key, self.other.1.key);
+        std::iter::once(one).chain((other != one).then_some(other))
     }
 
     /// What it proves, if it proves anything, given that both signatures are good.
     pub fn lie(&self) -> Option<Lie> {
         let ((one, proof), (other, other_proof)) = (&self.one, &self.other);
         let by_author = proof.by == SignedBy::Author && other_proof.by == SignedBy::Author;
-        if !by_author || one.author != other.author || proof.key != other_proof.key || one == other
-        {
+        // Whose keys they are was checked: a site that was given a new one has still one history.
+        if !by_author || one.author != other.author || one == other {
             return None;
         }
         if one.resource != other.resource {

@@ -98,6 +98,8 @@ pub enum Next {
     /// It is not known whether this operation took effect, and nothing but the operator's word
     /// ([`RunLog::decide`]) or an operation that overwrites it can settle that.
     AwaitOperator(OperationId),
+    /// The same, and this step makes no difference to it, nor it to the step.
+    Meanwhile(OperationId, Step),
 }
 
 /// How this site stands towards the list. Never stored: it follows from the list and the log.

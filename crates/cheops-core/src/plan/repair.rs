@@ -34,7 +34,7 @@ pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     let repair = view
         .rebuild(&ran)
         .map(|place| Next::Do(view.run(place)))
-        .or_else(|| view.settle_doubt(&ran))
+        .or_else(|| view.settle_doubt(&ran, &now))
         .or_else(|| view.again(&ran).map(|place| Next::Do(view.run(place))))
         .or_else(|| view.undo(&ran, &now).map(|item| Next::Do(Step::Undo(item))))
         .or_else(|| view.restore().map(|id| Next::Do(Step::Restore(id))));
@@ -144,15 +144,38 @@ impl View<'_> {
     }
 
     /// What settles whether an operation took effect.
-    fn settle_doubt(&self, ran: &[Ran]) -> Option<Next> {
+    fn settle_doubt(&self, ran: &[Ran], now: &Assessment) -> Option<Next> {
         let doubts: Vec<_> = (0..ran.len()).rev().filter(|at| ran[*at].trace.in_doubt()).collect();
         let last = self.log.runs.get(ran[*doubts.first()?].run)?;
         let forgotten = self.forgotten();
         let by_itself =
             doubts.iter().find_map(|at| self.settle_one(ran, *at, &forgotten)).map(Next::Do);
-        by_itself
-            .or_else(|| self.restore().map(|id| Next::Do(Step::Restore(id))))
-            .or_else(|| Some(Next::AwaitOperator(last.item.id.clone())))
+        by_itself.or_else(|| self.restore().map(|id| Next::Do(Step::Restore(id)))).or_else(|| {
+            let in_doubt = last.item.id.clone();
+            Some(match self.beside_doubts(ran, now) {
+                Some(place) => Next::Meanwhile(in_doubt, self.run(place)),
+                None => Next::AwaitOperator(in_doubt),
+            })
+        })
+    }
+
+    /// The first operation left to run that commutes with all that is in doubt, and with all that has
+    /// to wait for that: whatever turns out to have happened, the state is the same in the end.
+    fn beside_doubts(&self, ran: &[Ran], now: &Assessment) -> Option<ListIndex> {
+        let is_doubt = |one: &Ran| one.trace.in_doubt();
+        let offends = ran.iter().zip(&now.offends).filter(|(_, offends)| **offends);
+        if offends.into_iter().any(|(one, _)| !is_doubt(one)) {
+            return None;
+        }
+        let mut held_up = vec![false; self.classes.count()];
+        ran.iter().filter(|one| is_doubt(one)).for_each(|one| held_up[one.class] = true);
+        now.todo.iter().copied().find(|place| {
+            let class = self.class_at(*place);
+            let minds = |other: usize| held_up[other] && !self.classes.commute(other, class);
+            let goes_on = !(0..held_up.len()).any(minds) && !is_in_vain(ran, *place);
+            held_up[class] |= !goes_on;
+            goes_on
+        })
     }
 
     fn settle_one(&self, ran: &[Ran], at: usize, forgotten: &Forgotten<'_>) -> Option<Step> {

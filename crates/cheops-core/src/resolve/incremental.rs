@@ -11,7 +11,7 @@ use super::list::List;
 use super::matrix::Rules;
 use super::operations::{OperationNode, OperationSet};
 use super::order::{self, ListPlace};
-use super::reason::{LeftOut, Reasons};
+use super::reason::{LeftOut, Reasons, by_replacer};
 use super::ruling::Ruling;
 use crate::config::{Config, Rule};
 use crate::model::{Author, Fingerprint, Operation, OperationId, OperationType, Replaces, Vector};
@@ -155,6 +155,35 @@ impl Resolution {
         ListChange::Rearranged
     }
 
+    /// Notes that somebody took an operation out, by that entry.
+    pub fn mark_undone(&mut self, id: &OperationId, by: &OperationId) -> ListChange {
+        if self.operations.is_void(id) {
+            self.operations.set_undone(id, by);
+            return ListChange::Nothing;
+        }
+        let change = self.mark_void(id);
+        self.operations.set_undone(id, by);
+        change
+    }
+
+    /// Whether an operation may be taken out: what it replaced has to be there, at every site. Below one
+    /// that replaces all before it, and to which none is concurrent, sites may have forgotten it.
+    pub fn may_be_undone(&self, id: &OperationId) -> bool {
+        let Some(node) = self.operations.node(id) else { return false };
+        !node.replaces()
+            || node.past.is_empty()
+            || self.operations.concurrents(node).next().is_some()
+    }
+
+    /// The list there would be if these, and no others, were void.
+    pub fn list_if_void<'a>(
+        &self,
+        void: impl IntoIterator<Item = &'a OperationId>,
+    ) -> Vec<Arc<Operation>> {
+        let then = self.anew(self.rules.clone(), void);
+        then.list().filter_map(|id| then.operations.operation(id)).cloned().collect()
+    }
+
     /// The list there would be if these had failed at every one of their sites, too.
     pub fn list_without<'a>(
         &self,
@@ -273,6 +302,28 @@ impl Resolution {
     /// Why an operation is not in the list; `None` if it is, or is not known.
     pub fn left_out(&self, id: &OperationId) -> Option<LeftOut> {
         self.reasons(&|node| self.list.counts(node)).of(self.operations.node(id)?)
+    }
+
+    /// Why operations up to there are not in the list. Of very many, those that were looked for are
+    /// the last ones; of the others it is said that the floor replaced them, if it did.
+    pub fn left_out_upto(&self, upto: &Vector) -> Vec<(OperationId, LeftOut)> {
+        // Looking for a reason costs with what is concurrent.
+        const LOOKED_FOR: usize = 512;
+        let mut nodes: Vec<_> = self.operations.within(upto).collect();
+        nodes.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        let counts = |node: &OperationNode| self.list.counts(node);
+        let reasons = self.reasons(&counts);
+        let floor = self.floor().and_then(|floor| self.operations.node(floor));
+        let many = nodes.len().saturating_sub(LOOKED_FOR);
+        let mut found = Vec::new();
+        for (at, node) in nodes.into_iter().enumerate() {
+            let reason = match at < many && !node.void {
+                true => floor.filter(|floor| floor.follows(node)).map(by_replacer),
+                false => reasons.of(node),
+            };
+            found.extend(reason.map(|reason| (node.id().clone(), reason)));
+        }
+        found
     }
 
     fn reasons<'a>(&'a self, counts: &'a dyn Fn(&OperationNode) -> bool) -> Reasons<'a> {

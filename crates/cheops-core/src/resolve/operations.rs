@@ -48,7 +48,7 @@ pub(crate) mod looks {
 #[derive(Debug, Clone)]
 pub struct Frozen {
     operations: Vec<Arc<Operation>>,
-    void: Vec<OperationId>,
+    void: Vec<(OperationId, Option<OperationId>)>,
     empty: OperationSet,
 }
 
@@ -61,8 +61,11 @@ impl Frozen {
         for operation in self.operations {
             set.insert(operation);
         }
-        for id in &self.void {
-            set.set_void(id);
+        for (id, undone_by) in &self.void {
+            match undone_by {
+                Some(by) => set.set_undone(id, by),
+                None => set.set_void(id),
+            };
         }
         set
     }
@@ -76,6 +79,8 @@ pub(super) struct OperationNode {
     /// Its number in the order of arrival here: a short name, meaningless elsewhere.
     pub(super) arrival: u64,
     pub(super) void: bool,
+    /// What took it out, if somebody did: then it is void as well.
+    pub(super) undone_by: Option<OperationId>,
 }
 
 impl OperationNode {
@@ -134,7 +139,10 @@ impl OperationSet {
         self.arrivals += 1;
         let n = id.0.n;
         let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
-        chain.insert(n, OperationNode { operation, past, arrival: self.arrivals, void: false });
+        chain.insert(
+            n,
+            OperationNode { operation, past, arrival: self.arrivals, void: false, undone_by: None },
+        );
         true
     }
 
@@ -163,7 +171,8 @@ impl OperationSet {
 
     /// The same operations for somebody else to look at: their order is worked out there.
     pub fn frozen(&self) -> Frozen {
-        let void = self.nodes().filter(|node| node.void).map(|node| node.id().clone());
+        let void = self.nodes().filter(|node| node.void);
+        let void = void.map(|node| (node.id().clone(), node.undone_by.clone()));
         Frozen {
             operations: self.iter().cloned().collect(),
             void: void.collect(),
@@ -303,7 +312,22 @@ impl OperationSet {
         !std::mem::replace(&mut node.void, true)
     }
 
-    /// Whether the operation failed at every one of its sites, and so rules nothing out.
+    /// Notes that somebody took the operation out: it counts as little as one that failed everywhere.
+    /// Says whether that changes what is void.
+    pub fn set_undone(&mut self, id: &OperationId, by: &OperationId) -> bool {
+        let chain = self.chains.get_mut(&id.0.author);
+        if let Some(node) = chain.and_then(|chain| chain.get_mut(&id.0.n)) {
+            node.undone_by = Some(by.clone());
+        }
+        self.set_void(id)
+    }
+
+    /// What took the operation out, if somebody did.
+    pub fn undone_by(&self, id: &OperationId) -> Option<&OperationId> {
+        self.node(id)?.undone_by.as_ref()
+    }
+
+    /// Whether the operation failed at every one of its sites, or was taken out, and so rules nothing out.
     pub fn is_void(&self, id: &OperationId) -> bool {
         self.node(id).is_some_and(|node| node.void)
     }

@@ -45,6 +45,8 @@ pub enum Why {
     },
     /// It failed at every site of the resource.
     FailedEverywhere,
+    /// Somebody took it out.
+    Undone,
 }
 
 impl Why {
@@ -54,7 +56,7 @@ impl Why {
             Self::LastWriter { entry } | Self::ReplaceWins { entry } | Self::Circle { entry } => {
                 Some(entry)
             }
-            Self::Replaced | Self::Forced | Self::FailedEverywhere => None,
+            Self::Replaced | Self::Forced | Self::FailedEverywhere | Self::Undone => None,
         }
     }
 }
@@ -77,6 +79,7 @@ impl fmt::Display for LeftOut {
                 write!(f, "preferences run in a circle and {winner} is the last of it; {entry}")
             }
             Why::FailedEverywhere => f.write_str("it failed at every site"),
+            Why::Undone => write!(f, "it was undone, by {winner}"),
         }
     }
 }
@@ -144,6 +147,9 @@ impl<'a> Reasons<'a> {
 
     /// The reason why an operation does not count; `None` if it does.
     pub(super) fn of(&self, node: &'a OperationNode) -> Option<LeftOut> {
+        if let Some(by) = &node.undone_by {
+            return Some(LeftOut { by: Some(by.clone()), why: Why::Undone });
+        }
         if node.void {
             return Some(LeftOut { by: None, why: Why::FailedEverywhere });
         }
@@ -192,7 +198,8 @@ impl<'a> Reasons<'a> {
     }
 }
 
-fn by_replacer(replacer: &OperationNode) -> LeftOut {
+/// What is said of the past of an operation that replaces it.
+pub(super) fn by_replacer(replacer: &OperationNode) -> LeftOut {
     let why = match replacer.operation.replaces {
         Replaces::PastByForce => Why::Forced,
         Replaces::Past | Replaces::Nothing => Why::Replaced,

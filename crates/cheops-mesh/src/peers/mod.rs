@@ -4,7 +4,8 @@
 //! (the content of files, requests passed on) on streams of its own, so that neither waits for
 //! the other. What is told to a site that cannot be reached is dropped: the engine asks again.
 //!
-//! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is; `link` is
+//! `supervise` keeps a link to one site, where `addresses` and `lookup` say that it is, by `calls` of which
+//! there are not too many at once; `link` is
 //! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
 //! passes on requests, `border` lets in only what is its author's word, `tls` says who is who, `handshakes`
 //! who may try to say so, `holders` whether two say the same, `refused` which calls came to nothing.
@@ -12,6 +13,7 @@
 mod addresses;
 mod body_codec;
 mod border;
+mod calls;
 mod content;
 mod frame;
 mod handshakes;
@@ -66,6 +68,7 @@ struct PeersState {
     /// None for a site that has no mesh: it has no peers either.
     port: Option<Port>,
     peers: BTreeMap<SiteId, PeerSite>,
+    calls: calls::Calls,
     refused: refused::RefusedCallers,
     border: Option<Border>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
@@ -127,8 +130,9 @@ impl Peers {
             boot,
             software: env!("CARGO_PKG_VERSION").into(),
         };
-        let (refused, tasks) = (refused::RefusedCallers::default(), Mutex::default());
-        Ok(Self(Arc::new(PeersState { hello, port, peers, refused, border, tasks })))
+        let (calls, refused) = (calls::Calls::default(), refused::RefusedCallers::default());
+        let tasks = Mutex::default();
+        Ok(Self(Arc::new(PeersState { hello, port, peers, calls, refused, border, tasks })))
     }
 
     /// The address that others reach this site at, as the system gave it.

@@ -1,8 +1,9 @@
 //! Keeping a link to one site, however long it was cut off.
 //!
 //! The site with the smaller name calls; the other one joins in if nothing is heard for a while,
-//! for perhaps it can only be reached that way round. A new attempt is made every half second,
-//! whatever the earlier ones are waiting for, so a link is back within a second of the network.
+//! for perhaps it can only be reached that way round. A new attempt is made every half second or so,
+//! whatever the earlier ones are waiting for, so a link is back within a second of the network; less
+//! often where so many sites call that handshakes take long.
 //!
 //! Several calls may then get through at once. Who calls chooses one and greets on that alone: so
 //! who is called never has to guess which is meant, and a link that works is not given up for
@@ -16,6 +17,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cheops_core::causes;
@@ -25,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::addresses::Addresses;
+use super::calls::CALL_LASTS;
 use super::frame::LinkError;
 use super::handshakes::{Caller, CallerVerdict, Handshakes};
 use super::holders::Two;
@@ -33,16 +36,15 @@ use super::lookup::Lookup;
 use super::{Peers, lock};
 use crate::ports::Inbox;
 
-const CALL_EVERY: Duration = Duration::from_millis(500);
-/// How long the site with the greater name waits for the other one's call.
-const WAIT_FOR_CALL: Duration = Duration::from_millis(1_500);
-const CALL_LASTS: Duration = Duration::from_secs(4);
+/// Of the calls to one site, how many are waited for.
 const CALLS_AT_ONCE: usize = 8;
 /// How long whoever was turned away waits before it calls again.
 const TURNED_AWAY: Duration = Duration::from_secs(5);
 /// A link that lasts longer than this after that is one that stays.
 const LET_IN_AFTER: Duration = Duration::from_secs(7);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The same while there is a link: with hundreds of sites it is this that an idle agent does.
+const LOOK_AT_LINK_EVERY: Duration = Duration::from_millis(250);
 /// How many different problems are logged before one is logged again.
 const PROBLEMS_KNOWN: usize = 16;
 
@@ -75,8 +77,12 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, inbox: Arc<d
                 let connection = incoming.await?;
                 Candidate::greet(connection, &peers.0.hello, &peers, Called::ByThem).await
             };
+            let began = Instant::now();
             let taken = tokio::time::timeout(CALL_LASTS, taken).await;
             drop(place);
+            if let Ok(Ok(_)) = &taken {
+                peers.0.calls.succeeded(began.elapsed());
+            }
             match taken {
                 Ok(Ok(candidate)) => {
                     if let Some(peer) = peers.0.peers.get(candidate.site()) {
@@ -115,6 +121,10 @@ pub(super) struct Supervisor {
     /// What was logged since there was a link: addresses take turns, and so do their problems.
     logged: BTreeSet<String>,
     calls: JoinSet<Result<quinn::Connection, LinkError>>,
+    /// Whether one of them waits until there is room for it.
+    waits_for_room: Arc<AtomicBool>,
+    /// How often it was called since there was a link.
+    called: u64,
     call_at: Instant,
     /// When the other side last said that it hears another agent with the identity of this site.
     turned_away: Option<Instant>,
@@ -137,6 +147,8 @@ impl Supervisor {
             lookup: Lookup::default(),
             logged: BTreeSet::new(),
             calls: JoinSet::new(),
+            waits_for_room: Arc::default(),
+            called: 0,
             call_at: Instant::now(),
             turned_away: None,
             greeting: JoinSet::new(),
@@ -151,13 +163,14 @@ impl Supervisor {
     }
 
     fn let_them_call_first(&mut self) {
-        let wait = if self.we_call() { Duration::ZERO } else { WAIT_FOR_CALL };
+        let theirs = || self.peers.0.calls.wait_for_theirs();
+        let wait = if self.we_call() { Duration::ZERO } else { theirs() };
+        self.called = 0;
         self.call_at = Instant::now() + wait;
     }
 
     pub(super) async fn run(mut self, mut accepted: mpsc::Receiver<Candidate>) {
-        let mut look = tokio::time::interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut look_at = tokio::time::Instant::now();
         loop {
             tokio::select! {
                 candidate = accepted.recv() => match candidate {
@@ -176,7 +189,11 @@ impl Supervisor {
                     Err(_ended) => {}
                 },
                 found = self.lookup.ended() => self.found(found),
-                _ = look.tick() => self.look().await,
+                () = tokio::time::sleep_until(look_at) => {
+                    self.look().await;
+                    let pause = if self.works() { LOOK_AT_LINK_EVERY } else { LOOK_EVERY };
+                    look_at = tokio::time::Instant::now() + pause;
+                }
             }
         }
     }
@@ -200,8 +217,12 @@ impl Supervisor {
                 tracing::info!(site = %self.site, "the link is down");
             }
         }
-        if Instant::now() >= self.call_at && self.calls.len() < CALLS_AT_ONCE {
-            self.call_at = Instant::now() + CALL_EVERY;
+        // A call that has no room yet is as good as one more.
+        let is_queued = self.waits_for_room.load(Ordering::Relaxed);
+        if Instant::now() >= self.call_at && !is_queued && self.calls.len() < CALLS_AT_ONCE {
+            self.called += 1;
+            self.call_at =
+                Instant::now() + self.peers.0.calls.pause(self.site.as_str(), self.called);
             if let Some(name) = self.addresses.look_up() {
                 let name = name.to_owned();
                 self.lookup.begin(move || Ok(name.to_socket_addrs()?.collect()));
@@ -230,7 +251,10 @@ impl Supervisor {
     fn call(&mut self) {
         match self.addresses.call() {
             Some(address) => {
-                self.calls.spawn(call(self.peers.clone(), self.site.clone(), address));
+                self.waits_for_room.store(true, Ordering::Relaxed);
+                let waits_for_room = WaitsForRoom(self.waits_for_room.clone());
+                let (peers, site) = (self.peers.clone(), self.site.clone());
+                self.calls.spawn(call(peers, site, address, waits_for_room));
             }
             None => self.note_problem(None),
         }
@@ -365,17 +389,42 @@ impl Supervisor {
     }
 }
 
+/// No longer once it is dropped, also where the call is given up.
+struct WaitsForRoom(Arc<AtomicBool>);
+
+impl Drop for WaitsForRoom {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 async fn call(
     peers: Peers,
     site: SiteId,
     address: SocketAddr,
+    waits_for_room: WaitsForRoom,
 ) -> Result<quinn::Connection, LinkError> {
     let Some(port) = &peers.0.port else { return Err(LinkError::NotAPeer(site)) };
+    let calls = &peers.0.calls;
+    let room = calls.room().await;
+    drop(waits_for_room);
+    let began = Instant::now();
     let calling = async {
         let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
-        Ok(connecting.await?)
+        Ok::<_, LinkError>(connecting.await?)
     };
-    tokio::time::timeout(CALL_LASTS, calling).await.map_err(|_late| LinkError::NoAnswer)?
+    let give_room = async {
+        tokio::time::sleep(calls.room_for()).await;
+        drop(room);
+        std::future::pending().await
+    };
+    let called = tokio::select! {
+        called = tokio::time::timeout(CALL_LASTS, calling) => called,
+        never = give_room => never,
+    };
+    let connection = called.map_err(|_late| LinkError::NoAnswer)??;
+    calls.succeeded(began.elapsed());
+    Ok(connection)
 }
 
 async fn greet(

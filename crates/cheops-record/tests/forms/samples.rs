@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cheops_core::config::Config;
 use cheops_core::engine::{
-    Base, Declared, Echo, Ending, Heartbeat, Malformed, Message, Notice, Record, Update,
+    Base, Declared, Echo, Ending, Heartbeat, Malformed, Message, Notice, PastDecision, Record,
+    Update,
 };
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryHeader,
@@ -287,6 +288,13 @@ pub(crate) fn notices() -> Vec<Notice> {
             None,
             Asker { principal: "ada".into(), site: site("paris") },
             "backup".into(),
+        ),
+        Notice::LeftOut(
+            r(),
+            vec![
+                PastDecision { operation: o(1), by: Some(o(2)), why: "forced".into() },
+                PastDecision { operation: o(3), by: None, why: "it failed at every site".into() },
+            ],
         ),
     ];
     let endings = [

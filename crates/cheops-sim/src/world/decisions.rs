@@ -146,7 +146,8 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         Event::Heard { message: Message::Update(update), .. } => Some(update.resource.clone()),
         Event::Decided { resource, .. }
         | Event::Retried { resource, .. }
-        | Event::Dismissed { resource, .. } => Some(resource.clone()),
+        | Event::Dismissed { resource, .. }
+        | Event::Undone { resource, .. } => Some(resource.clone()),
         Event::Ended { .. }
         | Event::Heard { .. }
         | Event::Reached(_)
@@ -171,6 +172,11 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         }
         Event::Retried { resource, operation } => format!("retries {operation} of {resource}"),
         Event::Dismissed { resource, operation } => format!("lets {operation} of {resource} be"),
+        Event::Undone { resource, undoing } => format!(
+            "{} {} of {resource}",
+            if undoing.back { "brings back" } else { "takes out" },
+            undoing.operation
+        ),
         Event::Noticed(notice) => format!("noticed {notice:?}"),
         Event::Ticked => "ticked".to_owned(),
     };

@@ -137,6 +137,7 @@ impl World {
                 let at = self.sites[site].id.clone();
                 self.checks.doubted.remove(&(at, resource.clone(), operation.clone()));
             }
+            Notice::LeftOut(..) => self.sometimes.saw("history: told why before it was forgotten"),
             Notice::Failed(..)
             | Notice::Superseded(..)
             | Notice::SetApart(..)

@@ -1,8 +1,10 @@
 //! Keeping sites in step, in sentences: what travels, when, how much of it, and what is left.
 
+use std::collections::BTreeSet;
+
 use crate::cluster::Cluster;
 use cheops_core::engine::{Answer, Event, Notice, RunProgress, SiteStatus, Submission, WaitFor};
-use cheops_core::model::Status;
+use cheops_core::model::{SiteId, Status};
 use cheops_core::plan::{Decision, Health};
 use cheops_sim::{Setup, Traffic, Weather, site_name};
 
@@ -444,4 +446,38 @@ fn history_is_forgotten_also_where_two_of_the_sites_never_hear_each_other() {
     assert_eq!(cluster.value_everywhere(), "300");
     let (kept, _) = most_kept(&cluster);
     assert!(kept <= 20, "{kept} operations were kept");
+}
+
+/// Two halves of a mesh make a resource of one name, at one site for these, at another for those.
+fn made_twice(first: &[usize], second: &[usize], seed: u64) {
+    let mut cluster = Cluster::with(Setup::new(4, seed), SUM);
+    for (a, b) in [(0, 2), (0, 3), (1, 2), (1, 3)] {
+        cluster.world.cut_both_ways(a, b);
+    }
+    for (maker, named) in [(0, first), (3, second)] {
+        let sites = named.iter().map(|site| site_name(*site)).collect();
+        let asked = Submission { sites: Some(sites), ..cluster.submission("inc", "inc 1") };
+        cluster.world.submit(maker, asked).unwrap();
+        cluster.passes(seed * 100);
+    }
+    cluster.passes(3_000);
+    cluster.world.network.heal_all();
+    cluster.passes(60_000);
+    let named: BTreeSet<SiteId> = first.iter().chain(second).map(|site| site_name(*site)).collect();
+    for site in first.iter().chain(second) {
+        let engine = cluster.world.sites[*site].engine.as_ref().unwrap();
+        let view = engine.resource(&cluster.resource).unwrap();
+        assert_eq!(view.sites, named, "{first:?} {second:?} {seed}: at site {site}");
+        assert_eq!(view.list.len(), 2, "{first:?} {second:?} {seed}: at site {site}");
+    }
+}
+
+#[test]
+fn a_resource_made_twice_lives_where_any_of_its_makers_said_and_nothing_of_it_is_lost() {
+    for seed in 1..8 {
+        made_twice(&[0, 1, 2], &[1, 2, 3], seed);
+        made_twice(&[0, 1, 2, 3], &[1, 2, 3], seed);
+        made_twice(&[0, 1, 2], &[0, 1, 2, 3], seed);
+        made_twice(&[0, 1], &[3, 1], seed);
+    }
 }

@@ -112,3 +112,11 @@ fn a_state_of_another_list_is_found_by_what_is_told_of_states_that_is_not_so() {
     let found = |seed| torture(seed, Some(Bug::StateOfAnotherList), false).violation;
     assert!((1..=100).filter_map(found).any(|violation| violation.0.contains(by)));
 }
+
+#[test]
+fn an_undo_that_one_site_skips_is_found_by_lists_that_differ() {
+    let by = ["different lists", "know the same of", "apart"];
+    let found = |seed| torture(seed, Some(Bug::UndoSkipped), false).violation;
+    let found = (1..=200).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
+    assert!(found.is_some());
+}

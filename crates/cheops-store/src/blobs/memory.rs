@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cheops_core::model::BlobId;
 
 use super::error::{BlobError, failed};
+use super::kept::MOST_KEPT_BODY;
 use super::pins::{ContentOrigin, Pin, Pins};
 use super::port::{BlobWriter, Blobs, CheckedBlob, PartialBlob, Stored};
 use crate::files;
@@ -25,21 +26,51 @@ pub(crate) struct MemoryBlobs {
 struct MemoryContents {
     whole: BTreeMap<BlobId, Arc<Vec<u8>>>,
     partial: BTreeMap<BlobId, Vec<u8>>,
+    /// For readers of the history only, and since when.
+    kept: BTreeMap<BlobId, (u64, Arc<Vec<u8>>)>,
 }
 
 impl MemoryBlobs {
     /// Removes what is not needed and nobody holds: whatever a stop left behind.
-    pub(crate) fn sweep(&self, needed: &BTreeSet<BlobId>) {
+    pub(crate) fn sweep(&self, needed: &BTreeSet<BlobId>, kept_since: Option<u64>) {
         let unneeded: Vec<_> =
             self.contents().whole.keys().filter(|id| !needed.contains(id)).copied().collect();
-        unneeded.iter().for_each(|id| self.remove_unpinned(id));
+        unneeded.iter().for_each(|id| self.remove_unpinned(id, kept_since));
     }
 
     /// See `DiskBlobs::remove_unpinned`.
-    pub(crate) fn remove_unpinned(&self, id: &BlobId) {
+    pub(crate) fn remove_unpinned(&self, id: &BlobId, kept_since: Option<u64>) {
         self.pins.unless_pinned(id, |_| {
-            self.contents().whole.remove(id);
+            let mut contents = self.contents();
+            let removed = contents.whole.remove(id);
+            let short = removed.filter(|content| content.len() as u64 <= MOST_KEPT_BODY);
+            if let (Some(since_ms), Some(content)) = (kept_since, short) {
+                contents.kept.insert(*id, (since_ms, content));
+            }
         });
+    }
+
+    /// Drops what is kept since then or longer, and the oldest beyond so many bytes; whether there was
+    /// some of that.
+    pub(crate) fn drop_kept(&self, before: Option<u64>, most: u64) -> bool {
+        let mut kept = self.contents();
+        kept.kept.retain(|_, (since_ms, _)| before.is_none_or(|before| *since_ms > before));
+        let bytes = |kept: &MemoryContents| -> u64 {
+            kept.kept.values().map(|(_, content)| content.len() as u64).sum()
+        };
+        let mut cut = false;
+        while bytes(&kept) > most {
+            let oldest = kept.kept.iter().min_by_key(|(_, (since_ms, _))| *since_ms);
+            let Some(id) = oldest.map(|(id, _)| *id) else { break };
+            kept.kept.remove(&id);
+            cut = true;
+        }
+        cut
+    }
+
+    /// How many bytes contents take that are kept for readers of the history only.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.contents().kept.values().map(|(_, content)| content.len() as u64).sum()
     }
 
     /// See `DiskBlobs::set_aside_unpinned`.
@@ -131,6 +162,13 @@ impl Blobs for MemoryBlobs {
             let _left = fs::remove_file(path);
         }
         copied.map(|()| content.len() as u64)
+    }
+
+    fn short(&self, id: &BlobId) -> Result<Option<Vec<u8>>, BlobError> {
+        let kept = self.contents().kept.get(id).map(|(_, content)| Arc::clone(content));
+        let short = kept.or_else(|| self.content(id));
+        let short = short.filter(|content| content.len() as u64 <= MOST_KEPT_BODY);
+        Ok(short.map(|content| content.to_vec()))
     }
 
     fn size(&self) -> Result<u64, BlobError> {

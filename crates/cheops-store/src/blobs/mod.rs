@@ -16,6 +16,7 @@
 
 mod checked;
 mod error;
+mod kept;
 mod memory;
 mod partial;
 mod pins;
@@ -33,9 +34,12 @@ use std::time::Duration;
 use cheops_core::model::BlobId;
 
 use crate::files;
+use crate::options::StoreOptions;
 use checked::DiskCheckedBlob;
 pub use error::BlobError;
 use error::failed;
+use kept::KeptBodies;
+pub use kept::MOST_KEPT_BODY;
 pub(crate) use memory::MemoryBlobs;
 use partial::DiskPartialBlob;
 pub use pins::Pin;
@@ -52,6 +56,7 @@ const PARTIALS_STAY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(crate) struct DiskBlobs {
     places: Arc<BlobPaths>,
     pins: Arc<Pins>,
+    kept: Arc<KeptBodies>,
     /// Nobody else may open the directory while this is in use.
     _open: Arc<dyn Any + Send + Sync>,
 }
@@ -79,11 +84,13 @@ impl BlobPaths {
 }
 
 impl DiskBlobs {
-    /// Opens the directory and removes what is not needed: whatever a stop left behind.
+    /// Opens the directory and removes what is not needed: whatever a stop left behind. What is short of
+    /// it is kept for readers of the history, as the options say.
     pub(crate) fn open(
         dir: &Path,
         needed: &BTreeSet<BlobId>,
         open: Arc<dyn Any + Send + Sync>,
+        options: &StoreOptions,
     ) -> Result<Self, BlobError> {
         let places = BlobPaths {
             dir: dir.to_path_buf(),
@@ -95,12 +102,17 @@ impl DiskBlobs {
             files::make_dir(dir).map_err(failed("make", dir))?;
         }
         files::remove_drafts(&places.drafts).map_err(failed("clean up", &places.drafts))?;
-        let blobs = Self { places: Arc::new(places), pins: Arc::default(), _open: open };
+        let kept = dir.join("kept");
+        let kept = Arc::new(
+            KeptBodies::open(kept.clone(), options).map_err(failed("look through", &kept))?,
+        );
+        let blobs = Self { places: Arc::new(places), pins: Arc::default(), kept, _open: open };
         for (id, path) in blobs.all()? {
             if !needed.contains(&id) {
-                files::remove_if_there(&path).map_err(failed("remove", &path))?;
+                blobs.kept.take(&id, &path).map_err(failed("remove", &path))?;
             }
         }
+        blobs.kept.drop_old();
         blobs.remove_abandoned()?;
         Ok(blobs)
     }
@@ -129,12 +141,22 @@ impl DiskBlobs {
         Err(BlobError::Corrupt { id: *id, place: (&to).into() })
     }
 
-    /// Removes the content, unless it is pinned. A file that cannot be removed is one more to
-    /// remove when the directory is opened next.
+    /// Removes the content, unless it is pinned; a short one is kept for readers of the history. A
+    /// file that cannot be removed is one more to remove when the directory is opened next.
     pub(crate) fn remove_unpinned(&self, id: &BlobId) {
         self.pins.unless_pinned(id, |_| {
-            let _at_next_open = files::remove_if_there(&self.places.of(id));
+            let _at_next_open = self.kept.take(id, &self.places.of(id));
         });
+    }
+
+    /// How many bytes contents take that are kept for readers of the history only.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept.bytes()
+    }
+
+    /// Drops those of them that are too old, or too many; whether some were too many.
+    pub(crate) fn drop_kept(&self) -> bool {
+        self.kept.drop_old()
     }
 
     /// The same for a content that no entry refers to. If it came from another site, its operation
@@ -247,8 +269,28 @@ impl Blobs for DiskBlobs {
         copied
     }
 
+    fn short(&self, id: &BlobId) -> Result<Option<Vec<u8>>, BlobError> {
+        if let Some(kept) = self.kept.read(id).map_err(failed("read", &self.places.dir))? {
+            return Ok(Some(kept));
+        }
+        let Some(mut whole) = self.open_checked(*id, 0)? else { return Ok(None) };
+        if whole.size() > MOST_KEPT_BODY {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        loop {
+            let some = whole.next(MOST_KEPT_BODY as usize)?;
+            if some.is_empty() {
+                return Ok(Some(content));
+            }
+            content.extend(some);
+        }
+    }
+
     fn size(&self) -> Result<u64, BlobError> {
-        files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))
+        let all = files::bytes_below(&self.places.dir).map_err(failed("read", &self.places.dir))?;
+        let kept = files::bytes_below(self.kept.dir()).map_err(failed("read", &self.places.dir))?;
+        Ok(all.saturating_sub(kept))
     }
 }
 

@@ -38,7 +38,12 @@ pub trait Blobs: fmt::Debug + Send + Sync {
     /// there is no copy. Returns its size.
     fn copy_to(&self, id: &BlobId, path: &Path) -> Result<u64, BlobError>;
 
-    /// How many bytes all contents take where they are kept.
+    /// The content, if it is no longer than [`MOST_KEPT_BODY`](crate::MOST_KEPT_BODY) and is here, be it
+    /// that operations need it still or that it is kept for readers of the history.
+    fn short(&self, id: &BlobId) -> Result<Option<Vec<u8>>, BlobError>;
+
+    /// How many bytes all contents take where they are kept, but for those that are kept for readers of
+    /// the history only.
     fn size(&self) -> Result<u64, BlobError>;
 }
 

@@ -14,7 +14,18 @@ use super::journal::{JournalBatch, JournalItem};
 use super::row::{self, ChangeRow, Checksum, ENTRY, NOTICE, StateRow, name_of, numbers_upto, time};
 use crate::fault::StoreFault;
 use crate::feed::resource_of;
-use crate::rules::{self, SlotName, blobs_of};
+use crate::rules::{self, SlotName, blobs_of, row_bytes};
+
+/// What became of batches that were written.
+#[derive(Debug)]
+pub(crate) struct Appended {
+    /// How far the log goes now.
+    pub(crate) head: Head,
+    /// Blobs that no entry needs any more.
+    pub(crate) unneeded: Vec<BlobId>,
+    /// Whether history was dropped before its time, for want of room.
+    pub(crate) cut: bool,
+}
 
 /// Batches being written.
 pub(crate) struct Appending<'a> {
@@ -22,6 +33,10 @@ pub(crate) struct Appending<'a> {
     head: Head,
     now_ms: u64,
     retention: Duration,
+    /// How many bytes rows may take that are kept for readers only.
+    most: u64,
+    /// Whether some of them were dropped before their time.
+    cut: bool,
     /// Up to where all followers have come that are waited for.
     seen: i64,
     /// Blobs that lost a reference, and maybe their last one.
@@ -33,14 +48,14 @@ impl<'a> Appending<'a> {
         db: &'a Connection,
         head: Head,
         now_ms: u64,
-        retention: Duration,
+        (retention, most): (Duration, u64),
     ) -> Result<Self, StoreFault> {
         let seen = seen_by_all(db)?;
-        Ok(Self { db, head, now_ms, retention, seen, loose: BTreeSet::new() })
+        Ok(Self { db, head, now_ms, retention, most, cut: false, seen, loose: BTreeSet::new() })
     }
 
-    /// Says in the log how far it goes now. Returns that, and the blobs no entry needs any more.
-    pub(crate) fn finish(self) -> Result<(Head, Vec<BlobId>), StoreFault> {
+    /// Says in the log how far it goes now.
+    pub(crate) fn finish(self) -> Result<Appended, StoreFault> {
         self.head.save(self.db)?;
         let mut unneeded = Vec::new();
         for blob in self.loose {
@@ -48,7 +63,7 @@ impl<'a> Appending<'a> {
                 unneeded.push(blob);
             }
         }
-        Ok((self.head, unneeded))
+        Ok(Appended { head: self.head, unneeded, cut: self.cut })
     }
 
     /// The rows of these batches, in order. What a later one of them makes obsolete has its place,
@@ -113,27 +128,48 @@ impl<'a> Appending<'a> {
     /// Deletes some of what is past its retention: oldest first, never many at once. What is waited
     /// for stays in front of the rest, so that no more is looked at than may be deleted.
     pub(crate) fn sweep(&mut self, limit: usize) -> Result<(), StoreFault> {
-        let Some(spent_before) = rules::spent_before(self.now_ms, self.retention) else {
-            return Ok(());
-        };
+        if let Some(spent_before) = rules::spent_before(self.now_ms, self.retention) {
+            self.delete_spent(time(spent_before), limit)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes what there is no room for, whatever its age: oldest first, and all of it that can be
+    /// deleted at once.
+    pub(crate) fn cut(&mut self) -> Result<(), StoreFault> {
+        for _ in 0..rules::MOST_CUT / rules::CUT_STEP {
+            if self.head.history <= self.most || self.delete_spent(i64::MAX, rules::CUT_STEP)? == 0
+            {
+                break;
+            }
+            self.cut = true;
+        }
+        Ok(())
+    }
+
+    /// Deletes the oldest of what is kept since then or longer; how many of it.
+    fn delete_spent(&mut self, spent_before: i64, limit: usize) -> Result<usize, StoreFault> {
         let sql = "DELETE FROM changes WHERE seq IN (\
                        SELECT seq FROM (\
                            SELECT seq, spent_ms FROM changes INDEXED BY spent WHERE spent_ms <= ? \
                            ORDER BY spent_ms, seq LIMIT ?\
                        ) WHERE seq <= ? OR spent_ms <= ?\
-                   ) RETURNING seq, sum";
+                   ) RETURNING seq, sum, length(body)";
         let waited_before = rules::waited_before(self.now_ms, self.retention);
         // Nothing was spent before the first moment there is.
         let waited_before = waited_before.map_or(i64::MIN, time);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = self.db.prepare_cached(sql)?;
-        let bounds = params![time(spent_before), limit, self.seen, waited_before];
+        let bounds = params![spent_before, limit, self.seen, waited_before];
         let mut rows = statement.query(bounds)?;
+        let mut deleted = 0;
         while let Some(row) = rows.next()? {
             self.head.digest.take(Checksum(row.get(1)?));
             self.head.swept_to = self.head.swept_to.max(row.get(0)?);
+            self.head.history = self.head.history.saturating_sub(row_bytes(row.get::<_, u32>(2)?));
+            deleted += 1;
         }
-        Ok(())
+        Ok(deleted)
     }
 
     fn entry(
@@ -164,6 +200,9 @@ impl<'a> Appending<'a> {
     }
 
     fn change(&mut self, row: ChangeRow<'_>) -> Result<(), StoreFault> {
+        if row.spent_ms.is_some() {
+            self.head.history += row_bytes(row.body.len() as u64);
+        }
         self.head.digest.add(row.insert(self.db)?);
         Ok(())
     }
@@ -187,9 +226,9 @@ impl<'a> Appending<'a> {
     fn prune(&mut self, resource: &ResourceId, upto: &Vector) -> Result<(), StoreFault> {
         for (author, n) in upto.iter() {
             for range in numbers_upto(n) {
-                for (seq, sum) in self.live(resource, author, range)? {
+                for (seq, sum, body) in self.live(resource, author, range)? {
                     self.release_blobs(seq)?;
-                    self.spend(seq, sum)?;
+                    self.spend(seq, sum, body)?;
                 }
             }
         }
@@ -204,31 +243,33 @@ impl<'a> Appending<'a> {
     ) -> Result<(), StoreFault> {
         for operation in operations {
             let (_, _, n) = name_of(&operation.0);
-            for (seq, _) in self.live(resource, &operation.0.author, (n, n))? {
+            for (seq, ..) in self.live(resource, &operation.0.author, (n, n))? {
                 self.release_blobs(seq)?;
             }
         }
         Ok(())
     }
 
+    /// The places of entries, their checksums, and how long their bodies are.
     fn live(
         &self,
         resource: &ResourceId,
         author: &Author,
         (from, upto): (i64, i64),
-    ) -> Result<Vec<(i64, Checksum)>, StoreFault> {
-        let sql = "SELECT seq, sum FROM changes INDEXED BY live_entries \
+    ) -> Result<Vec<(i64, Checksum, u32)>, StoreFault> {
+        let sql = "SELECT seq, sum, length(body) FROM changes INDEXED BY live_entries \
                    WHERE resource = ? AND site = ? AND incarnation = ? AND n BETWEEN ? AND ? \
                    AND kind = 1 AND spent_ms IS NULL";
         let incarnation = row::signed(author.incarnation.0);
         let key = params![resource.as_str(), author.site.as_str(), incarnation, from, upto];
         let mut statement = self.db.prepare_cached(sql)?;
-        let rows = statement.query_map(key, |row| Ok((row.get(0)?, Checksum(row.get(1)?))))?;
+        let rows = statement
+            .query_map(key, |row| Ok((row.get(0)?, Checksum(row.get(1)?), row.get(2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// From now on the entry is there for followers only, if at all.
-    fn spend(&mut self, seq: i64, sum: Checksum) -> Result<(), StoreFault> {
+    fn spend(&mut self, seq: i64, sum: Checksum, body: u32) -> Result<(), StoreFault> {
         self.head.digest.take(sum);
         if self.retention.is_zero() && seq <= self.seen {
             self.db.prepare_cached("DELETE FROM changes WHERE seq = ?")?.execute(params![seq])?;
@@ -240,6 +281,7 @@ impl<'a> Appending<'a> {
         let sql = "UPDATE changes SET spent_ms = ?, sum = ? WHERE seq = ?";
         self.db.prepare_cached(sql)?.execute(params![spent_ms, sum.0, seq])?;
         self.head.digest.add(sum);
+        self.head.history += row_bytes(body);
         Ok(())
     }
 

@@ -19,6 +19,9 @@ pub(crate) struct Head {
     pub(crate) swept_to: i64,
     pub(crate) digest: Digest,
     pub(crate) journal: Round,
+    /// How many bytes the rows take that are kept for readers only, about. Not written: whoever opens
+    /// the log reads all of it, and counts.
+    pub(crate) history: u64,
 }
 
 /// How batches that are not in the tables yet are told from what else is in the journal.
@@ -32,7 +35,7 @@ impl Head {
     /// Of a log in which there is nothing yet.
     pub(crate) fn new(site: SiteId, incarnation: Incarnation, journal: Round) -> Self {
         let digest = Digest::default();
-        Self { site, incarnation, next_seq: 1, swept_to: 0, digest, journal }
+        Self { site, incarnation, next_seq: 1, swept_to: 0, digest, journal, history: 0 }
     }
 
     /// Takes the next place.
@@ -67,7 +70,7 @@ impl Head {
             whole().map_err(|error| damaged(error.to_string()))?;
         let site = SiteId::new(&site).map_err(|error| damaged(error.to_string()))?;
         let incarnation = Incarnation(unsigned(incarnation));
-        let head = Self { site, incarnation, next_seq, swept_to, digest, journal };
+        let head = Self { site, incarnation, next_seq, swept_to, digest, journal, history: 0 };
         if head.sum() == sum {
             Ok(head)
         } else {

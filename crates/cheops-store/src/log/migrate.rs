@@ -33,7 +33,7 @@ use crate::options::{ProgressReporter, StoreOptions};
 /// So many rows are moved, or vouched for, in one step. One signature is for as many entries.
 const AT_ONCE: usize = 256;
 
-const MOVING: &str = "moving the log to format 4";
+const MOVING: &str = "moving the log to format 5";
 
 /// The files of a move.
 #[derive(Debug)]
@@ -115,13 +115,13 @@ impl<'a> Moving<'a> {
         head.journal.key = self.draw()?;
         let transaction = old.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let now_ms = self.options.clock.now_ms();
-        let retention = self.options.audit_retention;
-        let mut appending = Appending::new(&transaction, head, now_ms, retention)?;
+        let bounds = (self.options.audit_retention, self.options.audit_bytes);
+        let mut appending = Appending::new(&transaction, head, now_ms, bounds)?;
         appending.batches(unsettled.iter())?;
         // Files that nobody needs are swept when the blobs are opened.
-        let (head, _unneeded) = appending.finish()?;
+        let appended = appending.finish()?;
         transaction.commit()?;
-        Ok(head)
+        Ok(appended.head)
     }
 
     /// The new one takes the old one's place.

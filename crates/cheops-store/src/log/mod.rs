@@ -16,7 +16,8 @@ pub(crate) use journal::{Journal, RoundKey};
 pub(crate) use migrate::{Moving, vouch};
 pub(crate) use scan::{Scanned, check_structure, scan};
 pub(crate) use schema::{
-    ConnectionUse, FORMAT, OLD_FORMAT, connect, create, format, is_empty, matches_schema,
+    ConnectionUse, FORMAT, OLD_FORMAT, WITHOUT_NAMES, add_names, connect, create, format, is_empty,
+    matches_schema,
 };
 pub(crate) use shared::OpenLog;
 

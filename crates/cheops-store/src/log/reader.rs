@@ -4,15 +4,17 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-use cheops_core::model::{BlobId, KeyId, ResourceId};
+use cheops_core::model::{BlobId, EntryId, KeyId, ResourceId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::head::Head;
-use super::row::{ChangeRow, Checksum, Summing, unsigned};
+use super::row::{ChangeRow, Checksum, ENTRY, Summing, name_of, unsigned};
 use super::shared::{Durable, OpenLog};
 use crate::error::{AppendError, ReadError};
 use crate::fault::StoreFault;
-use crate::feed::{ChangeKind, LoggedChange, LoggedChanges, Seq};
+use crate::feed::{
+    ChangeKind, HistorySize, LoggedChange, LoggedChanges, PastChange, PastChanges, PastFrom, Seq,
+};
 use crate::ports::{Certificates, Feed};
 
 /// Reads the log's tables while they are written.
@@ -54,6 +56,38 @@ impl Feed for Reader {
             Ok(LoggedChanges::new(items, after, limit, last))
         };
         self.shared.read(read).map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    fn past(
+        &self,
+        resource: &ResourceId,
+        from: PastFrom,
+        limit: usize,
+    ) -> Result<PastChanges, ReadError> {
+        let read = self.shared.read(|db| {
+            let dropped = Head::load(db)?.swept() > Seq::default();
+            let items = past(db, resource, from, limit.saturating_add(1))?;
+            Ok(PastChanges::new(items, limit, dropped))
+        });
+        read.map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    fn entry(&self, id: &EntryId) -> Result<Option<PastChange>, ReadError> {
+        let read = self.shared.read(|db| {
+            let mut statement = db.prepare_cached(&format!(
+                "SELECT {} FROM changes INDEXED BY entries_by_name \
+                 WHERE site = ? AND incarnation = ? AND n = ? AND kind = 1 ORDER BY seq LIMIT 1",
+                ChangeRow::COLUMNS
+            ))?;
+            let (site, incarnation, n) = name_of(id);
+            let mut rows = statement.query(params![site, incarnation, n])?;
+            rows.next()?.map(past_change).transpose().map(Option::flatten)
+        });
+        read.map_err(|fault| fault.into_read(&self.shared.path))
+    }
+
+    fn history_size(&self) -> HistorySize {
+        *self.shared.history()
     }
 
     fn inline_body(&self, id: &BlobId) -> Result<Option<Vec<u8>>, ReadError> {
@@ -209,18 +243,45 @@ fn changes(
     };
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
-        let (change, _) = ChangeRow::read(row)?;
-        if change.is_news_of_a_later_version() {
-            // It stays where it is, for who knows it.
-            continue;
-        }
-        items.push(LoggedChange {
-            seq: Seq(unsigned(change.seq)),
-            at_ms: unsigned(change.at_ms),
-            what: change.decode()?,
-        });
+        items.extend(past_change(row)?.map(|past| past.change));
     }
     Ok(items)
+}
+
+fn past(
+    db: &Connection,
+    resource: &ResourceId,
+    from: PastFrom,
+    limit: usize,
+) -> Result<Vec<PastChange>, StoreFault> {
+    let (place, compared, order) = match from {
+        PastFrom::Latest => (i64::MAX, "<=", "DESC"),
+        PastFrom::Before(before) => (i64::from(before), "<", "DESC"),
+        PastFrom::After(after) => (i64::from(after), ">", "ASC"),
+    };
+    let columns = ChangeRow::COLUMNS;
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {columns} FROM changes INDEXED BY changes_of \
+         WHERE resource = ? AND seq {compared} ? ORDER BY seq {order} LIMIT ?"
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![resource.as_str(), place, limit])?;
+    let mut items = Vec::new();
+    while let Some(row) = rows.next()? {
+        items.extend(past_change(row)?);
+    }
+    Ok(items)
+}
+
+/// A row as readers see it; none if a later version made it, for who knows it.
+fn past_change(row: &rusqlite::Row<'_>) -> Result<Option<PastChange>, StoreFault> {
+    let (row, _) = ChangeRow::read(row)?;
+    if row.is_news_of_a_later_version() {
+        return Ok(None);
+    }
+    let (seq, at_ms) = (Seq(unsigned(row.seq)), unsigned(row.at_ms));
+    let change = LoggedChange { seq, at_ms, what: row.decode()? };
+    Ok(Some(PastChange { change, pruned: row.kind == ENTRY && row.spent_ms.is_some() }))
 }
 
 #[cfg(test)]

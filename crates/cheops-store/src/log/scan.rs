@@ -12,7 +12,7 @@ use super::row::{ChangeRow, Digest, ENTRY, StateRow};
 use crate::error::LogPlace;
 use crate::fault::StoreFault;
 use crate::feed::ChangeKind;
-use crate::rules::blobs_of;
+use crate::rules::{blobs_of, row_bytes};
 
 /// What a whole log says.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Scanned {
     pub(crate) blobs: BTreeSet<BlobId>,
     /// Entries among them that nobody signed, with their places.
     pub(crate) unsigned: Vec<UnsignedEntry>,
+    /// How many bytes the rows take that are kept for readers only, about.
+    pub(crate) history: u64,
 }
 
 /// An entry that nobody signed.
@@ -56,6 +58,7 @@ pub(crate) fn scan(db: &Connection, head: &Head) -> Result<Scanned, StoreFault> 
         records: found.records.into_iter().map(|(_, record)| record).collect(),
         blobs: found.references.into_iter().map(|(blob, _)| blob).collect(),
         unsigned,
+        history: found.history,
     })
 }
 
@@ -65,6 +68,7 @@ struct ScannedLog {
     references: BTreeSet<(BlobId, i64)>,
     digest: Digest,
     last: i64,
+    history: u64,
 }
 
 impl ScannedLog {
@@ -76,6 +80,9 @@ impl ScannedLog {
             let (change, sum) = ChangeRow::read(row)?;
             self.digest.add(sum);
             self.last = self.last.max(change.seq);
+            if change.spent_ms.is_some() {
+                self.history += row_bytes(change.body.len() as u64);
+            }
             if change.kind != ENTRY || change.spent_ms.is_some() {
                 continue;
             }

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::fault::StoreFault;
 
 /// The format of the data directory that this version reads and writes.
-pub(crate) const FORMAT: u32 = 4;
-/// The one before, which is moved to this one when it is opened.
+pub(crate) const FORMAT: u32 = 5;
+/// The last one without names: see [`add_names`].
+pub(crate) const WITHOUT_NAMES: u32 = 4;
+/// The one before that, which is moved to this one when it is opened.
 pub(crate) const OLD_FORMAT: u32 = 3;
 /// `CHEO`: what `file` and other tools may know the database by.
 const APPLICATION: i32 = 0x4348_454f;
@@ -76,12 +78,27 @@ CREATE TABLE identities (
 ) WITHOUT ROWID;
 ";
 
+/// Since format 5: entries are found by their names, whatever resource they are on.
+const NAMES: &str = "
+CREATE INDEX entries_by_name ON changes (site, incarnation, n) WHERE kind = 1;
+";
+
 /// The tables of a format.
 fn tables(format: u32) -> String {
     match format {
         OLD_FORMAT => TABLES.to_string(),
-        _ => [TABLES, IDENTITIES].concat(),
+        WITHOUT_NAMES => [TABLES, IDENTITIES].concat(),
+        _ => [TABLES, IDENTITIES, NAMES].concat(),
     }
+}
+
+/// Makes a log of format 4 one of this format, in one step: all that is missing is an index.
+pub(crate) fn add_names(db: &mut Connection) -> Result<(), StoreFault> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(NAMES)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()?;
+    Ok(())
 }
 
 /// How a connection is used.

@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{self, ConnectionUse};
 use crate::fault::StoreFault;
+use crate::feed::HistorySize;
 use crate::files;
 
 /// Connections for reading that are kept when nobody uses them.
@@ -34,12 +35,19 @@ pub(crate) struct OpenLog {
     /// Nobody else may open the directory for as long as any handle is in use.
     lock: File,
     lock_path: PathBuf,
+    /// What the rows take that are kept for readers only, as the writer last counted.
+    history: Mutex<HistorySize>,
 }
 
 impl OpenLog {
     pub(crate) fn new(path: PathBuf, writer: Connection, lock: File) -> Self {
         let lock_path = path.with_file_name("lock");
-        Self { path, readers: Mutex::default(), writer: Mutex::new(writer), lock, lock_path }
+        let (readers, history) = (Mutex::default(), Mutex::default());
+        Self { path, readers, writer: Mutex::new(writer), lock, lock_path, history }
+    }
+
+    pub(crate) fn history(&self) -> MutexGuard<'_, HistorySize> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nobody else can take this lock, but somebody may have put another in its place, and the

@@ -7,7 +7,7 @@ use cheops_core::engine::{self, Log, Notice, Record};
 use cheops_core::model::BlobId;
 use rusqlite::Connection;
 
-use super::append::{Appending, is_needed};
+use super::append::{Appended, Appending, is_needed};
 use super::head::Head;
 use super::journal::{Journal, JournalBatch, RoundKey};
 use super::scan::scan;
@@ -57,7 +57,10 @@ impl Store {
     ) -> Self {
         let (unsettled, swept_ms) = (Vec::new(), options.clock.now_ms());
         let (fence, buried) = (head.journal.key.fence(), Buried::Yes);
-        Self { shared, blobs, fence, options, journal, head, unsettled, buried, swept_ms }
+        let store =
+            Self { shared, blobs, fence, options, journal, head, unsettled, buried, swept_ms };
+        store.count_history(false);
+        store
     }
 
     /// The way into the journal, for whoever has records and notices.
@@ -110,11 +113,14 @@ impl Store {
         let durable = if new_key.is_some() { Durable::AtOnce } else { Durable::Later };
         head.journal.key = new_key.unwrap_or(head.journal.key);
         let batches = self.unsettled.iter().chain(with);
-        match put(&self.shared, durable, head, batches, &self.options) {
-            Ok((head, unneeded)) => {
+        let bounds = (&self.options, self.blobs.kept_bytes());
+        match put(&self.shared, durable, head, batches, bounds) {
+            Ok(Appended { head, unneeded, cut }) => {
                 self.head = head;
                 self.unsettled.clear();
                 self.collect(unneeded);
+                let cut = self.blobs.drop_kept() | cut;
+                self.count_history(cut);
                 Ok(())
             }
             Err(fault) => {
@@ -145,6 +151,16 @@ impl Store {
         self.shared.checkpoint()?;
         self.buried = Buried::Yes;
         Ok(())
+    }
+
+    fn count_history(&self, cut: bool) {
+        let mut size = self.shared.history();
+        size.bytes = self.head.history;
+        size.bodies = self.blobs.kept_bytes();
+        size.most = self.options.audit_bytes;
+        if cut {
+            size.cut_ms = Some(self.options.clock.now_ms());
+        }
     }
 
     /// Removes files that nothing refers to. Only this thread adds references, so what has none
@@ -192,9 +208,9 @@ impl Settled {
         let key = RoundKey::draw().map_err(|error| no_key(&journal, error))?;
         head.journal.key = key;
         // Files that are no longer needed are swept when the blobs are opened.
-        let (head, _) = put(shared, Durable::AtOnce, head, unsettled.iter(), options)?;
+        let appended = put(shared, Durable::AtOnce, head, unsettled.iter(), (options, 0))?;
         journal.start_over(key);
-        Ok(Self { journal, head })
+        Ok(Self { journal, head: appended.head })
     }
 }
 
@@ -202,21 +218,23 @@ fn no_key(journal: &Journal, error: io::Error) -> StoreFault {
     StoreFault::Io("draw a key for", journal.path().to_path_buf(), error)
 }
 
-/// Puts batches into the tables, in one step. Returns the new head, and blobs that nobody needs.
+/// Puts batches into the tables, in one step. So many bytes of history are kept elsewhere.
 fn put<'a>(
     shared: &OpenLog,
     durable: Durable,
     head: Head,
     batches: impl DoubleEndedIterator<Item = &'a JournalBatch> + Clone,
-    options: &StoreOptions,
-) -> Result<(Head, Vec<BlobId>), StoreFault> {
+    (options, elsewhere): (&StoreOptions, u64),
+) -> Result<Appended, StoreFault> {
     shared.write(durable, |db| {
         let now_ms = options.clock.now_ms();
-        let mut appending = Appending::new(db, head, now_ms, options.audit_retention)?;
+        let bounds = (options.audit_retention, options.audit_bytes.saturating_sub(elsewhere));
+        let mut appending = Appending::new(db, head, now_ms, bounds)?;
         if batches.clone().next().is_some() {
             appending.sweep(sweep_limit(batches.clone().map(JournalBatch::rows).sum()))?;
         }
         appending.batches(batches)?;
+        appending.cut()?;
         appending.finish()
     })
 }

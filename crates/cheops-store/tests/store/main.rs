@@ -16,6 +16,7 @@ mod damage;
 mod full;
 mod history;
 mod opening;
+mod past;
 mod properties;
 mod snapshots;
 mod support;

@@ -116,10 +116,10 @@ fn a_later_format_is_refused_and_says_which_program_it_takes() {
     let dir = tempdir().unwrap();
     drop(open_paris(dir.path(), StoreOptions::default()).unwrap());
     let db = rusqlite::Connection::open(dir.path().join("log.db")).unwrap();
-    db.pragma_update(None, "user_version", 5).unwrap();
+    db.pragma_update(None, "user_version", 6).unwrap();
     drop(db);
     let error = open_paris(dir.path(), StoreOptions::default()).unwrap_err();
-    assert!(matches!(error, OpenError::FormatVersion { found: 5, understood: 4, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::FormatVersion { found: 6, understood: 5, .. }), "{error:?}");
     assert!(error.hint().unwrap().contains("the version of cheops that wrote it, or a later one"));
 }
 
@@ -149,7 +149,7 @@ fn a_stop_while_the_directory_is_made_is_no_damage() {
     let opened = open_paris(dir.path(), StoreOptions::default()).unwrap();
     assert_eq!(opened.incarnation, Incarnation(7));
     expect![[r#"
-        cheops data directory, format 4
+        cheops data directory, format 5
         site paris
         incarnation 7
     "#]]

@@ -108,7 +108,7 @@ fn what_it_was_moved_from_stays_until_the_next_start_found_all_of_it() {
     let first = all_of(&open_every(dir.path(), options()).unwrap());
     assert!(kept(dir.path()).exists());
     let mark = fs::read_to_string(dir.path().join("site")).unwrap();
-    assert!(mark.starts_with("cheops data directory, format 4\nsite paris\n"), "{mark}");
+    assert!(mark.starts_with("cheops data directory, format 5\nsite paris\n"), "{mark}");
     let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("log.db") & 0o777, 0o600);
     assert_eq!(all_of(&open_every(dir.path(), options()).unwrap()), first);
@@ -164,7 +164,7 @@ fn how_far_it_is_is_told() {
     let progress = ProgressReporter::new(move |far| heard.lock().unwrap().push(far));
     drop(open_every(dir.path(), StoreOptions { progress, ..options() }).unwrap());
     let told = told.lock().unwrap();
-    let moved: Vec<_> = told.iter().filter(|far| far.doing.contains("format 4")).collect();
+    let moved: Vec<_> = told.iter().filter(|far| far.doing.contains("format 5")).collect();
     let last = moved.last().unwrap();
     assert!(last.of > 50 && last.done == last.of, "{last:?}");
     assert!(moved.is_sorted_by_key(|far| far.done));

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use cheops_core::config::{Config, ConfigPlace, ConfigProblem, Parsed, Profile, Warning};
+use cheops_core::config::{
+    Config, ConfigErrors, ConfigPlace, ConfigProblem, Parsed, Profile, Warning,
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -199,18 +201,25 @@ pub(super) fn usable(
     target: Option<&str>,
     output: &mut VerbOutput,
 ) -> Result<Config, Failure> {
-    let errors = match Config::parse_about(&document.text, target) {
-        Ok(parsed) => return Ok(parsed.config),
-        Err(errors) => errors,
-    };
+    Config::parse_about(&document.text, target).map(|parsed| parsed.config).map_err(|errors| {
+        refused(document, errors, output)
+            .hint("`cheops matrix check FILE` says what a matrix means")
+    })
+}
+
+/// A document that cannot be used, for a verb that is about something else.
+pub(super) fn refused(
+    document: &NamedText,
+    errors: ConfigErrors,
+    output: &mut VerbOutput,
+) -> Failure {
     let count = counted(errors.problems().len(), "problem");
-    let failure = Failure::caller(format!("`{}` has {count}, so it cannot be used", document.name))
-        .hint("`cheops matrix check FILE` says what a matrix means");
+    let failure = Failure::caller(format!("`{}` has {count}, so it cannot be used", document.name));
     match output.format {
         Format::Table => {
             tell(document, errors.problems(), output);
-            Err(failure)
+            failure
         }
-        Format::Json => Err(failure.because(errors)),
+        Format::Json => failure.because(errors),
     }
 }

@@ -1,9 +1,10 @@
-//! `cheops matrix`: resolution matrices, checked and spelled out.
+//! `cheops matrix`: resolution matrices, checked, spelled out and proven.
 
 mod check;
 mod document;
 mod pairs;
 mod profiles;
+mod prove;
 mod snippet;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::output::VerbOutput;
 const AFTER_HELP: &str = "\
 Examples:
   cheops matrix check redis.json
+  cheops matrix prove redis.json --target trial --samples samples.yaml
   cheops matrix profiles
   cheops matrix show redis > redis.json";
 
@@ -31,6 +33,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum MatrixVerb {
     Check(check::Arguments),
+    Prove(prove::Arguments),
     Profiles(profiles::ListArguments),
     Show(profiles::ShowArguments),
 }
@@ -38,6 +41,7 @@ enum MatrixVerb {
 pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match &arguments.verb {
         MatrixVerb::Check(arguments) => check::run(arguments, output),
+        MatrixVerb::Prove(arguments) => prove::run(arguments, output),
         MatrixVerb::Profiles(_) => profiles::list(output),
         MatrixVerb::Show(arguments) => profiles::show(arguments, output),
     }

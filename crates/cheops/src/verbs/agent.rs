@@ -15,7 +15,7 @@ use crate::output::VerbOutput;
 use crate::parent;
 
 const AFTER_HELP: &str = "\
-SIGTERM or SIGINT ends it in order: nothing new is taken in, what runs comes to its end. A second
+SIGHUP is ignored. SIGTERM or SIGINT ends it in order: nothing new is taken in, what runs comes to its end. A second
 one ends it at once; what was running is then in doubt until the agent is started again.
 
 Examples:
@@ -88,6 +88,8 @@ async fn live(
     let cannot = |error| Failure::ours("signals cannot be listened to").because(error);
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    // Of which nobody who closes a terminal, or asks for a config to be read again, dies.
+    let mut hang_up = signal(SignalKind::hangup()).map_err(cannot)?;
     let proxied = config.services.iter().filter(|service| service.listen.is_some());
     let proxied: Vec<_> =
         proxied.map(|service| (service.name.clone(), service.upstream.clone())).collect();
@@ -103,10 +105,16 @@ async fn live(
     for ((service, upstream), address) in proxied.iter().zip(agent.proxy_addresses()) {
         output.line(format!("service {service}: proxy on http://{address}, for {upstream}"))?;
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        () = orphaned => {}
+    let mut orphaned = std::pin::pin!(orphaned);
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            () = &mut orphaned => break,
+            _ = hang_up.recv() => {
+                tracing::warn!("SIGHUP is ignored: what changed in the config counts from the next start");
+            }
+        }
     }
     tracing::info!("stopping: what runs comes to its end");
     tokio::select! {

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use cheops_api::Delete;
+use cheops_api::{Delete, DryRun};
 use clap::Args;
 
 use crate::agent::{self, AgentTarget};
+use crate::dry_run;
 use crate::failure::{Failure, Verdict};
 use crate::following::follow;
 use crate::handing::{WaitSettings, check_resource};
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    /// Say what would come of it, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     waiting: WaitSettings,
     #[command(flatten)]
@@ -54,6 +58,10 @@ pub(crate) fn run(
     if command.as_deref().is_some_and(|line| !packed(line, on_disk).files.is_empty()) {
         return Err(Failure::caller("no file can come along with a deletion")
             .hint("hand in the file with `cheops exec` first, or write the command without it"));
+    }
+    if arguments.dry_run {
+        let delete = Delete { command, wait: waiting.wait, timeout_ms: waiting.timeout_ms() };
+        return dry_run::ask(id, &DryRun::Delete(delete), agent, output);
     }
     if !arguments.yes && !output.can_ask() {
         return Err(Failure::caller("nobody is there to ask whether to delete")

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Verdict};
 use crate::handing::{check_resource, milliseconds};
 use crate::look::{BAD, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
-use crate::text::printable;
+use crate::text::{hanging, printable};
 use crate::time::duration;
 
 const AFTER_HELP: &str = "\
@@ -19,8 +19,8 @@ Each site reads the resource's state now, by the `Read` command of its config. S
 state share a block; where they differ, lines are compared with the first block.
 
 Examples:
-  cheops exec --id motd --sites 'paris & lyon' --type set --profile file --target /srv/motd.txt \\
-      -- 'echo hello > /srv/motd.txt'
+  cheops exec --id motd --sites 'paris & lyon' --type set --profile file \\
+      --target /srv/motd.txt -- 'echo hello > /srv/motd.txt'
   cheops diff motd
 
 Exit codes:
@@ -59,7 +59,7 @@ pub(crate) fn run(
     if output.format == Format::Table
         && let Some(proof) = &resource.proof
     {
-        output.aside(told(proof));
+        output.aside(told(proof, output.width));
     }
     match show::verdict(&answer) {
         Verdict::Fine if show::differ(&answer) => Ok(Verdict::Problems),
@@ -72,17 +72,19 @@ fn read_command(resource: &Resource) -> Option<String> {
 }
 
 /// What the sites told each other of their states, before this was asked.
-pub(super) fn told(proof: &StateProof) -> String {
+pub(super) fn told(proof: &StateProof, width: usize) -> String {
+    let styled = |style, text: &str| styled(style, hanging("", text, width));
     match (proof.agreement, &proof.since, &proof.why_not) {
         (StateAgreement::Verified, Some(since), _) => {
-            styled(GOOD, format!("verified: all sites read the same state, the last at {since}"))
+            styled(GOOD, &format!("verified: all sites read the same state, the last at {since}"))
         }
         (StateAgreement::Differs, Some(since), _) => {
-            styled(BAD, format!("the sites' states differ, as found at {since}"))
+            styled(BAD, &format!("the sites' states differ, as found at {since}"))
         }
-        (_, _, Some(why)) => {
-            styled(WARN, format!("not verified: the state here proves nothing: {}", printable(why)))
-        }
+        (_, _, Some(why)) => styled(
+            WARN,
+            &format!("not verified: the state here proves nothing: {}", printable(why)),
+        ),
         _ => styled(WARN, "not verified yet: not all sites have said what state they have"),
     }
 }

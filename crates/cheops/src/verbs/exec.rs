@@ -14,15 +14,16 @@ After `--`, one argument is a command line for the shell, as it stands; several 
 each arrives as it was typed.
 
 `{path}` in the command sends that local file along, and stands for its path at each site. In the
-command, `__ID__` stands for the resource; inside nested quotes (`sh -c '…'`, here-documents)
-say \"$CHEOPS_RESOURCE\" instead.
+command, `__ID__` stands for the resource, if its id is of letters, digits and `._/@:+=,%-`; for
+any other id say \"$CHEOPS_RESOURCE\" instead.
 
 Examples:
-  cheops exec --id counter --sites 'paris & lyon' --type set --profile redis -- redis-cli set x 29
+  cheops exec --id counter --sites 'paris & lyon' --type set --profile redis \\
+      -- redis-cli set x 29
   cheops exec --id counter --type inc -- redis-cli incrby x 13
   cheops exec --id notes --type append -- 'echo right >> /srv/notes'
-  cheops exec --id web --sites 'paris & lyon' --type apply --profile kubernetes \\
-      -- kubectl apply -f {deploy.yaml}
+  cheops exec --id web --sites 'paris & lyon' --type apply \\
+      --profile kubernetes -- kubectl apply -f {deploy.yaml}
 
 Exit codes:
   0  it happened at every site waited for

@@ -11,9 +11,11 @@ use crate::handing::Handing;
 use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = r#"Examples:
-  cheops http --id image-7 --sites 'paris & lyon' --type put --profile http --service image \
-      PUT /v2/images/7 -H 'Content-Type: application/json' --body '{"name": "debian"}'
-  cheops http --id image-7 --type put --service image PUT /v2/images/7/file --body @debian.img
+  cheops http --id image-7 --sites 'paris & lyon' --type put --profile http \
+      --service image PUT /v2/images/7 -H 'Content-Type: application/json' \
+      --body '{"name": "debian"}'
+  cheops http --id image-7 --type put --service image \
+      PUT /v2/images/7/file --body @debian.img
 
 Exit codes:
   0  it happened at every site waited for

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use cheops_api::{
-    Client, Cursor, Operation, Replicant, Reply, ReplyStatus, Resource, SiteStanding, Standing,
+    Client, Cursor, Operation, PastOperations, Replicant, Reply, ReplyStatus, Resource,
+    SiteStanding, Standing,
 };
 use clap::Args;
 use serde::Serialize;
@@ -11,12 +12,12 @@ use serde::Serialize;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::style_of;
-use crate::grid::{Cell, cell, cut, grid, number, plain};
+use crate::grid::{Cell, Narrow, cell, grid, number, plain};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
-use crate::text::{counted, hanging, printable};
+use crate::text::{columns, counted, cut, hanging, printable};
 use crate::time::{ago, moment, now_ms};
 use crate::verbs::resources;
 
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     /// Only the last so many operations
     #[arg(long, value_name = "N", default_value_t = 30)]
     last: usize,
-    /// All operations that are kept
+    /// All operations that are kept, also those that no site needs any more
     #[arg(long, conflicts_with = "last")]
     all: bool,
 }
@@ -55,6 +56,8 @@ struct ShownResource {
     resource: Resource,
     #[serde(rename = "history")]
     operations: Vec<Operation>,
+    /// Those that no site needs any more, with `--all`.
+    past: PastOperations,
 }
 
 pub(crate) fn run(
@@ -64,16 +67,25 @@ pub(crate) fn run(
 ) -> Result<Verdict, Failure> {
     check_resource(&arguments.id)?;
     let most = if arguments.all { usize::MAX } else { arguments.last };
-    let (resource, operations) = agent::with(agent, async |client| {
+    let (resource, operations, past) = agent::with(agent, async |client| {
         let resource = client.resource(&arguments.id).await?;
-        Ok((resource, latest(&client, &arguments.id, most).await?))
+        let operations = latest(&client, &arguments.id, most).await?;
+        let past = match arguments.all {
+            true => client.past(&arguments.id).await?,
+            false => PastOperations::default(),
+        };
+        Ok((resource, operations, past))
     })?;
     let known = usize::try_from(resource.summary.operations).unwrap_or(usize::MAX);
     let hidden = known.saturating_sub(operations.len());
     match output.format {
-        Format::Json => output.json(&ShownResource { resource, operations })?,
+        Format::Json => output.json(&ShownResource { resource, operations, past })?,
         Format::Table => {
-            for line in told(&resource, &operations, hidden, now_ms(), output.room) {
+            let now_ms = now_ms();
+            for line in told(&resource, &operations, hidden, now_ms, output.room) {
+                output.line(line)?;
+            }
+            for line in past_told(&resource, &past, now_ms, output.room) {
                 output.line(line)?;
             }
         }
@@ -121,6 +133,20 @@ fn told(
     lines
 }
 
+/// Those that no site needs any more.
+fn past_told(resource: &Resource, past: &PastOperations, now_ms: u64, width: usize) -> Vec<String> {
+    if past.operations.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), "before these, overridden and kept for reading".to_owned()];
+    if past.more {
+        let id = joined(std::slice::from_ref(&resource.summary.id));
+        lines.push(styled(DIM, format!("… more: cheops history {id} --all")));
+    }
+    lines.extend(table(resource, &past.operations, now_ms, width));
+    lines
+}
+
 /// What the sites' services call it.
 fn called(replicant: &Replicant) -> String {
     let ids: Vec<String> = replicant
@@ -156,7 +182,7 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if let Some(reason) = &resource.waits_for {
         lines.push(styled(WARN, hanging("waits: ", &printable(reason), width)));
     }
-    lines.extend(resource.proof.as_ref().map(super::diff::told));
+    lines.extend(resource.proof.as_ref().map(|proof| super::diff::told(proof, width)));
     lines.extend(resource.standings.iter().filter_map(|at| standing(at, now_ms, width)));
     if let Some(operation) = &resource.awaits {
         let id = joined(std::slice::from_ref(&summary.id));
@@ -200,8 +226,13 @@ fn counted_u64(count: u64, what: &str) -> String {
 /// Sites as columns if there is room for them, else their replies in one column.
 fn table(resource: &Resource, operations: &[Operation], now_ms: u64, width: usize) -> Vec<String> {
     let sites = &resource.summary.sites;
-    let columns: usize = sites.iter().map(|site| site.chars().count().max(10) + 2).sum();
-    let apart = columns <= width / 2;
+    let for_sites: usize = sites.iter().map(|site| columns(site).max(10) + 2).sum();
+    // Number, name, type and time, and a gap after each.
+    let longest = |text: fn(&Operation) -> &str| operations.iter().map(move |it| columns(text(it)));
+    let names = longest(|it| &it.id).max().unwrap_or_default() + 2;
+    let types = longest(|it| &it.kind).max().unwrap_or_default().max(4) + 2;
+    let before = 5 + names + types + 10;
+    let apart = for_sites <= width / 2 && before + for_sites <= width;
     let place: BTreeMap<&str, usize> = resource.list.iter().map(String::as_str).zip(1..).collect();
     let mut header = vec!["#", "OPERATION", "TYPE", "AT (UTC)"];
     if apart {
@@ -228,7 +259,7 @@ fn table(resource: &Resource, operations: &[Operation], now_ms: u64, width: usiz
             if operation.left_out.is_some() { row.into_iter().map(dimmed).collect() } else { row }
         })
         .collect();
-    grid(&header, &rows, width)
+    grid(&header, &rows, width, Narrow::LastApart)
 }
 
 fn dimmed(cell: Cell) -> Cell {
@@ -367,6 +398,7 @@ mod tests {
                 errors: 1,
                 last_change: Some("1970-01-01T00:00:01Z".to_owned()),
                 verified: None,
+                service: None,
             },
             list: ["paris-5f.1", "lyon-2.2"].map(str::to_owned).into(),
             config: serde_json::json!({}),
@@ -431,6 +463,44 @@ mod tests {
             -  lyon-2.1    inc   00:00:01  SUPERSEDED  SUPERSEDED  SUPERSEDED  [paris-5f.1 took its place] redi…
             2  lyon-2.2    inc   00:00:01  OK          2 of 5      IN-DOUBT    redis-cli incr x ⏎ then more of …
         "#]].assert_eq(&bare(&told(&resource, &operations(), 7, 61_000, 100)));
+    }
+
+    #[test]
+    fn at_eighty_columns_what_an_operation_does_is_below_it_and_nothing_is_lost() {
+        let named = |n: usize, mut operation: Operation| {
+            operation.id = format!("lyon-15f3a2b1c.{n}");
+            operation.summary = "curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 \
+                                 -d '設定を東京のサイトにコピーする'"
+                .to_owned();
+            operation
+        };
+        let operations: Vec<_> =
+            operations().into_iter().enumerate().map(|(n, it)| named(n, it)).collect();
+        let mut resource = resource(&["lyon", "nice", "paris"]);
+        resource.summary.id = "550e8400-e29b-41d4-a716-446655440000".to_owned();
+        resource.list = ["lyon-15f3a2b1c.0", "lyon-15f3a2b1c.2"].map(str::to_owned).into();
+        resource.awaits = None;
+        let text = bare(&told(&resource, &operations, 7, 61_000, 80));
+        assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
+        expect![[r#"
+            550e8400-e29b-41d4-a716-446655440000  in-doubt
+            on lyon, nice, paris
+            2 of 3 operations in force, changed 60 s ago
+            behind: lyon by 3
+            lyon: diverged for 60 s: `lyon-2.1` took effect here and was left out since
+            nice: unknown, not connected for 60 s
+
+            … 7 operations before these: --all
+            #  OPERATION         TYPE  AT (UTC)  lyon        nice        paris
+                WHAT
+            1  lyon-15f3a2b1c.0  set   00:00:01  KO 127      …           OK
+                curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 -d '設定を東京…
+            -  lyon-15f3a2b1c.1  inc   00:00:01  SUPERSEDED  SUPERSEDED  SUPERSEDED
+                [paris-5f.1 took its place] curl -X PUT /v2/images/550e8400-e29b-41d4-a716-…
+            2  lyon-15f3a2b1c.2  inc   00:00:01  OK          2 of 5      IN-DOUBT
+                curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 -d '設定を東京…
+        "#]]
+        .assert_eq(&text);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::grid::{Cell, cell, grid, number, plain};
+use crate::grid::{Cell, Narrow, cell, grid, number, plain};
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::time::{ago, now_ms};
@@ -75,6 +75,7 @@ pub(crate) fn run(
         state: arguments.state,
         kind: arguments.kind.clone(),
         deleted: arguments.deleted.then_some(true),
+        ..ResourceFilter::default()
     };
     let page = agent::with(agent, async |client| {
         let mut page = client.resources(&filter).await?;
@@ -121,7 +122,7 @@ pub(super) fn style_of(state: ResourceState) -> Style {
 fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String> {
     let header = ["ID", "STATE", "LISTED", "ERRORS", "CHANGED", "SITES"];
     let rows: Vec<Vec<Cell>> = resources.iter().map(|resource| row(resource, now_ms)).collect();
-    grid(&header, &rows, width)
+    grid(&header, &rows, width, Narrow::FirstApart)
 }
 
 /// How it is, and at which site that is so, where it is not so at all of them.
@@ -152,6 +153,7 @@ fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
 
 #[cfg(test)]
 mod tests {
+    use cheops_api::SiteStanding;
     use expect_test::expect;
 
     use super::*;
@@ -169,6 +171,7 @@ mod tests {
             errors,
             last_change: Some("1970-01-01T00:00:00Z".to_owned()),
             verified: None,
+            service: None,
         };
         let resources = [
             resource("counter", ResourceState::Converged, 0),
@@ -180,5 +183,47 @@ mod tests {
             /v2/images/a name�  in-doubt   2 of 12       3  3 min ago  lyon, nice, paris
         "#]]
         .assert_eq(&bare(&told(&resources, 200_000, 80)));
+    }
+
+    #[test]
+    fn at_eighty_columns_long_ids_stay_whole_and_wide_characters_keep_the_columns() {
+        let worst = SiteStanding {
+            site: "nice".to_owned(),
+            standing: Standing::Unknown,
+            since: None,
+            why: None,
+            operation: None,
+            connected: false,
+        };
+        let resource = |id: &str, state| ResourceSummary {
+            id: id.to_owned(),
+            sites: ["lyon", "nice", "paris"].map(str::to_owned).into(),
+            operations: 12,
+            listed: 2,
+            state,
+            standing: (state == ResourceState::Unknown).then(|| worst.clone()),
+            errors: 0,
+            last_change: Some("1970-01-01T00:00:00Z".to_owned()),
+            verified: None,
+            service: None,
+        };
+        let resources = [
+            resource("550e8400-e29b-41d4-a716-446655440000", ResourceState::Unknown),
+            resource("image/6ba7b810-9dad-11d1-80b4-00c04fd430c8", ResourceState::Converged),
+            resource("設定/東京", ResourceState::Running),
+        ];
+        let text = bare(&told(&resources, 200_000, 80));
+        assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
+        expect![[r#"
+            ID
+              STATE            LISTED   ERRORS  CHANGED    SITES
+            550e8400-e29b-41d4-a716-446655440000
+              unknown at nice  2 of 12       0  3 min ago  lyon, nice, paris
+            image/6ba7b810-9dad-11d1-80b4-00c04fd430c8
+              converged        2 of 12       0  3 min ago  lyon, nice, paris
+            設定/東京
+              running          2 of 12       0  3 min ago  lyon, nice, paris
+        "#]]
+        .assert_eq(&text);
     }
 }

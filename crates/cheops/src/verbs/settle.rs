@@ -16,8 +16,8 @@ An operation is in doubt at a site that stopped while it ran: it may or may not 
 Only that site can know; name it with `--site` if it is not the agent's own.
 
 Examples:
-  cheops settle counter paris-5f.7 skip      it happened, or should not: go on after it
-  cheops settle counter paris-5f.7 rerun     it did not happen, or can happen twice: run it
+  cheops settle counter paris-5f.7 skip    it happened, or should not: go on
+  cheops settle counter paris-5f.7 rerun   it did not, or can happen twice
   cheops show --id counter -- redis-cli get x";
 
 /// Settle an operation that is in doubt at a site

@@ -6,14 +6,15 @@ use clap::Args;
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::grid::{Cell, cell, grid, number, plain};
+use crate::grid::{Cell, Narrow, cell, grid, number, plain};
 use crate::look::{BAD, BOLD, DIM, GOOD, PLAIN, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`behind on` counts the resources of which a site is not known to know everything. A site that is
+`since` is for how long a site is connected, or when it was last heard. `rtt` is the round-trip
+time. `behind on` counts the resources of which a site is not known to know everything. A site that is
 `set apart` signed two things in one place; nothing is taken from it until it has a new identity.
 
 Examples:
@@ -44,9 +45,9 @@ pub(crate) fn run(
 }
 
 fn told(sites: &Sites, now_ms: u64, width: usize) -> Vec<String> {
-    let header = ["SITE", "STATE", "SINCE", "ROUND TRIP", "SHARED", "BEHIND ON", "ADDRESS"];
+    let header = ["SITE", "STATE", "SINCE", "RTT", "SHARED", "BEHIND ON", "ADDRESS"];
     let rows: Vec<Vec<Cell>> = sites.sites.iter().map(|site| row(site, now_ms)).collect();
-    let mut lines = grid(&header, &rows, width);
+    let mut lines = grid(&header, &rows, width, Narrow::FirstApart);
     for site in &sites.sites {
         if let Some(problem) = &site.problem {
             let problem = hanging(&format!("{}: ", site.site), &printable(problem), width);
@@ -62,12 +63,12 @@ fn row(site: &Site, now_ms: u64) -> Vec<Cell> {
     let since = site.since.as_deref().map(|since| ago(since, now_ms));
     let (state, style, since) = match (site.state, since) {
         (SiteState::Myself, _) => ("this site", BOLD, String::new()),
-        (SiteState::Up, Some(since)) => ("up", GOOD, format!("for {since}")),
+        (SiteState::Up, Some(since)) => ("up", GOOD, format!("{since} ago")),
         (SiteState::Up, None) => ("up", GOOD, String::new()),
-        (SiteState::Unknown, Some(since)) => ("unknown", WARN, format!("heard {since} ago")),
+        (SiteState::Unknown, Some(since)) => ("unknown", WARN, format!("{since} ago")),
         (SiteState::Unknown, None) => ("unknown", WARN, String::new()),
         (SiteState::NeverHeard, _) => ("never heard", WARN, String::new()),
-        (SiteState::SetApart, Some(since)) => ("set apart", BAD, format!("heard {since} ago")),
+        (SiteState::SetApart, Some(since)) => ("set apart", BAD, format!("{since} ago")),
         (SiteState::SetApart, None) => ("set apart", BAD, String::new()),
     };
     let round_trip = site.round_trip_ms.map(|ms| format!("{ms:.1} ms")).unwrap_or_default();
@@ -111,6 +112,7 @@ mod tests {
             me: "paris".to_owned(),
             version: "0.1.0".to_owned(),
             demo: false,
+            services: None,
             sites: vec![
                 Site {
                     since: Some("1970-01-01T00:00:00Z".to_owned()),
@@ -132,14 +134,57 @@ mod tests {
             ],
         };
         expect![[r#"
-            SITE   STATE        SINCE            ROUND TRIP  SHARED  BEHIND ON       ADDRESS
-            lyon   up           for 10 min           7.2 ms       3               0  10.0.0.2:8078
-            nice   unknown      heard 5 min ago                   3  2 (12 entries)
-            oslo   never heard                                    3               0
-            paris  this site                                      3               0
+            SITE   STATE        SINCE       RTT     SHARED  BEHIND ON       ADDRESS
+            lyon   up           10 min ago  7.2 ms       3               0  10.0.0.2:8078
+            nice   unknown      5 min ago                3  2 (12 entries)
+            oslo   never heard                           3               0
+            paris  this site                             3               0
             oslo: it speaks version 9, this agent speaks 1
             as paris sees it, Cheops 0.1.0
         "#]]
         .assert_eq(&bare(&told(&sites, 600_000, 100)));
+        let text = bare(&told(&sites, 600_000, 80));
+        assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
+        expect![[r#"
+            SITE   STATE        SINCE       RTT     SHARED  BEHIND ON       ADDRESS
+            lyon   up           10 min ago  7.2 ms       3               0  10.0.0.2:8078
+            nice   unknown      5 min ago                3  2 (12 entries)
+            oslo   never heard                           3               0
+            paris  this site                             3               0
+            oslo: it speaks version 9, this agent speaks 1
+            as paris sees it, Cheops 0.1.0
+        "#]]
+        .assert_eq(&text);
+        let text = bare(&told(&long_names(sites), 600_000, 80));
+        assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
+        expect![[r#"
+            SITE
+              STATE        SINCE       RTT     SHARED  BEHIND ON
+              ADDRESS
+            edge-cluster-lyon-550e8400
+              up           10 min ago  7.2 ms       3               0
+              edge-cluster-lyon-550e8400.mesh.example.org:8078
+            edge-cluster-nice-550e8400
+              unknown      5 min ago                3  2 (12 entries)
+              edge-cluster-nice-550e8400.mesh.example.org:8078
+            edge-cluster-oslo-550e8400
+              never heard                           3               0
+              edge-cluster-oslo-550e8400.mesh.example.org:8078
+            edge-cluster-paris-550e8400
+              this site                             3               0
+              edge-cluster-paris-550e8400.mesh.example.org:8078
+            edge-cluster-oslo-550e8400: it speaks version 9, this agent speaks 1
+            as paris sees it, Cheops 0.1.0
+        "#]]
+        .assert_eq(&text);
+    }
+
+    /// Sites as machines name them, with addresses as long.
+    fn long_names(mut sites: Sites) -> Sites {
+        for site in &mut sites.sites {
+            site.site = format!("edge-cluster-{}-550e8400", site.site);
+            site.address = Some(format!("{}.mesh.example.org:8078", site.site));
+        }
+        sites
     }
 }

@@ -1,7 +1,8 @@
 //! `cheops status`: one screen for whoever was woken up.
 
 use cheops_api::{
-    Client, ResourceFilter, ResourceState, ResourceSummary, SiteState, Sites, Standing, Summary,
+    Client, HistoryUse, ResourceFilter, ResourceState, ResourceSummary, SiteState, Sites, Standing,
+    Summary,
 };
 use clap::Args;
 use serde_json::json;
@@ -17,6 +18,9 @@ use crate::time::{ago, now_ms};
 const AFTER_HELP: &str = "\
 What needs somebody comes first, the worst on top, each with the command that gets out of it; then the
 sites that are not connected, and how many resources are in which state.
+
+Examples:
+  cheops status
 
 Exit codes:
   0  nothing needs you
@@ -109,9 +113,32 @@ fn told(
         summary.by_state.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let states = if states.is_empty() { "none yet".to_owned() } else { states.join(", ") };
     lines.push(hanging("resources: ", &states, width));
+    let HistoryUse { bytes, bodies, most, cut } = &summary.history;
+    if *most > 0 {
+        let kept = format!("{} of {} for reading", size(bytes + bodies), size(*most));
+        lines.push(hanging("history: ", &kept, width));
+    }
+    if let Some(cut) = cut {
+        let text = format!(
+            "some was dropped before its time for want of room, {} ago: raise `size` of `[audit]`",
+            ago(cut, now_ms)
+        );
+        lines.push(styled(WARN, hanging("history: ", &text, width)));
+    }
     let said_by = format!("as {} sees it, resources as of {}", sites.me, summary.as_of);
     lines.push(styled(DIM, said_by));
     lines
+}
+
+/// A number of bytes, for people.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
+    let mut unit = 0;
+    let mut rest = bytes;
+    while rest >= 1024 && unit + 1 < UNITS.len() {
+        (rest, unit) = (rest / 1024, unit + 1);
+    }
+    format!("{rest} {}", UNITS[unit])
 }
 
 /// What is wrong with a resource, whose word that is, and what to do.
@@ -182,6 +209,7 @@ mod tests {
             errors: 1,
             last_change: None,
             verified: None,
+            service: None,
         }
     }
 
@@ -192,13 +220,23 @@ mod tests {
             version: "1".to_owned(),
             sites: Vec::new(),
             demo: false,
+            services: None,
         };
         let summary = Summary {
             resources: 3,
             by_state: BTreeMap::from([("converged".to_owned(), 1), ("error".to_owned(), 3)]),
             by_site: BTreeMap::new(),
+            troubled: BTreeMap::new(),
+            verified: 0,
+            verified_since: None,
             types: Vec::new(),
             as_of: "1970-01-01T00:00:59Z".to_owned(),
+            history: HistoryUse {
+                bytes: 3 << 20,
+                bodies: 512,
+                most: 1 << 30,
+                cut: Some("1970-01-01T00:00:30Z".to_owned()),
+            },
         };
         let trouble = [
             troubled("motd", Standing::Diverged, None),
@@ -215,6 +253,9 @@ mod tests {
 
             paris: 0 of 0 other sites connected
             resources: 1 converged, 3 error
+            history: 3 MiB of 1 GiB for reading
+            history: some was dropped before its time for want of room, 30 s ago: raise
+                     `size` of `[audit]`
             as paris sees it, resources as of 1970-01-01T00:00:59Z
         "#]]
         .assert_eq(&bare(&told(&sites, &summary, &trouble, 60_000, 80)));

@@ -8,11 +8,11 @@ use clap::Args;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::{detail, style_of};
-use crate::grid::{cut, one_line};
+use crate::grid::one_line;
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
-use crate::text::printable;
+use crate::text::{counted, cut, printable};
 use crate::time::{moment, now_ms, span};
 
 const AFTER_HELP: &str = "\
@@ -176,6 +176,11 @@ fn told(change: &Change, width: usize) -> String {
             let what = styled(DIM, format!("{entries} entries that nobody needs were forgotten"));
             format!("{}  {what}", bold(resource))
         }
+        Change::LeftOut { resource, decisions } => {
+            let what = counted(decisions.len(), "overridden operation");
+            let what = styled(DIM, format!("why {what} lost: `cheops history`"));
+            format!("{}  {what}", bold(resource))
+        }
         Change::Malformed { site, why } => {
             let what = styled(WARN, "sent something that cannot be");
             format!("{} {what}: {}", bold(site), one_line(why))
@@ -251,6 +256,7 @@ mod tests {
                 kind: "set".to_owned(),
                 summary: "redis-cli set x 29".to_owned(),
                 time: String::new(),
+                asked_by: None,
             },
             replied(reply(ReplyStatus::Ok, None, "a\nb\n")),
             replied(reply(ReplyStatus::Superseded, Some("lyon-2.1"), "")),

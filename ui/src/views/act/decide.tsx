@@ -35,7 +35,7 @@ export function Decide(props: ActProps & { op: string; site: string | null }) {
         }
     };
     return (
-        <Dialog title={`In doubt at ${site}`} onClose={onClose}>
+        <Dialog title={`Unknown result at ${site}`} onClose={onClose}>
             <form class="act-form" onSubmit={settle}>
                 <p>
                     {site} stopped while <span class="mono">{op}</span> ran. Nothing can tell

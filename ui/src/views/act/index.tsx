@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Profile, Resource } from '../../api/types';
 import { me, sites, useLive } from '../../live';
-import { Button, Field, Icon, Problem, SiteName } from '../../parts';
+import { Button, Crumbs, Field, Icon, Problem, SiteName, Ticked } from '../../parts';
 import { go, href, type Texts } from '../../route';
 import { isKept, kept } from '../matrix/kept';
 import { OperationFields, WaitField } from './fields';
@@ -61,7 +61,7 @@ export default function Create({ query }: { query: Texts }) {
             if (said.status === 404) return true;
             if (isAbort(error)) return false;
             // Here nobody asks again but the user.
-            const hint = said.status === 0 ? 'Nothing was handed in.' : said.hint;
+            const hint = said.status === 0 ? 'Nothing was submitted.' : said.hint;
             setProblem(new ApiProblem({ ...said.problem, hint }));
         } finally {
             setChecking(false);
@@ -85,10 +85,10 @@ export default function Create({ query }: { query: Texts }) {
 
     return (
         <div class="create">
-            <nav aria-label="Where you are" class="crumbs">
-                <a href={href({ name: 'resources' })}>Resources</a>
-                <span aria-hidden="true">/</span>
-            </nav>
+            <Crumbs
+                up={{ word: 'Resources', href: href({ name: 'resources' }) }}
+                here="New resource"
+            />
             <h1>New resource</h1>
             <p class="muted">
                 A resource is made by its first operation. Where it lives and how conflicts are
@@ -296,17 +296,6 @@ const OWN_PROFILE = {
     name: OWN,
     about: 'Say for each pair of types what is to become of two operations.',
 };
-
-/** Words in backquotes are code. */
-function Ticked({ text }: { text: string }) {
-    return (
-        <>
-            {text
-                .split('`')
-                .map((part, index) => (index % 2 ? <code key={index}>{part}</code> : part))}
-        </>
-    );
-}
 
 function parsed(text: string): { value: unknown; mistake: string | null } {
     try {

@@ -51,7 +51,7 @@ test.each([
     [
         [accepted, reply('paris', 'OK'), reply('lyon', 'KO'), { event: 'done' }],
         'bad',
-        'It did not go well at lyon.',
+        'It failed at lyon.',
     ],
     [
         [accepted, reply('paris', 'KO'), reply('lyon', 'KO'), { event: 'done' }],

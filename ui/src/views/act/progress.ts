@@ -94,7 +94,7 @@ export function told({ operation, lines, end }: Progress): Told {
             outcome: 'bad',
             sentence: everywhere
                 ? 'It failed at every site, so it does not count.'
-                : `It did not go well at ${names(failed)}.`,
+                : `It failed at ${names(failed)}.`,
         };
     }
     return { outcome: 'good', sentence: wentWell(lines, replied) };

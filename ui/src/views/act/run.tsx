@@ -60,7 +60,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                         <div class="act-warning">
                             <p>
                                 <b>A forced operation replaces everything before it.</b> All that
-                                this site knows of {resource.id} is left out, at every site, also
+                                this site knows of {resource.id} is overridden, at every site, also
                                 what went wrong. Write a command that leaves the whole state as you
                                 want it.
                             </p>

@@ -3,17 +3,17 @@ import { useState } from 'preact/hooks';
 import { get, path } from '../../api/client';
 import type { Cross } from '../../api/types';
 import { useLive } from '../../live';
-import { Button, Copy, Empty, Field, Loading, Problem, SiteName } from '../../parts';
+import { Button, Copy, Crumbs, Empty, Field, Loading, Problem, SiteName } from '../../parts';
 import { go, href } from '../../route';
 import './cross.css';
 
 export default function CrossView({ id }: { id: string }) {
     return (
         <div class="cross">
-            <nav aria-label="Where you are" class="crumbs">
-                <a href={href({ name: 'resources' })}>Resources</a>
-                <span aria-hidden="true">/</span>
-            </nav>
+            <Crumbs
+                up={{ word: 'Resources', href: href({ name: 'resources' }) }}
+                here={id || 'Cross resources'}
+            />
             <h1>{id ? 'One resource over several sites' : 'Find a cross resource'}</h1>
             <p class="muted">
                 It was made under a scope with <code>%</code>. Its id names its parts, so nobody has

@@ -28,15 +28,15 @@ it('starts together, is cut, and both lists grow apart', () => {
             'set | nothing yet',
             'set | inc',
             'set | inc',
-            'set, then inc (left out) | inc',
-            'set, then inc (left out) | set, then inc (left out)',
+            'set, then inc (overridden) | inc',
+            'set, then inc (overridden) | set, then inc (overridden)',
         ],
     );
 });
 
 it('says what each site does about a lost conflict', () => {
     const [paris, lyon] = last('set', 'inc', 'take-both-keep-order, replace-wins', ['first']);
-    expect(paris?.words).toMatch(/`inc` is left out: `set` stays, and there is nothing to do/i);
+    expect(paris?.words).toMatch(/`inc` is overridden: `set` stays, and there is nothing to do/i);
     expect(lyon?.words).toMatch(/It runs `set`, which takes the place of `inc`/);
 });
 

@@ -59,7 +59,7 @@ export function framesOf(pair: MatrixPair): Frame[] {
 export function listInWords(items: Item[]): string {
     if (items.length === 0) return 'nothing yet';
     return items
-        .map(({ type, leftOut }) => (leftOut ? `${type} (left out)` : type))
+        .map(({ type, leftOut }) => (leftOut ? `${type} (overridden)` : type))
         .join(', then ');
 }
 
@@ -88,7 +88,7 @@ function follows(
         return `It runs ${other}, which takes the place of ${mine}.`;
     }
     if (pair.loser)
-        return `${capital(other)} is left out: ${mine} stays, and there is nothing to do.`;
+        return `${capital(other)} is overridden: ${mine} stays, and there is nothing to do.`;
     if (pair.any_order) return `The order makes no difference: it runs ${other} after ${mine}.`;
     if (pair.list[0] === own) return `It runs ${other} after ${mine}.`;
     return (

@@ -34,8 +34,8 @@ export default function Matrix({ query }: { query: Texts }) {
                 <div>
                     <h1>Try a matrix</h1>
                     <p class="muted">
-                        What becomes of two operations made at sites that could not hear each other.
-                        Nothing is changed here.
+                        What becomes of two operations made at sites that were not connected to each
+                        other. Nothing is changed here.
                     </p>
                 </div>
                 <Beginnings start={start} profiles={profiles.value ?? []} />

@@ -1,6 +1,7 @@
 // What becomes of two concurrent operations, in a glyph and a few words.
 
 import type { MatrixPair } from '../../api/types';
+import { asSentence } from '../../format';
 
 export type Outcome = {
     kind: 'any-order' | 'ordered' | 'one';
@@ -36,5 +37,5 @@ export const LEGEND: { kind: Outcome['kind']; glyph: string; words: string }[] =
 export function sentenceOf({ sentence, entry }: MatrixPair): string {
     const ending = `; ${entry}`;
     const bare = sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
-    return `${bare.charAt(0).toUpperCase()}${bare.slice(1)}.`;
+    return asSentence(bare.replace(' is left out: ', ' is overridden: '));
 }

@@ -12,7 +12,7 @@ export function Outcomes(props: {
     return (
         <>
             <p class="muted small">
-                Made at two sites that cannot hear each other: ① the earlier, ② the later.
+                Made at two sites that are not connected to each other: ① the earlier, ② the later.
             </p>
             <div class="matrix-scroll" role="region" aria-label="Outcomes by type" tabIndex={0}>
                 <table class={`matrix-outcomes ${trial.types.length > 3 ? 'many' : ''}`}>

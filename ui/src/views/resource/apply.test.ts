@@ -75,10 +75,16 @@ const replied = (of: Operation, site = 'lyon') =>
 test('a resource is as the change says, with its list and its config as before', () => {
     const progress = { resource: { ...standing, progress: 'running' as const } };
     const after = resourceAfter(resource, change({ event: 'standing' }, progress, { errors: 1 }));
-    expect(after).toEqual({ ...resource, progress: 'running', errors: 1 });
+    expect(after).toMatchObject({ ...resource, progress: 'running', errors: 1 });
     const config = { types: { set: {} } };
     expect(resourceAfter(resource, change({ event: 'standing' }, { config }))?.config).toBe(config);
     expect(resourceAfter(resource, change({ event: 'standing' }, null))).toBeUndefined();
+});
+
+test('a resource is not verified any more once that is not told', () => {
+    const verified = { ...resource, verified: '2026-01-01T00:00:00Z' };
+    const after = resourceAfter(verified, change({ event: 'standing' }, {}, { state: 'unknown' }));
+    expect(after?.verified).toBe(null);
 });
 
 test('what was made on all that is known comes last in the list', () => {
@@ -107,8 +113,8 @@ test('what replaces all before it leaves all of it out, in the words of the agen
     expect(after.list).toEqual(['c']);
     expect(after.operations.map(({ counts }) => counts)).toEqual([false, false, true]);
     expect(after.decisions.map(({ sentence }) => sentence)).toEqual([
-        `a is left out: ${replaced.why}`,
-        `b is left out: ${replaced.why}`,
+        `a is overridden: ${replaced.why}`,
+        `b is overridden: ${replaced.why}`,
     ]);
     const pruned = change({ event: 'pruned', entries: 4 }, { kept: ['c'] });
     const kept = explanationAfter(after, pruned)!;

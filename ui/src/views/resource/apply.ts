@@ -14,7 +14,9 @@ import type {
 export function resourceAfter(old: Resource, { now, detail }: Change): Resource | undefined {
     if (!now || !detail) return undefined;
     const config = detail.config === undefined ? old.config : detail.config;
-    return { ...old, ...now, ...detail.resource, config };
+    // What is not told any more is not so any more, as that it is verified.
+    const untold = { standing: null, verified: null };
+    return { ...old, ...untold, ...now, ...detail.resource, config };
 }
 
 /**
@@ -82,7 +84,7 @@ function replacing(old: Explanation, left_out: LeftOut): Explanation {
 
 /** In the words of the agent; no entry of the matrix decides between what is not concurrent. */
 function decision(operation: string, { by, why }: LeftOut): DecidedPair {
-    const sentence = `${operation} is left out: ${why}`;
+    const sentence = `${operation} is overridden: ${why}`;
     return { operation, winner: by ?? null, counts: false, entry: null, sentence };
 }
 

@@ -1,21 +1,25 @@
 // What the operator should know before anything else, and what to do about it.
 import type { Resource } from '../../api/types';
-import { plural } from '../../format';
+import { asSentence, plural } from '../../format';
 import { me, sites } from '../../live';
-import { Ago, Button, OpLink, SiteName } from '../../parts';
+import { Ago, Button, OpLink, SiteName, Ticked } from '../../parts';
+import { readCommand } from './agreement';
 import { Callout } from './callout';
 import { Failures } from './failures';
-import type { Side } from './sides';
+import type { Tab } from './places';
 
 export function Callouts(props: {
     resource: Resource;
-    sides: readonly Side[];
+    tab: Tab;
     elsewhere: boolean;
     onDecide: (operation: string, site: string) => void;
     onForce: () => void;
+    onCompare: () => void;
 }) {
-    const { resource, sides, elsewhere, onDecide, onForce } = props;
-    const known = sides.flatMap(({ site, own }) => (own ? [{ site, own }] : []));
+    const { resource, tab, elsewhere, onDecide, onForce, onCompare } = props;
+    const standings = resource.standings ?? [];
+    const said = (standing: string) => standings.filter((at) => at.standing === standing);
+    const canRead = readCommand(resource) !== null;
     return (
         <div class="callouts">
             {elsewhere && (
@@ -39,55 +43,56 @@ export function Callouts(props: {
                     forced operation does bring it back.
                 </Callout>
             )}
-            {known.map(
-                ({ site, own }) =>
-                    own.awaits && (
-                        <Callout
-                            key={`doubt ${site}`}
-                            tone="doubt"
-                            icon="question"
-                            title={`In doubt at ${site}: your word is needed`}
-                            acts={
-                                <Button
-                                    kind="primary"
-                                    onClick={() => onDecide(own.awaits ?? '', site)}
-                                >
-                                    Decide…
-                                </Button>
-                            }
+            {said('diverged').map((at) => (
+                <Callout
+                    key={`diverged ${at.site}`}
+                    tone="bad"
+                    icon="unequal"
+                    title={`Diverged at ${at.site}`}
+                    acts={
+                        <>
+                            {canRead && tab !== 'state' && (
+                                <Button onClick={onCompare}>Compare states</Button>
+                            )}
+                            <Button onClick={onForce}>Set it anew…</Button>
+                        </>
+                    }
+                >
+                    {at.why && <Ticked text={asSentence(at.why)} />} An operation that overwrites
+                    everything, or a forced one, sets it right.
+                </Callout>
+            ))}
+            {said('in-doubt').map((at) => (
+                <Callout
+                    key={`doubt ${at.site}`}
+                    tone="doubt"
+                    icon="question"
+                    title={`Unknown result at ${at.site}: your word is needed`}
+                    acts={
+                        <Button
+                            kind="primary"
+                            onClick={() => onDecide(at.operation ?? '', at.site)}
                         >
-                            The site stopped while <OpLink resource={resource.id} op={own.awaits} />{' '}
-                            ran, and nothing can tell whether it happened. Nothing more runs there
-                            until you say.
-                        </Callout>
-                    ),
-            )}
-            {known.map(
-                ({ site, own }) =>
-                    own.health && (
+                            Settle…
+                        </Button>
+                    }
+                >
+                    The site stopped while <OpLink resource={resource.id} op={at.operation ?? ''} />{' '}
+                    ran, and nothing can tell whether it happened. What depends on it waits there
+                    until you say.
+                </Callout>
+            ))}
+            <Failures resource={resource} tab={tab} />
+            {said('waiting').map(
+                (at) =>
+                    at.why && (
                         <Callout
-                            key={`health ${site}`}
-                            tone="bad"
-                            icon="unequal"
-                            title={`Diverged at ${site}`}
-                            acts={<Button onClick={onForce}>Force…</Button>}
-                        >
-                            {own.health}. An operation that overwrites everything, or a forced one,
-                            sets it right.
-                        </Callout>
-                    ),
-            )}
-            <Failures resource={resource} />
-            {known.map(
-                ({ site, own }) =>
-                    own.waits_for && (
-                        <Callout
-                            key={`waits ${site}`}
+                            key={`waits ${at.site}`}
                             tone="warn"
                             icon="clock"
-                            title={`Waits at ${site}`}
+                            title={`Waits at ${at.site}`}
                         >
-                            {own.waits_for}. It is tried again every now and then.
+                            {asSentence(at.why)} It is tried again every now and then.
                         </Callout>
                     ),
             )}
@@ -104,19 +109,20 @@ function Behind({ resource }: { resource: Resource }) {
     });
     if (away.length === 0) return null;
     return (
-        <Callout tone="warn" icon="cut" title="Not every site is heard">
+        <Callout tone="warn" icon="cut" title="Not every site is connected">
             <ul class="behind">
                 {away.map(([site, entries]) => {
                     const since = sites.value?.sites.find((other) => other.site === site)?.since;
                     return (
                         <li key={site}>
-                            <SiteName site={site} /> is not known to know {plural(entries, 'thing')}{' '}
+                            <SiteName site={site} /> is not known to have {plural(entries, 'thing')}{' '}
                             that happened here
                             {since && (
                                 <>
-                                    ; last heard <Ago at={since} />
+                                    ; last connected <Ago at={since} />
                                 </>
                             )}
+                            . It gets them once it is connected.
                         </li>
                     );
                 })}

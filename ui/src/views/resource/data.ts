@@ -15,6 +15,7 @@ import {
     type ChangeSource,
 } from '../../live';
 import { paced } from '../../pace';
+import { nameIn } from '../../replies';
 import { agrees, explanationAfter, resourceAfter, sideAfter } from './apply';
 import { askingEach } from './asking';
 import { stretches } from './order';
@@ -230,6 +231,28 @@ export function useOperations(
     };
     useLookingAgain(isElsewhere(resource), anew);
     return { operations: known.current, problem, reload: anew };
+}
+
+/** What its service calls it for people, as long as the operation that made it is kept. */
+export function useServiceName(resource: Resource): string | null {
+    const { id } = resource;
+    const isOfService = resource.replicant != null;
+    const [name, setName] = useState<string | null>(null);
+    useEffect(() => {
+        if (!isOfService) return;
+        const over = new AbortController();
+        const query = { limit: 1 };
+        get<Page<Operation>>(path`/api/v1/resources/${id}/operations`, {
+            query,
+            signal: over.signal,
+        }).then(
+            ({ items }) => setName(nameIn(items[0])),
+            // It is called by its id, then.
+            () => undefined,
+        );
+        return () => over.abort();
+    }, [id, isOfService]);
+    return name;
 }
 
 /** One operation. */

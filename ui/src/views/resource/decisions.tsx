@@ -1,11 +1,12 @@
 // Why the list is what it is, in sentences.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { DecidedPair, Explanation, Resource } from '../../api/types';
+import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
-import { Empty, Icon } from '../../parts';
+import { Empty, Icon, SiteName } from '../../parts';
 import { href } from '../../route';
+import { inCommands } from './commands';
 import { shownPart } from './order';
-import { address } from './places';
+import { address, type Tab } from './places';
 import { Turn } from './table';
 
 /** So many are in the page at first, and so many more whenever asked for: there may be thousands. */
@@ -15,6 +16,7 @@ type Props = { resource: Resource; explanation: Explanation; op: string | null }
 
 export function Decisions({ resource, explanation, op }: Props) {
     const { decisions } = explanation;
+    const known = byId(explanation);
     const isChosen = ({ operation, winner }: DecidedPair): boolean =>
         op !== null && (operation === op || winner === op);
     const [part, setPart] = useState(() => {
@@ -46,14 +48,15 @@ export function Decisions({ resource, explanation, op }: Props) {
             <Empty
                 icon="check"
                 title="Nothing had to be decided"
-                hint="All operations count, and the matrix puts none before another."
+                hint="All operations are applied, and the matrix puts none before another."
             />
         );
     return (
         <section class="decisions" aria-label="Decisions">
             <div class="settings-head">
                 <p class="muted">
-                    Which operation counts, by the resolution matrix of this resource.
+                    Which operation is applied where several were made at the same time, by the
+                    resolution matrix of this resource.
                 </p>
                 <a href={href({ name: 'matrix', query: { resource: resource.id } })}>
                     Try this matrix
@@ -66,6 +69,7 @@ export function Decisions({ resource, explanation, op }: Props) {
                         key={`${decision.operation} ${decision.winner ?? ''}`}
                         decision={decision}
                         resource={resource.id}
+                        known={known}
                         chosen={isChosen(decision)}
                     />
                 ))}
@@ -77,17 +81,27 @@ export function Decisions({ resource, explanation, op }: Props) {
     );
 }
 
-function Decided(props: { decision: DecidedPair; resource: string; chosen: boolean }) {
-    const { decision, resource, chosen } = props;
+type Known = ReadonlyMap<string, ExplainedOperation>;
+
+export const byId = ({ operations }: Explanation): Known =>
+    new Map(operations.map((operation) => [operation.id, operation]));
+
+function Decided(props: {
+    decision: DecidedPair;
+    resource: string;
+    known: Known;
+    chosen: boolean;
+}) {
+    const { decision, resource, known, chosen } = props;
     return (
         <li class={chosen ? 'decided chosen' : 'decided'}>
             <span class={decision.counts ? 'verdict-mark both' : 'verdict-mark lost'}>
-                <Icon name={decision.counts ? 'check' : 'cross'} />
-                {decision.counts ? 'both count' : 'left out'}
+                <Icon name={decision.counts ? 'check' : 'over'} />
+                {decision.counts ? 'both applied' : 'overridden'}
             </span>
             <div>
                 <p>
-                    <Sentence text={sentence(decision)} resource={resource} decision={decision} />
+                    <Told decision={decision} resource={resource} known={known} tab="decisions" />
                 </p>
                 {decision.entry && (
                     <p class="small muted">
@@ -99,10 +113,39 @@ function Decided(props: { decision: DecidedPair; resource: string; chosen: boole
     );
 }
 
+/** A decision in the commands that people typed; by the names of its operations where one is forgotten. */
+export function Told(props: { decision: DecidedPair; resource: string; known: Known; tab: Tab }) {
+    const { decision, resource, known, tab } = props;
+    const pieces = inCommands(decision, known);
+    if (!pieces)
+        return <Sentence text={sentence(decision)} resource={resource} decision={decision} />;
+    return (
+        <>
+            {pieces.map((piece, index) =>
+                typeof piece === 'string' ? (
+                    piece
+                ) : 'op' in piece ? (
+                    <a
+                        key={index}
+                        class="op-link command"
+                        href={address({ id: resource, op: piece.op, tab })}
+                        title={piece.op}
+                    >
+                        {piece.command}
+                    </a>
+                ) : (
+                    <SiteName key={index} site={piece.site} />
+                ),
+            )}
+        </>
+    );
+}
+
 /** The sentence without the entry, which is shown by itself. */
 export function sentence({ sentence, entry }: DecidedPair): string {
     const ending = entry ? `; ${entry}` : '';
-    return ending && sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
+    const bare = ending && sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
+    return bare.replace(' is left out: ', ' is overridden: ');
 }
 
 /** A sentence in which the operations are links. */

@@ -120,10 +120,10 @@ function Legend({ hidden, conflicts }: { hidden: number; conflicts: number }) {
                 side is concurrent.
             </span>
             <span class="legend-item">
-                <span class="node-mark counts" /> in force
+                <span class="node-mark counts" /> applied
             </span>
             <span class="legend-item">
-                <span class="node-mark" /> left out
+                <span class="node-mark" /> overridden
             </span>
             {conflicts > 0 && (
                 <span class="legend-item">
@@ -321,7 +321,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
 function leftOut({ operations }: Node, known: ReadonlyMap<string, ExplainedOperation>): string {
     const count = operations.filter((id) => !known.get(id)?.counts).length;
     if (count === 0) return '';
-    return count === operations.length ? ', left out' : `, ${count} left out`;
+    return count === operations.length ? ', overridden' : `, ${count} overridden`;
 }
 
 function neighbour(nodes: readonly Node[], from: Node, key: string): Node | undefined {
@@ -368,7 +368,7 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {lost && <b class="node-flag lost">lost</b>}
                 {place >= 0 && (
                     <span class="node-place">
-                        <span class="hidden">, in force as number </span>
+                        <span class="hidden">, applied as number </span>
                         {place + 1}
                     </span>
                 )}
@@ -378,7 +378,7 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {operation.site} · <Time at={operation.time} />
             </span>
             {lost && <span class="hidden">, lost to {lost.winner}</span>}
-            {!operation.counts && !lost && <span class="hidden">, left out</span>}
+            {!operation.counts && !lost && <span class="hidden">, overridden</span>}
             {operation.replaces !== 'nothing' && (
                 <span class="hidden">, replaces all before it</span>
             )}

@@ -1,17 +1,19 @@
 // One resource: what each site made of its operations, why, and what can be done about it.
 import { useEffect } from 'preact/hooks';
 import type { Resource } from '../../api/types';
-import { plural } from '../../format';
-import { Ago, Button, Copy, Empty, Icon, Problem, SiteName, StateBadge, Tabs } from '../../parts';
+import { count, plural } from '../../format';
+import { Ago, Button, Copy, Crumbs, Empty, Problem, StateBadge, Tabs } from '../../parts';
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
 import { Callouts } from './callouts';
-import { useResource, useSides, type Shown } from './data';
+import { useResource, useServiceName, useSides, type Shown } from './data';
 import { Decisions } from './decisions';
 import { History } from './history';
 import { OperationPanel } from './operation';
 import { place, tabOf, type Open, type Tab } from './places';
 import { Settings } from './settings';
+import { Proof, StandingStrip } from './standing';
+import { State } from './state';
 import { SideBySide } from './table';
 import './resource.css';
 
@@ -37,12 +39,13 @@ export default function ResourceView({ id, op, query }: Props) {
                 <Header resource={resource.value} onAct={(act) => at({ act })} />
                 <Callouts
                     resource={resource.value}
-                    sides={sides}
+                    tab={tab}
                     elsewhere={elsewhere}
                     onDecide={(awaits, site) =>
                         go(place({ id, op: awaits, tab, act: 'decide', at: site }))
                     }
                     onForce={() => at({ act: 'force' })}
+                    onCompare={() => at({ tab: 'state' })}
                 />
                 {resource.problem && <Problem of={resource.problem} retry={resource.reload} />}
                 {explanation.value && explanation.problem && (
@@ -53,7 +56,8 @@ export default function ResourceView({ id, op, query }: Props) {
                     current={tab}
                     onPick={(key) => go(place({ id, op, tab: key as Tab }), { replace: true })}
                     items={[
-                        { key: 'sides', label: 'Side by side' },
+                        { key: 'sides', label: 'Operations' },
+                        { key: 'state', label: 'State' },
                         { key: 'history', label: 'History' },
                         {
                             key: 'decisions',
@@ -79,6 +83,7 @@ export default function ResourceView({ id, op, query }: Props) {
                                           feed={feed}
                                           sides={sides}
                                           op={op}
+                                          onLook={() => at({ act: 'look' })}
                                       />
                                   ),
                               },
@@ -111,6 +116,8 @@ export default function ResourceView({ id, op, query }: Props) {
     );
 }
 
+const RESOURCES = { word: 'Resources', href: href({ name: 'resources' }) };
+
 const ACTS: readonly string[] = ['run', 'look', 'force', 'delete', 'decide'] satisfies Act[];
 const isAct = (text: string | undefined): text is Act => text !== undefined && ACTS.includes(text);
 
@@ -123,9 +130,11 @@ function Panel(props: {
     feed: Shown['feed'];
     sides: ReturnType<typeof useSides>;
     op: string | null;
+    onLook: () => void;
 }) {
-    const { tab, resource, old, explanation, feed, sides, op } = props;
+    const { tab, resource, old, explanation, feed, sides, op, onLook } = props;
     if (tab === 'settings') return <Settings resource={resource} />;
+    if (tab === 'state') return <State key={resource.id} resource={resource} onLook={onLook} />;
     if (!explanation.value)
         return explanation.problem ? (
             <Problem of={explanation.problem} retry={explanation.reload} />
@@ -146,33 +155,30 @@ function Panel(props: {
 }
 
 function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => void }) {
-    const { id, state, sites } = resource;
+    const { id, state } = resource;
+    const name = useServiceName(resource);
     return (
         <header class="resource-head">
-            <nav aria-label="Where you are" class="crumbs">
-                <a href={href({ name: 'resources' })}>Resources</a>
-                <span aria-hidden="true">/</span>
-            </nav>
+            <Crumbs up={RESOURCES} here={name ?? id} />
             <div class="resource-title">
-                <h1>{id}</h1>
+                <h1>{name ?? id}</h1>
+                {name && <span class="mono muted small resource-id">{id}</span>}
                 <Copy text={id} />
                 <StateBadge state={state} />
+                <Proof resource={resource} />
             </div>
             <p class="resource-facts">
-                <span class="resource-sites">
-                    {sites.map((site) => (
-                        <SiteName key={site} site={site} />
-                    ))}
-                </span>
+                {resource.replicant && <span>{resource.replicant.service}</span>}
                 <span>
-                    {resource.listed} of {plural(resource.operations, 'operation')} in force
+                    {plural(resource.operations, 'operation')}
+                    {resource.listed < resource.operations &&
+                        `, ${count(resource.operations - resource.listed)} not applied`}
                 </span>
                 {resource.last_change && (
                     <span>
                         changed <Ago at={resource.last_change} />
                     </span>
                 )}
-                <Proof resource={resource} />
             </p>
             <div class="resource-acts" role="group" aria-label={`Act on ${id}`}>
                 {state !== 'deleted' && (
@@ -192,30 +198,8 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                     </Button>
                 )}
             </div>
+            <StandingStrip resource={resource} />
         </header>
-    );
-}
-
-/** Whether the sites are known to have the same state, by what they read. */
-function Proof({ resource }: { resource: Resource }) {
-    const { verified, proof } = resource;
-    if (verified)
-        return (
-            <span class="proof proof-ok" title="All sites read the same state.">
-                <Icon name="check" /> verified <Ago at={verified} />
-            </span>
-        );
-    if (!proof) return null;
-    if (proof.agreement === 'differs')
-        return (
-            <span class="proof proof-bad">
-                <Icon name="unequal" /> the sites’ states differ
-            </span>
-        );
-    return (
-        <span class="proof" title={proof.why_not ?? undefined}>
-            {proof.why_not ? 'state not believed' : 'not verified yet'}
-        </span>
     );
 }
 
@@ -240,9 +224,10 @@ function NotThere(props: {
     if (problem.status !== 404) return <Problem of={problem} retry={retry} />;
     return (
         <>
+            <Crumbs up={RESOURCES} here={id} />
             <h1 class="hidden">{id}</h1>
             <Empty
-                title={`No site that can be heard has “${id}”`}
+                title={`No site that is connected has “${id}”`}
                 icon="search"
                 hint={problem.hint ?? problem.detail}
             >
@@ -262,7 +247,7 @@ function Skeleton({ id }: { id: string }) {
         <article class="resource" aria-busy="true">
             <div class="resource-main">
                 <header class="resource-head">
-                    <p class="crumbs">Resources /</p>
+                    <Crumbs up={RESOURCES} here={id} />
                     <div class="resource-title">
                         <h1>{id}</h1>
                     </div>

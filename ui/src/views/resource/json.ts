@@ -2,16 +2,23 @@
 
 const WIDTH = 88;
 
-export function readable(value: unknown, indent = ''): string {
+/** With a `width` of 0 every member has a line of its own. */
+export function readable(value: unknown, indent = '', width = WIDTH): string {
     const short = oneLine(value);
-    if (indent.length + short.length <= WIDTH || typeof value !== 'object' || value === null)
+    const isEmpty = short === '{}' || short === '[]';
+    if (
+        isEmpty ||
+        indent.length + short.length <= width ||
+        typeof value !== 'object' ||
+        value === null
+    )
         return short;
     const deeper = `${indent}  `;
     const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
     const lines = Array.isArray(value)
-        ? value.map((item) => deeper + readable(item, deeper))
+        ? value.map((item) => deeper + readable(item, deeper, width))
         : Object.entries(value).map(
-              ([key, item]) => `${deeper}${JSON.stringify(key)}: ${readable(item, deeper)}`,
+              ([key, item]) => `${deeper}${JSON.stringify(key)}: ${readable(item, deeper, width)}`,
           );
     return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
 }

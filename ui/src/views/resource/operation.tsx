@@ -24,7 +24,10 @@ import {
 } from '../../parts';
 import { go } from '../../route';
 import { useOperation } from './data';
-import { sentence, Sentence } from './decisions';
+import { asJson } from './compare';
+import { byId, Told } from './decisions';
+import { Changed } from './changed';
+import { FailureActs } from './failures';
 import { blocks } from './outputs';
 import { Outputs } from './outputs-view';
 import { address, place, type Tab } from './places';
@@ -117,21 +120,31 @@ function About({
     );
     const own = decisions.filter((decision) => decision.operation === op);
     const won = decisions.filter((decision) => decision.winner === op && !decision.counts);
-    const doubtful = sides.filter((side) => side.own?.awaits === op);
+    const known = byId(explanation);
+    const isAppliedEverywhere = resource.sites.every(
+        (site) => operation.replies[site]?.status === 'OK',
+    );
+    const standings = resource.standings ?? [];
+    const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
+    const failed = standings.some((at) => at.standing === 'failed')
+        ? Object.keys(operation.replies).filter((site) => didFail(operation.replies[site]))
+        : [];
     return (
         <>
             {problem && <Problem of={problem} retry={reload} />}
             <p class="panel-summary">
                 <span class="type">{operation.type}</span>
                 {operation.counts ? (
-                    <span class="badge tone-ok">
-                        <Icon name="check" />
-                        in force, number {listed + 1}
+                    <span class={`badge tone-${isAppliedEverywhere ? 'ok' : 'off'}`}>
+                        {isAppliedEverywhere && <Icon name="check" />}
+                        {isAppliedEverywhere
+                            ? `applied everywhere, number ${listed + 1}`
+                            : `number ${listed + 1} in the order`}
                     </span>
                 ) : (
                     <span class="badge tone-off">
                         <Icon name="over" />
-                        left out
+                        overridden
                     </span>
                 )}
                 {operation.replaces === 'past' && (
@@ -149,12 +162,18 @@ function About({
             </p>
             {doubtful.map(({ site }) => (
                 <p key={site} class="panel-doubt">
-                    <span>In doubt at {site}: it may or may not have happened.</span>
+                    <span>Unknown result at {site}: it may or may not have happened.</span>
                     <Button small onClick={() => onDecide(site)}>
-                        Decide…
+                        Settle…
                     </Button>
                 </p>
             ))}
+            {failed.length > 0 && (
+                <div class="panel-failed">
+                    <span>It failed at {together(failed)}.</span>
+                    <FailureActs id={resource.id} op={op} sites={failed} />
+                </div>
+            )}
             <section>
                 <h3>What it does</h3>
                 {'shell' in operation ? (
@@ -169,7 +188,7 @@ function About({
             <section>
                 <h3>Where it comes from</h3>
                 <dl class="facts">
-                    <dt>Handed in at</dt>
+                    <dt>Submitted at</dt>
                     <dd>
                         <SiteName site={operation.site} />
                     </dd>
@@ -203,14 +222,15 @@ function About({
             </section>
             {(own.length > 0 || won.length > 0 || operation.left_out) && (
                 <section>
-                    <h3>Why it {operation.counts ? 'counts' : 'is left out'}</h3>
+                    <h3>Why it is {operation.counts ? 'applied' : 'overridden'}</h3>
                     <ul class="panel-decisions">
                         {own.map((decision) => (
                             <li key={decision.winner}>
-                                <Sentence
-                                    text={sentence(decision)}
-                                    resource={resource.id}
+                                <Told
                                     decision={decision}
+                                    resource={resource.id}
+                                    known={known}
+                                    tab={tab}
                                 />
                                 {decision.entry && <code class="entry">{decision.entry}</code>}
                             </li>
@@ -220,13 +240,12 @@ function About({
                         )}
                         {won.map((decision) => (
                             <li key={decision.operation} class="won">
-                                It took the place of{' '}
-                                <a
-                                    class="op-link"
-                                    href={address({ id: resource.id, op: decision.operation, tab })}
-                                >
-                                    {decision.operation}
-                                </a>
+                                <Told
+                                    decision={decision}
+                                    resource={resource.id}
+                                    known={known}
+                                    tab={tab}
+                                />
                                 {decision.entry && <code class="entry">{decision.entry}</code>}
                             </li>
                         ))}
@@ -234,6 +253,7 @@ function About({
                 </section>
             )}
             <Replies operation={operation} sides={sides} />
+            <Changed resource={resource.id} operation={operation} list={explanation.list} />
         </>
     );
 }
@@ -307,6 +327,9 @@ function Request({ request }: { request: HttpRequest }) {
     );
 }
 
+const didFail = (reply: Reply | undefined): boolean =>
+    reply?.status === 'KO' || reply?.status === 'PARTIAL';
+
 const sameReply = (a: Reply, b: Reply): boolean =>
     a.status === b.status &&
     a.output === b.output &&
@@ -316,7 +339,7 @@ const sameReply = (a: Reply, b: Reply): boolean =>
     a.by === b.by;
 
 function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
-    const found = blocks(operation.replies, sameReply);
+    const found = blocks(mapped(operation.replies, readable), sameReply);
     const waiting = sides
         .filter(({ site }) => !(site in operation.replies))
         .map(({ site }) => site);
@@ -345,10 +368,19 @@ function Replies({ operation, sides }: { operation: Operation; sides: readonly S
                     </span>
                 )}
             />
-            {waiting.length > 0 && <p class="muted">No word yet from {together(waiting)}.</p>}
+            {waiting.length > 0 && <p class="muted">No reply yet from {together(waiting)}.</p>}
         </section>
     );
 }
+
+/** JSON is printed for the eye. */
+const readable = (reply: Reply): Reply => {
+    const json = reply.output && !reply.truncated ? asJson(reply.output) : null;
+    return json === null ? reply : { ...reply, output: json };
+};
+
+const mapped = <T,>(of: Readonly<Record<string, T>>, by: (one: T) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(of).map(([key, value]) => [key, by(value)]));
 
 function Ending({ reply }: { reply: Reply }) {
     const words = [

@@ -48,9 +48,9 @@ test('all agree: nothing stands out', () => {
     const ok = { paris: reply({}), lyon: reply({}) };
     const sides = [side('paris', ['a', 'b', 'c'], true), side('lyon', ['a', 'b', 'c'])];
     expect(words(sides, { a: ok, b: ok, c: ok })).toEqual([
-        ['a', '', '1 OK', '1 OK'],
-        ['b', '', '2 OK', '2 OK'],
-        ['c', '', '3 OK', '3 OK'],
+        ['a', '', '1 applied', '1 applied'],
+        ['b', '', '2 applied', '2 applied'],
+        ['c', '', '3 applied', '3 applied'],
     ]);
 });
 
@@ -58,9 +58,9 @@ test('another order, a missing one, one to run and one that only the other has',
     const ok = { paris: reply({}), lyon: reply({}) };
     const sides = [side('paris', ['a', 'b', 'c'], true), side('lyon', ['b', 'a', 'x'])];
     expect(words(sides, { a: ok, b: ok, c: { paris: reply({}) } })).toEqual([
-        ['a', '', '1 OK', '2 OK'],
-        ['b', '!', '2 OK', '1 OK (2 here)'],
-        ['c', '!', '3 OK', '- not there yet'],
+        ['a', '', '1 applied', '2 applied'],
+        ['b', '!', '2 applied', '1 applied (2 here)'],
+        ['c', '!', '3 applied', '- not there yet'],
         ['x', '!', '- ', '3 has it'],
     ]);
 });
@@ -70,18 +70,18 @@ test('of a site that cannot be asked only what was heard is said', () => {
     const ok = reply({});
     const superseded = reply({ status: 'SUPERSEDED', by: 'a' });
     expect(words(sides, { a: { paris: ok, lyon: ok }, b: { paris: superseded } }, ['b'])).toEqual([
-        ['a', '', '1 OK', '- OK'],
-        ['b', '', '- superseded', '- not heard'],
-        ['c', '!', '2 to run', '- not heard'],
+        ['a', '', '1 applied', '- applied'],
+        ['b', '', '- overridden', '- unknown'],
+        ['c', '!', '2 to run', '- unknown'],
     ]);
 });
 
 test.each([
-    [{ status: 'KO', exit_code: 7 }, 'KO 7', 'It failed at lyon with exit code 7'],
-    [{ status: 'KO', http_status: 503 }, 'KO 503', 'It failed at lyon with HTTP status 503'],
+    [{ status: 'KO', exit_code: 7 }, 'failed 7', 'It failed at lyon with exit code 7'],
+    [{ status: 'KO', http_status: 503 }, 'failed 503', 'It failed at lyon with HTTP status 503'],
     [
         { status: 'KO', limit_ms: 1500 },
-        'KO',
+        'failed',
         'It failed at lyon: it ran into its time limit of 1.5 s',
     ],
     [
@@ -89,11 +89,7 @@ test.each([
         '2 of 5',
         'It failed whole at lyon; 2 of 5 of its smaller steps succeeded',
     ],
-    [
-        { status: 'SUPERSEDED', by: 'x' },
-        'superseded',
-        'It does not apply at lyon: x took its place',
-    ],
+    [{ status: 'SUPERSEDED', by: 'x' }, 'overridden', 'It is overridden at lyon: x took its place'],
 ] as [Partial<Reply>, string, string][])('%j is said as %s', (more, word, title) => {
     expect(replied('lyon', reply(more))).toMatchObject({ word, title });
 });

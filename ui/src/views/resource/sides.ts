@@ -143,15 +143,19 @@ function said(
         return operation.counts
             ? {
                   kind: 'unheard',
-                  word: 'not heard',
-                  title: `${site} has not been heard about it yet`,
+                  word: 'unknown',
+                  title: `${site} is not connected, and has not said what became of it`,
               }
-            : { kind: 'nothing', word: 'not heard', title: `${site} has not been heard about it` };
+            : {
+                  kind: 'nothing',
+                  word: 'unknown',
+                  title: `${site} is not connected, and said nothing of it`,
+              };
     if (!operation.counts)
         return {
             kind: 'nothing',
             word: 'not run',
-            title: `${site} did not run it: it is left out`,
+            title: `${site} did not run it: it is overridden`,
         };
     if (place !== null)
         return { kind: 'pending', word: 'to run', title: `${site} has it and has not run it yet` };
@@ -167,26 +171,26 @@ export function replied(site: string, reply: Reply): Said {
     switch (reply.status) {
         case 'OK': {
             const http = reply.http_status == null ? '' : ` with HTTP status ${reply.http_status}`;
-            return { kind: 'ok', word: 'OK', title: `It succeeded at ${site}${http}` };
+            return { kind: 'ok', word: 'applied', title: `It was applied at ${site}${http}` };
         }
         case 'KO': {
             const code = reply.exit_code ?? reply.http_status;
             return {
                 kind: 'failed',
-                word: code == null ? 'KO' : `KO ${code}`,
+                word: code == null ? 'failed' : `failed ${code}`,
                 title: `It failed at ${site}${reason(reply)}`,
             };
         }
         case 'SUPERSEDED':
             return {
                 kind: 'superseded',
-                word: 'superseded',
-                title: `It does not apply at ${site}${reply.by ? `: ${reply.by} took its place` : ''}`,
+                word: 'overridden',
+                title: `It is overridden at ${site}${reply.by ? `: ${reply.by} took its place` : ''}`,
             };
         case 'IN-DOUBT':
             return {
                 kind: 'doubt',
-                word: 'in doubt',
+                word: 'unknown result',
                 title: `${site} stopped while it ran, and nothing can tell whether it happened`,
             };
         case 'PARTIAL': {

@@ -51,6 +51,7 @@ export function SideBySide({ resource, explanation, feed, sides, op, old }: Prop
                     shown,
                     sides,
                     errors: resource.errors,
+                    state: resource.state,
                     failed: old || problem !== null,
                 })}
             />
@@ -161,10 +162,10 @@ function Head({ side }: { side: Side }) {
                         'did not answer; as last known here'
                     ) : known?.since ? (
                         <>
-                            not heard since <Time at={known.since} />; as last known here
+                            not connected since <Time at={known.since} />; as last known here
                         </>
                     ) : (
-                        'not heard; as last known here'
+                        'not connected; as last known here'
                     ))}
                 {!side.here && side.own && <Doing own={side.own} />}
             </span>
@@ -219,7 +220,7 @@ function Line({ row, sides, resource, chosen }: LineProps) {
                                 <span class="row-about">
                                     {operation.left_out.by ? (
                                         <>
-                                            superseded by{' '}
+                                            overridden by{' '}
                                             <a
                                                 class="mono above"
                                                 href={address({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ExplainedOperation, Reply, Resource } from '../../api/types';
+import type { ExplainedOperation, Reply, Resource, ResourceState } from '../../api/types';
 import { rows, type Side } from './sides';
 import { verdict } from './verdict';
 
@@ -15,7 +15,12 @@ const ok = { status: 'OK' } as Reply;
 /** What is said when these sites have these lists, of `ab` here, and these replied. */
 function said(
     sides: Side[],
-    more: { replied?: Record<string, string[]>; errors?: number; failed?: boolean } = {},
+    more: {
+        replied?: Record<string, string[]>;
+        errors?: number;
+        state?: ResourceState;
+        failed?: boolean;
+    } = {},
 ) {
     const everyone = sides.map(({ site }) => site);
     const replied = more.replied ?? { a: everyone, b: everyone };
@@ -24,8 +29,8 @@ function said(
         const by = replied[id];
         return by && Object.fromEntries(by.map((site) => [site, ok]));
     });
-    const { errors = 0, failed = false } = more;
-    const { kind, text } = verdict({ all, shown: all, sides, errors, failed });
+    const { errors = 0, state = 'converged', failed = false } = more;
+    const { kind, text } = verdict({ all, shown: all, sides, errors, state, failed });
     return `${kind}: ${text}`;
 }
 
@@ -34,11 +39,17 @@ const lyon = side('lyon', ['a', 'b']);
 const rennes = side('rennes', ['a', 'b']);
 
 test('all agree, in words for as many as there are', () => {
-    const same = 'run the same operations in the same order.';
+    const same = 'have the same operations in the same order.';
     expect(said([paris, lyon, rennes])).toBe(`good: All 3 sites ${same}`);
     expect(said([paris, lyon])).toBe(`good: Both sites ${same}`);
     expect(said([paris])).toBe('good: Nothing stands out.');
     expect(said([lyon])).toBe('good: Nothing stands out.');
+});
+
+test('the same operations are not said to be good where something else is amiss', () => {
+    expect(said([paris, lyon], { state: 'diverged' })).toBe(
+        'waiting: Both sites have the same operations in the same order.',
+    );
 });
 
 test('what is still to run, or not known here, stands out', () => {
@@ -56,7 +67,7 @@ test('another order, what is missing, errors and silence stand out', () => {
         'notable: 1 operation not everywhere yet · 1 operation still to run somewhere',
     );
     expect(said([paris, side('lyon', null)], { errors: 2 })).toBe(
-        'notable: 2 operations did not go well somewhere · lyon not heard: shown as last known here',
+        'notable: 2 operations failed somewhere · lyon not connected: shown as last known here',
     );
 });
 
@@ -65,7 +76,7 @@ test('a site that is not done or not well stands out, whatever part is shown', (
         'notable: Still running at lyon',
     );
     expect(said([paris, side('lyon', ['a', 'b'], { progress: 'awaits-operator' })])).toBe(
-        'notable: In doubt at lyon',
+        'notable: Unknown result at lyon',
     );
     expect(said([paris, side('lyon', ['a', 'b'], { health: 'it failed' })])).toBe(
         'notable: Diverged at lyon',

@@ -1,5 +1,5 @@
 /** The whole table in a sentence. */
-import type { Resource } from '../../api/types';
+import type { Resource, ResourceState } from '../../api/types';
 import { plural, together } from '../../format';
 import type { Cell, Row, Side } from './sides';
 
@@ -11,10 +11,11 @@ export function verdict(of: {
     shown: readonly Row[];
     sides: readonly Side[];
     errors: number;
+    state: ResourceState;
     /** Whether something could not be loaded, so that what is shown may be old. */
     failed: boolean;
 }): Verdict {
-    const { all, shown, sides, errors, failed } = of;
+    const { all, shown, sides, errors, state, failed } = of;
     const having = (rows: readonly Row[], wanted: (cell: Cell) => boolean) =>
         rows.filter((row) => row.operation && row.cells.some(wanted)).length;
     const who = (wanted: (own: Resource) => boolean) =>
@@ -36,25 +37,27 @@ export function verdict(of: {
     const findings = [
         failed && 'Not everything could be loaded: this may be old',
         diverged.length > 0 && `Diverged at ${together(diverged)}`,
-        doubtful.length > 0 && `In doubt at ${together(doubtful)}`,
-        errors > 0 && `${plural(errors, 'operation')} did not go well somewhere`,
+        doubtful.length > 0 && `Unknown result at ${together(doubtful)}`,
+        errors > 0 && `${plural(errors, 'operation')} failed somewhere`,
         moved > 0 && `${plural(moved, 'operation')} in another order`,
         missing > 0 && `${plural(missing, 'operation')} not everywhere yet`,
         unknownHere > 0 && `${plural(unknownHere, 'operation')} not known here yet`,
         toRun > 0 && `${plural(toRun, 'operation')} still to run somewhere`,
         running.length > 0 && `Still running at ${together(running)}`,
-        silent.length > 0 && `${together(silent)} not heard: shown as last known here`,
+        silent.length > 0 && `${together(silent)} not connected: shown as last known here`,
     ].filter((finding) => typeof finding === 'string');
     if (findings.length > 0) return { kind: 'notable', text: findings.join(' · ') };
     if (sides.some((side) => side.asking))
         return { kind: 'waiting', text: 'Asking the other sites…' };
     if (shown.some((row) => !row.loaded))
         return { kind: 'waiting', text: 'Loading what became of each operation…' };
-    return { kind: 'good', text: agreeing(sides.length) };
+    // The same operations may have led to different states, or be still under way.
+    const kind = state === 'converged' ? 'good' : 'waiting';
+    return { kind, text: agreeing(sides.length) };
 }
 
 function agreeing(sites: number): string {
     if (sites < 2) return 'Nothing stands out.';
     const all = sites === 2 ? 'Both sites' : `All ${sites} sites`;
-    return `${all} run the same operations in the same order.`;
+    return `${all} have the same operations in the same order.`;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ResourceSummary } from '../../api/types';
-import { filterOf, isEmpty, matches, queryOf } from './filter';
+import { asked, filterOf, isByName, isEmpty, matches, orderOf, queryOf, sortedBy } from './filter';
 
 const motd: ResourceSummary = {
     id: 'motd',
@@ -13,9 +13,18 @@ const motd: ResourceSummary = {
 };
 
 it('is read from an address and written into it', () => {
-    const query = { q: 'mo', state: 'in-doubt', site: 'paris', type: 'set' };
+    const query = {
+        q: 'mo',
+        state: 'in-doubt',
+        site: 'paris',
+        type: 'set',
+        sort: 'changed',
+        reverse: 'true',
+    };
     expect(queryOf(filterOf(query))).toEqual(query);
     expect(isEmpty(filterOf({}))).toBe(true);
+    expect(isEmpty(filterOf({ sort: 'changed' }))).toBe(true);
+    expect(filterOf({ sort: 'beauty' }).sort).toBeNull();
 });
 
 it('does not know states that do not exist', () => {
@@ -44,4 +53,20 @@ it('a row that was found by its type is left when its state is another', () => {
     const filter = filterOf({ type: 'set', state: 'waiting' });
     expect(matches(motd, filter)).toBe(true);
     expect(matches({ ...motd, state: 'converged' }, filter)).toBe(false);
+});
+
+it('has the worst first unless something else is said', () => {
+    expect(orderOf(filterOf({}))).toBe('state');
+    expect(orderOf(filterOf({ state: 'error' }))).toBe('name');
+    expect(orderOf(filterOf({ sort: 'changed' }))).toBe('changed');
+    expect(asked(filterOf({ q: 'a' }))).toMatchObject({ q: 'a', sort: 'state', reverse: null });
+    expect(asked(filterOf({ sort: 'name' }))).not.toHaveProperty('sort');
+});
+
+it('is turned round when the same order is chosen again', () => {
+    const changed = sortedBy(filterOf({}), 'changed');
+    expect(changed).toMatchObject({ sort: 'changed', reverse: false });
+    expect(sortedBy(changed, 'changed')).toMatchObject({ sort: 'changed', reverse: true });
+    expect(sortedBy(filterOf({}), 'state')).toMatchObject({ sort: 'state', reverse: true });
+    expect(isByName(sortedBy(filterOf({ sort: 'name' }), 'name'))).toBe(false);
 });

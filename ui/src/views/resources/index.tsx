@@ -1,13 +1,24 @@
 // All resources: searched, filtered, and as long as it takes.
 import './resources.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { ResourceState, ResourceSummary, Sites, Summary } from '../../api/types';
+import { get } from '../../api/client';
+import type { ResourceSummary, Sites, Summary } from '../../api/types';
 import { count, plural } from '../../format';
-import { announce, sites, summary } from '../../live';
-import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES } from '../../parts';
+import { announce, sites, summary, useLive } from '../../live';
+import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES, WORST_FIRST } from '../../parts';
 import { go, href, route, type Texts } from '../../route';
 import { looksLikeCross } from '../cross/id';
-import { filterOf, isEmpty, matches, queryOf, type Filter } from './filter';
+import {
+    filterOf,
+    isByName,
+    isEmpty,
+    matches,
+    orderOf,
+    queryOf,
+    SORTS,
+    type Filter,
+    type Sort,
+} from './filter';
 import { useListing } from './listing';
 import { Table } from './table';
 
@@ -24,6 +35,8 @@ export default function Resources({ query }: { query: Texts }) {
     // Right after another filter was chosen, the rows are still those of the one before.
     const isAnswer = current && JSON.stringify(by) === JSON.stringify(filter);
 
+    const counts = useCounts(filter);
+
     useEffect(() => {
         if (isDone && !isEmpty(filter)) announce(`${plural(found, 'resource')} found`);
     }, [isDone, query]);
@@ -32,7 +45,7 @@ export default function Resources({ query }: { query: Texts }) {
         <>
             <div class="resources-head">
                 <h1>Resources</h1>
-                <p class="muted num">{howMany(filter, found, isDone, summary.value)}</p>
+                <p class="muted num">{howMany(filter, found, isDone, counts)}</p>
                 <a class="button primary" href={href({ name: 'new' })}>
                     <Icon name="plus" />
                     New resource
@@ -45,14 +58,21 @@ export default function Resources({ query }: { query: Texts }) {
                 />
                 <Selects filter={filter} sites={sites.value} summary={summary.value} />
             </div>
-            <StateChips filter={filter} summary={summary.value} />
+            <StateChips filter={filter} summary={counts} />
             {problem && <Problem of={problem} retry={listing.retry} />}
+            {listing.moved > 0 && (
+                <p class="again">
+                    <Button small icon="retry" onClick={listing.sortAgain}>
+                        {plural(listing.moved, 'change')} since: sort again
+                    </Button>
+                </p>
+            )}
             {shown > 0 && <Table listing={listing} moved={moved} isStray={isStray} />}
             {shown === 0 && isDone && !problem && <NothingFound filter={filter} />}
             {loading && (
                 <Loading
                     what={
-                        rows.next !== null && !isEmpty(filter)
+                        rows.next !== null && !isEmpty(filter) && isByName(filter)
                             ? `Searching… looked at everything up to ${rows.next}`
                             : shown > 0
                               ? 'Loading more…'
@@ -64,10 +84,32 @@ export default function Resources({ query }: { query: Texts }) {
     );
 }
 
-function howMany(filter: Filter, found: number, isDone: boolean, summary: Summary | null): string {
+/** As many as the agent counted; those found, once all are. */
+function howMany(filter: Filter, found: number, isDone: boolean, counts: Summary | null): string {
     if (isDone) return plural(found, 'resource');
-    if (isEmpty(filter) && summary) return plural(summary.resources, 'resource');
+    if (counts)
+        return plural(
+            filter.state === null ? counts.resources : (counts.by_state[filter.state] ?? 0),
+            'resource',
+        );
     return found > 0 ? `${count(found)} found so far` : '';
+}
+
+/** How many there are of what is looked for, in whichever state. */
+function useCounts({ q, site, type }: Filter): Summary | null {
+    const isAll = !q && site === null && type === null;
+    const some = useLive<Summary | null>(
+        (signal) =>
+            isAll
+                ? Promise.resolve(null)
+                : get<Summary>('/api/v1/summary', { query: { q, site, type }, signal }),
+        [q, site, type],
+    );
+    // Whenever all are counted anew, so are these.
+    useEffect(() => {
+        if (!isAll) some.reload();
+    }, [summary.value?.as_of]);
+    return isAll ? summary.value : (some.value ?? null);
 }
 
 function to(filter: Filter, change: Partial<Filter>): Texts {
@@ -184,9 +226,34 @@ function Selects({ filter, sites, summary }: SelectsProps) {
                 options={summary?.types ?? []}
                 onPick={(type) => go({ name: 'resources', query: to(filter, { type }) })}
             />
+            <select
+                class="input order-select"
+                aria-label="Order"
+                value={orderOf(filter)}
+                onChange={(event) => {
+                    const sort = SORTS.find((sort) => sort === event.currentTarget.value) ?? null;
+                    const query = to(filter, { sort, reverse: false });
+                    go({ name: 'resources', query });
+                }}
+            >
+                {SORTS.map((sort) => (
+                    <option key={sort} value={sort}>
+                        {ORDERS[sort]}
+                    </option>
+                ))}
+            </select>
         </>
     );
 }
+
+const ORDERS: Record<Sort, string> = {
+    state: 'Problems first',
+    name: 'By name',
+    operations: 'Most operations first',
+    errors: 'Most errors first',
+    verified: 'Least verified first',
+    changed: 'Latest change first',
+};
 
 interface SelectProps {
     label: string;
@@ -215,8 +282,6 @@ function Select({ label, all, value, options, onPick }: SelectProps) {
     );
 }
 
-const STATES = Object.keys(RESOURCE_STATES) as ResourceState[];
-
 function StateChips({ filter, summary }: { filter: Filter; summary: Summary | null }) {
     return (
         <nav class="state-chips" aria-label="Filter by state">
@@ -228,7 +293,7 @@ function StateChips({ filter, summary }: { filter: Filter; summary: Summary | nu
                 All
                 {summary && <span class="num"> {count(summary.resources)}</span>}
             </a>
-            {STATES.map((state) => {
+            {WORST_FIRST.map((state) => {
                 const { tone, icon, word, means } = RESOURCE_STATES[state];
                 const many = summary?.by_state[state] ?? 0;
                 return (

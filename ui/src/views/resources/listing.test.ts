@@ -45,7 +45,7 @@ let sight: { current: { from: number; to: number; first: number; scroll: number 
 function begin(query = {}) {
     sight = { current: { from: 0, to: 0, first: 0, scroll: 0 } };
     list = follow(
-        filterOf(query),
+        filterOf({ sort: 'name', ...query }),
         sight,
         (now) => (shown = now),
         () => {},
@@ -315,4 +315,52 @@ it('when a site is heard or not, all that is looked at is loaded anew, once', as
     await request('limit=100').answer(page([one('a')]));
     await later(60_000);
     expect(asked).toEqual([]);
+});
+
+it('in another order rows stay where they are, and it is counted what would move', async () => {
+    begin({ sort: 'state' });
+    const first = request('sort=state&limit=100');
+    await first.answer({ items: [one('b', 1, 'error'), one('a'), one('c')], next: null });
+    expect(shown.rows.list.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
+
+    feed.change({ event: 'standing', resource: 'c', now: one('c', 1, 'diverged') });
+    feed.change({ event: 'standing', resource: 'd', now: one('d', 1, 'error') });
+    await later();
+    expect(shown.rows.list.map(({ id, state }) => `${id} ${state}`)).toEqual([
+        'b error',
+        'a converged',
+        'c diverged',
+    ]);
+    expect(shown.moved).toBe(2);
+
+    feed.change({ event: 'standing', resource: 'c', now: one('c') });
+    await later();
+    expect(shown.moved, 'it is as it was').toBe(1);
+
+    list.sortAgain();
+    await soon();
+    await request('sort=state&limit=100').answer({
+        items: [one('b', 1, 'error'), one('d', 1, 'error'), one('a'), one('c')],
+        next: null,
+    });
+    expect(shown.rows.list.map(({ id }) => id)).toEqual(['b', 'd', 'a', 'c']);
+    expect(shown.moved).toBe(0);
+});
+
+it('what comes to an empty list is shown at once', async () => {
+    begin({ sort: 'state' });
+    await request('sort=state&limit=100').answer({ items: [], next: null });
+    feed.change({ event: 'standing', resource: 'a', now: one('a') });
+    await later();
+    await request('sort=state&limit=100').answer({ items: [one('a')], next: null });
+    expect(shown.rows.list.map(({ id }) => id)).toEqual(['a']);
+});
+
+it('one that moved to a later page is not shown twice', async () => {
+    begin({ sort: 'state' });
+    await request('limit=100').answer({ items: [one('b', 1, 'error'), one('a')], next: '6/a' });
+    list.more();
+    await soon();
+    await request('after=6%2Fa&limit=1000').answer({ items: [one('b'), one('c')], next: null });
+    expect(shown.rows.list.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
 });

@@ -1,13 +1,25 @@
 // Loading the list: a page at a time as it is scrolled. Changes bring rows along as they are now; those
-// that do not are looked at again when they are in sight.
+// that do not are looked at again when they are in sight. By name, what is new comes in at its place; in
+// any other order rows stay where they are, and who looks says when they are to be sorted again.
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Page, Resource, ResourceSummary } from '../../api/types';
 import { onChange, onReset, resourceOf } from '../../live';
 import { paced, tryingAgain } from '../../pace';
 import { Due } from './due';
-import { matches, type Filter } from './filter';
-import { NO_ROWS, appended, isReached, justBefore, placeOf, updated, type Rows } from './rows';
+import { asked, isByName, matches, orderOf, sortKey, type Filter } from './filter';
+import {
+    NO_ROWS,
+    appended,
+    appendedOnce,
+    foundIn,
+    isReached,
+    justBefore,
+    placeOf,
+    updated,
+    updatedInPlace,
+    type Rows,
+} from './rows';
 import type { Range } from './window';
 
 const FIRST_PAGE = 100;
@@ -40,6 +52,8 @@ export interface Listing {
     current: boolean;
     loading: boolean;
     problem: ApiProblem | null;
+    /** How many would stand elsewhere, or are new: rows of another order than by name do not move. */
+    moved: number;
     /** How far the page was scrolled when these rows were left, if one came back to them. */
     leftAt?: number;
 }
@@ -47,6 +61,8 @@ export interface Listing {
 export interface Handle extends Listing {
     more: () => void;
     retry: () => void;
+    /** Loads all anew, each in its place. */
+    sortAgain: () => void;
     inSight: (range: Range) => void;
 }
 
@@ -58,6 +74,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         current: false,
         loading: true,
         problem: null,
+        moved: 0,
     });
     const loader = useRef<ReturnType<typeof follow> | null>(null);
     const sight = useRef<Sight>({ from: 0, to: 0, first: 0, scroll: 0 });
@@ -67,7 +84,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         const mine = follow(filter, sight, setListing, onMoved);
         loader.current = mine;
         return mine.stop;
-    }, [filter.q, filter.state, filter.site, filter.type]);
+    }, [filter.q, filter.state, filter.site, filter.type, filter.sort, filter.reverse]);
 
     // The rows are in the page now, and the frame has gone to the top of what it took for a new one.
     useLayoutEffect(() => {
@@ -79,6 +96,7 @@ export function useListing(filter: Filter, onMoved: (rows: number) => void): Han
         ...listing,
         more: () => loader.current?.more(),
         retry: () => loader.current?.retry(),
+        sortAgain: () => loader.current?.sortAgain(),
         inSight: (range) => {
             sight.current = { ...range, scroll: scrollY };
             loader.current?.look();
@@ -99,6 +117,16 @@ export function follow(
     let loading = false;
     let isOld = false;
     let problem: ApiProblem | null = null;
+    const byName = isByName(filter);
+    const order = orderOf(filter);
+    const place = byName ? placeOf : foundIn;
+    const append = byName ? appended : appendedOnce;
+    /** By what each row was put where it is. */
+    let keys = new Map<string, string>();
+    /** Those that would stand elsewhere by now, or are new. */
+    const moved = new Set<string>();
+    const tell = (now: Partial<Listing> = {}) =>
+        show({ rows, by: filter, current: begun, loading, problem, moved: moved.size, ...now });
     const due = new Due(STRANGERS_AT_MOST);
     /** Looked at during a load, which may bring them as they were before. */
     const overtaken = new Set<string>();
@@ -110,7 +138,7 @@ export function follow(
     const page = (after: string | null, limit: number) =>
         get<Page<ResourceSummary>>('/api/v1/resources', {
             signal,
-            query: { ...filter, after, limit },
+            query: { ...asked(filter), after, limit },
         });
 
     const retry = () => (begun ? anew() : more());
@@ -134,11 +162,15 @@ export function follow(
         if (problem) again.after(problem);
         if (begun) put([...brought.values()]);
         brought.clear();
-        show({ rows, by: filter, current: begun, loading: false, problem });
+        tell();
         due.putBack(overtaken);
         overtaken.clear();
         look();
         if (isOld) anew();
+    };
+
+    const note = (items: readonly ResourceSummary[]) => {
+        if (!byName) for (const one of items) keys.set(one.id, sortKey(one, order));
     };
 
     const more = () =>
@@ -148,11 +180,11 @@ export function follow(
             // A page may end before it found anything: with many resources and a rare state.
             do {
                 const loaded = await page(rows.next, begun ? PAGE : FIRST_PAGE);
-                rows = appended(rows, loaded);
+                rows = append(rows, loaded);
+                note(loaded.items);
                 begun = true;
                 const isSettled = rows.list.length > 0 || rows.next === null;
-                if (!signal.aborted)
-                    show({ rows, by: filter, current: isSettled, loading: true, problem: null });
+                if (!signal.aborted) tell({ current: isSettled });
             } while (rows.list.length === before && rows.next !== null);
         });
 
@@ -167,17 +199,20 @@ export function follow(
             // With none in sight, the first one is looked for.
             const to = Math.max(1, sight.current.to);
             let fresh = NO_ROWS;
+            moved.clear();
             do {
                 const limit = Math.min(PAGE, Math.max(FIRST_PAGE, to));
-                fresh = appended(fresh, await page(fresh.next, limit));
+                fresh = append(fresh, await page(fresh.next, limit));
             } while (fresh.next !== null && fresh.list.length < to);
             rows = fresh;
+            keys = new Map();
+            note(rows.list);
             begun = true;
         });
     };
 
     const isInSight = (id: string): boolean => {
-        const { at, found } = placeOf(rows.list, id);
+        const { at, found } = place(rows.list, id);
         return !found || (at >= sight.current.from && at < sight.current.to);
     };
 
@@ -185,7 +220,7 @@ export function follow(
     const seeNow = async (id: string): Promise<ResourceSummary | string | null | undefined> => {
         const one = await lookAt(id, signal);
         if (one === null || typeof one === 'string' || filter.type === null) return one;
-        if (placeOf(rows.list, id).found || !matches(one, filter)) return one;
+        if (place(rows.list, id).found || !matches(one, filter)) return one;
         const known = ofType;
         const isOfType = known.get(id) ?? (await hasType(id, filter.type, signal));
         if (isOfType === null) return null;
@@ -197,10 +232,25 @@ export function follow(
     /** Rows as they are now, and those that are among them by now. */
     const put = (now: ResourceSummary[], gone: string[] = []) => {
         const isOne = (one: ResourceSummary) =>
-            placeOf(rows.list, one.id).found || matches(one, filter);
+            place(rows.list, one.id).found || matches(one, filter);
+        if (!byName) return putInPlace(now.filter(isOne), gone);
         const result = updated(rows, { now: now.filter(isOne), gone }, sight.current.first);
         rows = result.rows;
         if (result.above !== 0) onMoved(result.above);
+    };
+
+    /** Nothing moves under the pointer: it is counted what would. */
+    const putInPlace = (now: ResourceSummary[], gone: string[]) => {
+        const result = updatedInPlace(rows, { now, gone });
+        rows = result.rows;
+        for (const one of now) {
+            const isElsewhere = keys.get(one.id) !== sortKey(one, order);
+            if (isElsewhere && matches(one, filter)) moved.add(one.id);
+            else moved.delete(one.id);
+        }
+        for (const id of gone) moved.delete(id);
+        // In an empty list nothing can jump.
+        if (rows.list.length === 0 && moved.size > 0) anew();
     };
 
     const bring = paced(SOON_MS, async () => {
@@ -209,7 +259,7 @@ export function follow(
         if (!begun || signal.aborted) return;
         put([...brought.values()]);
         if (!loading) brought.clear();
-        show({ rows, by: filter, current: begun, loading, problem });
+        tell();
     });
 
     const look = paced(PACE_MS, async () => {
@@ -223,7 +273,7 @@ export function follow(
             seen.filter((one) => one != null && typeof one !== 'string'),
             seen.filter((one) => typeof one === 'string'),
         );
-        show({ rows, by: filter, current: begun, loading, problem });
+        tell();
         if (loading) for (const id of taken) overtaken.add(id);
         const untold = ids.filter((_, index) => seen[index] === null);
         due.putBack(untold);
@@ -235,7 +285,7 @@ export function follow(
 
     /** Whether a change brings all that there is to know of a row. */
     const isBrought = (now: ResourceSummary): boolean => {
-        const isRow = placeOf(rows.list, now.id).found;
+        const isRow = place(rows.list, now.id).found;
         // Whether it has an operation of the type looked for is told by no change but those.
         if (!isRow && filter.type !== null && ofType.get(now.id) !== true) return false;
         // What is loaded may bring one as it was when it still matched.
@@ -261,8 +311,9 @@ export function follow(
         if (change.event === 'operation' && change.type === filter.type) remember(ofType, id, true);
         if (change.now && isBrought(change.now)) return;
         // It may be one of those looked for now, though it was none before.
-        const mayBelong = () => id.includes(filter.q) && (loading || isReached(rows, id));
-        if (placeOf(rows.list, id).found) due.row(id);
+        const mayBelong = () =>
+            id.includes(filter.q) && (loading || !byName || isReached(rows, id));
+        if (place(rows.list, id).found) due.row(id);
         else if (!mayBelong()) return;
         else if (!due.stranger(id)) swamped();
         look();
@@ -274,8 +325,8 @@ export function follow(
         rows = before.rows;
         sight.current = before.sight;
         begun = true;
-        const { scroll } = before.sight;
-        show({ rows, by: filter, current: true, loading: false, problem: null, leftAt: scroll });
+        note(rows.list);
+        tell({ leftAt: before.sight.scroll });
         anew();
     } else {
         sight.current = { from: 0, to: 0, first: 0, scroll: 0 };
@@ -286,6 +337,7 @@ export function follow(
         more,
         look,
         retry,
+        sortAgain: anew,
         stop: () => {
             leave({ rows, sight: sight.current });
             over.abort();

@@ -49,6 +49,38 @@ export function placeOf(
     return { at: low, found: list[low]?.id === id };
 }
 
+/** Where a name stands in a list of whatever order. */
+export function foundIn(
+    list: readonly ResourceSummary[],
+    id: string,
+): { at: number; found: boolean } {
+    const at = list.findIndex((one) => one.id === id);
+    return { at, found: at >= 0 };
+}
+
+/** As `appended`, for a list in which one may have moved to a later page meanwhile. */
+export function appendedOnce(rows: Rows, page: Page<ResourceSummary>): Rows {
+    const known = new Set(rows.list.map(({ id }) => id));
+    return appended(rows, { ...page, items: page.items.filter(({ id }) => !known.has(id)) });
+}
+
+/** The rows as they are now, each where it was; with those that are none of them. */
+export function updatedInPlace(
+    rows: Rows,
+    { now, gone }: Update,
+): { rows: Rows; strangers: string[] } {
+    const news = new Map(now.map((one) => [one.id, one]));
+    const isGone = new Set(gone);
+    const list = rows.list
+        .filter(({ id }) => !isGone.has(id))
+        .map((one) => {
+            const other = news.get(one.id);
+            news.delete(one.id);
+            return other ?? one;
+        });
+    return { rows: { ...rows, list }, strangers: [...news.keys()] };
+}
+
 /** Whether a name belongs to what was looked through so far. What comes after is still to be loaded. */
 export function isReached(rows: Rows, id: string): boolean {
     return rows.next === null || !isBefore(rows.next, id);

@@ -4,10 +4,12 @@ import type { ResourceSummary } from '../../api/types';
 import { count } from '../../format';
 import { Ago, Icon, SiteName, StateBadge } from '../../parts';
 import { href } from '../../route';
+import { orderOf, queryOf, sortedBy, type Filter, type Sort } from './filter';
 import type { Handle } from './listing';
+import { nameOf, useNames } from './names';
 import { inSight, nearsEnd, type Range } from './window';
 
-const ROW_REM = 2.75;
+const ROW_REM = 2;
 const CARD_REM = 4.75;
 const NARROW = '(max-width: 46rem)';
 const SITES_NAMED = 3;
@@ -53,6 +55,7 @@ export function Table({ listing, moved, isStray }: TableProps) {
     }, [list.length]);
 
     useEffect(() => listing.inSight(range), [range]);
+    useNames(list.slice(range.from, range.to));
 
     useEffect(() => {
         if (next !== null && !listing.loading && !listing.problem && nearsEnd(range, list.length)) {
@@ -95,18 +98,9 @@ export function Table({ listing, moved, isStray }: TableProps) {
         >
             <div role="rowgroup" class="rows-head">
                 <div role="row" class="row" aria-rowindex={1}>
-                    <span role="columnheader">Name</span>
-                    <span role="columnheader">State</span>
-                    <span role="columnheader">Sites</span>
-                    <span role="columnheader" class="end">
-                        Operations
-                    </span>
-                    <span role="columnheader" class="end">
-                        Errors
-                    </span>
-                    <span role="columnheader" class="end">
-                        Last change
-                    </span>
+                    {COLUMNS.map(({ sort, word, end }) => (
+                        <Head key={word} {...{ sort, word, end }} filter={listing.by} />
+                    ))}
                 </div>
             </div>
             <div
@@ -158,6 +152,7 @@ interface RowProps {
 
 function Row({ one, isStray, index, top }: RowProps) {
     const others = one.sites.length - SITES_NAMED;
+    const name = nameOf(one.id);
     return (
         <div
             role="row"
@@ -166,14 +161,21 @@ function Row({ one, isStray, index, top }: RowProps) {
             data-index={index}
             style={{ top: `${top}px` }}
         >
-            <span role="cell" class="row-name">
-                <a href={href({ name: 'resource', id: one.id })} title={one.id}>
-                    {one.id}
-                </a>
-                {isStray && <span class="row-stray">no longer matches</span>}
-            </span>
             <span role="cell" class="row-state">
                 <StateBadge state={one.state} />
+                {one.standing && one.state !== 'converged' && one.state !== 'deleted' && (
+                    <span class="muted small row-where" title={saidWhere(one)}>
+                        {one.standing.site}
+                    </span>
+                )}
+            </span>
+            <span role="cell" class="row-name">
+                <a href={href({ name: 'resource', id: one.id })} title={one.id}>
+                    {name ?? one.id}
+                    {name && <span class="row-id mono">{one.id}</span>}
+                </a>
+                {one.service && <span class="row-kind">{one.service}</span>}
+                {isStray && <span class="row-stray">no longer matches</span>}
             </span>
             <span role="cell" class="row-sites">
                 {one.sites.slice(0, SITES_NAMED).map((site) => (
@@ -187,10 +189,6 @@ function Row({ one, isStray, index, top }: RowProps) {
             </span>
             <span role="cell" class="row-operations end num">
                 {count(one.operations)}
-                <span class="narrow-only">
-                    {' '}
-                    {one.operations === 1 ? 'operation' : 'operations'}
-                </span>
             </span>
             <span role="cell" class={`row-errors end num${one.errors > 0 ? ' some' : ''}`}>
                 {one.errors > 0 ? (
@@ -203,9 +201,55 @@ function Row({ one, isStray, index, top }: RowProps) {
                     <span class="muted wide-only">0</span>
                 )}
             </span>
+            <span role="cell" class="row-verified end muted">
+                <Ago at={one.verified} />
+            </span>
             <span role="cell" class="row-change end muted">
                 <Ago at={one.last_change} />
             </span>
         </div>
+    );
+}
+
+/** Whose word its state is, and since when. */
+function saidWhere({ standing }: ResourceSummary): string {
+    if (!standing) return '';
+    const when = standing.since ? `, since ${standing.since}` : '';
+    const why = standing.why ? `: ${standing.why}` : '';
+    return `${standing.site} says so${when}${why}`;
+}
+
+const COLUMNS: { sort: Sort | null; word: string; end?: boolean }[] = [
+    { sort: 'state', word: 'State' },
+    { sort: 'name', word: 'Name' },
+    { sort: null, word: 'Sites' },
+    { sort: 'operations', word: 'Operations', end: true },
+    { sort: 'errors', word: 'Errors', end: true },
+    { sort: 'verified', word: 'Verified', end: true },
+    { sort: 'changed', word: 'Last change', end: true },
+];
+
+type HeadProps = { sort: Sort | null; word: string; end?: boolean | undefined; filter: Filter };
+
+function Head({ sort, word, end, filter }: HeadProps) {
+    const isChosen = sort !== null && orderOf(filter) === sort;
+    return (
+        <span
+            role="columnheader"
+            class={end ? 'end' : ''}
+            aria-sort={isChosen ? (filter.reverse ? 'descending' : 'ascending') : undefined}
+        >
+            {sort === null ? (
+                word
+            ) : (
+                <a
+                    class="sort"
+                    href={href({ name: 'resources', query: queryOf(sortedBy(filter, sort)) })}
+                >
+                    {word}
+                    {isChosen && <Icon name={filter.reverse ? 'up' : 'down'} />}
+                </a>
+            )}
+        </span>
     );
 }

@@ -7,6 +7,7 @@ import { demo, refreshSites } from '../../live';
 import { Ago, Button, Icon, Problem, SITE_STATES, SiteName, Time } from '../../parts';
 import { href } from '../../route';
 import { from, type Edge, type Side } from './edges';
+import { siteLook } from './look';
 import { holds, isCut } from './map';
 
 export interface DetailsProps {
@@ -23,6 +24,7 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
     const isMe = site.site === me;
     const held = holds(site, me, summary);
     const state = cut ? 'unknown' : site.state;
+    const { needs } = siteLook(site, summary, cut);
     return (
         <section class="card details" aria-labelledby="details-title">
             <div class="details-head">
@@ -50,7 +52,11 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
                 {!isMe && (
                     <>
                         <dt>
-                            {site.state !== 'up' ? 'Last heard' : cut ? 'Was up since' : 'Up since'}
+                            {site.state !== 'up'
+                                ? 'Last connected'
+                                : cut
+                                  ? 'Was connected since'
+                                  : 'Connected since'}
                         </dt>
                         <dd>
                             {site.since ? (
@@ -87,12 +93,22 @@ export function Details({ site, me, edges, summary, cut }: DetailsProps) {
                     </a>
                     {!isMe && <span class="muted"> that {me} knows of</span>}
                 </dd>
+                {needs > 0 && (
+                    <>
+                        <dt>Need you</dt>
+                        <dd class="needs">
+                            <a href={href({ name: 'resources', query: { site: site.site } })}>
+                                {plural(needs, 'resource')}
+                            </a>
+                        </dd>
+                    </>
+                )}
                 {!isMe && (
                     <>
                         <dt>Behind</dt>
                         <dd>
                             {site.behind_on === 0 ? (
-                                'knows everything that this site knows'
+                                'nothing: it has everything that this site has'
                             ) : (
                                 <>
                                     on {plural(site.behind_on, 'resource')}
@@ -253,20 +269,20 @@ function inWords(site: string, other: string, edge: Edge, says: Side, hears: Sid
         case 'up': {
             const trip =
                 edge.roundTrip === null ? '' : `, ${roundTrip(edge.roundTrip)} there and back`;
-            if (says.says === 'nothing') return `Up${trip}, says ${other}.`;
-            if (hears.says === 'nothing') return `Up${trip}, says ${site}.`;
-            return `Up${trip}, say both ends.`;
+            if (says.says === 'nothing') return `Connected${trip}, says ${other}.`;
+            if (hears.says === 'nothing') return `Connected${trip}, says ${site}.`;
+            return `Connected${trip}, say both ends.`;
         }
         case 'down':
             return says.says === 'nothing'
-                ? `Not heard by ${other}; ${site} cannot be asked.`
+                ? `Not connected, says ${other}; ${site} cannot be asked.`
                 : hears.says === 'nothing'
-                  ? `Not heard by ${site}; ${other} cannot be asked.`
-                  : 'Neither end hears the other.';
+                  ? `Not connected, says ${site}; ${other} cannot be asked.`
+                  : 'Not connected, say both ends.';
         case 'disagree':
             return says.says === 'heard'
-                ? `${site} hears ${other}, but not the other way round.`
-                : `${other} hears ${site}, but not the other way round.`;
+                ? `${site} says connected, ${other} says not.`
+                : `${other} says connected, ${site} says not.`;
         case 'unknown':
             return 'Unknown: neither end can be asked.';
     }

@@ -1,16 +1,31 @@
-// Home: the whole mesh at a glance.
+// The first page: what needs somebody, then the whole mesh at a glance.
 import './sites.css';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Edge } from './edges';
 import { edges } from './edges';
 import { Details } from './details';
 import { SiteMap, holds, statusLine } from './map';
+import { FOLDED_FROM, siteLook } from './look';
+import { headline } from './needs';
+import { NeedsYou } from './needs-view';
 import { overview } from './overview';
 import { useViews } from './views';
 import { Activity } from './activity';
-import type { ResourceState, Site, Summary } from '../../api/types';
+import type { Site, Summary } from '../../api/types';
 import { count, plural } from '../../format';
 import { clock, demo, link, sites, summary, trouble } from '../../live';
-import { Empty, Icon, Loading, Problem, RESOURCE_STATES, SiteName, Time } from '../../parts';
+import {
+    Ago,
+    Empty,
+    Icon,
+    Loading,
+    Problem,
+    RESOURCE_STATES,
+    SiteName,
+    Time,
+    WORST_FIRST,
+} from '../../parts';
 import { href } from '../../route';
 
 export default function Sites({ site }: { site: string | null }) {
@@ -19,7 +34,7 @@ export default function Sites({ site }: { site: string | null }) {
     if (!mesh) {
         return (
             <>
-                <h1>Sites</h1>
+                <h1>Overview</h1>
                 {trouble.value ? (
                     <Problem of={trouble.value} />
                 ) : (
@@ -34,19 +49,35 @@ export default function Sites({ site }: { site: string | null }) {
         views,
     );
     const selected = mesh.sites.find((known) => known.site === site) ?? null;
-    const { tone, ...said } = overview(mesh, summary.value, clock.value);
+    const { text, tone } = headline(summary.value, mesh.sites);
     return (
         <>
             <div class="overview">
-                <h1>
-                    {cut
-                        ? 'Cut off: nothing is known of the sites now.'
-                        : `${said.sites} ${said.resources}`}
+                <h1 class={`headline ${cut ? 'off' : tone}`}>
+                    {!cut && tone !== 'off' && <Icon name={TONE_ICONS[tone]} />}
+                    {cut ? 'Cut off: nothing is known of the sites now' : text}
                 </h1>
                 <States summary={summary.value} />
+                {!cut && (
+                    <p class="muted">
+                        {overview(mesh, summary.value, clock.value)}{' '}
+                        <span class="nowrap">
+                            As {mesh.me} sees it
+                            {summary.value && (
+                                <>
+                                    , counted <Ago at={summary.value.as_of} />
+                                </>
+                            )}
+                            .
+                        </span>
+                    </p>
+                )}
             </div>
+            <NeedsYou sites={mesh.sites} />
+            {summary.value?.resources === 0 && <First />}
             <div class="sites-grid">
-                <div class={`card map-card ${cut ? 'off' : tone}`}>
+                <SiteTable sites={mesh.sites} me={mesh.me} selected={site} cut={cut} />
+                <MapCard many={mesh.sites.length}>
                     <SiteMap
                         sites={mesh.sites}
                         me={mesh.me}
@@ -57,7 +88,7 @@ export default function Sites({ site }: { site: string | null }) {
                         cut={cut}
                     />
                     <Legend edges={all} />
-                </div>
+                </MapCard>
                 <div class="sites-aside">
                     {site && !selected && (
                         <div class="card">
@@ -82,24 +113,53 @@ export default function Sites({ site }: { site: string | null }) {
                     )}
                     <Activity />
                 </div>
-                <SiteTable sites={mesh.sites} me={mesh.me} selected={site} cut={cut} />
             </div>
         </>
     );
 }
 
-const ORDER: ResourceState[] = [
-    'diverged',
-    'error',
-    'in-doubt',
-    'waiting',
-    'running',
-    'converged',
-    'deleted',
-];
+/** Open where it is easily taken in; many sites are better read in the table. */
+function MapCard({ many, children }: { many: number; children: ComponentChildren }) {
+    const [isOpen, setOpen] = useState(many < FOLDED_FROM);
+    return (
+        <details
+            class="card map-card"
+            open={isOpen}
+            onToggle={(event) => setOpen(event.currentTarget.open)}
+        >
+            <summary>Map</summary>
+            {isOpen && <div class="map-frame">{children}</div>}
+        </details>
+    );
+}
+
+/** What to do where there is nothing yet. */
+function First() {
+    return (
+        <section class="card first" aria-label="Begin">
+            <Empty
+                title="No resources yet"
+                hint={
+                    <>
+                        A resource is whatever operations change: a file, a key, an image. Make one
+                        here, or by{' '}
+                        <code>cheops exec --id motd --sites 'a &amp; b' --type set -- COMMAND</code>
+                    </>
+                }
+            >
+                <a class="button primary" href={href({ name: 'new' })}>
+                    <Icon name="plus" />
+                    Make the first one
+                </a>
+            </Empty>
+        </section>
+    );
+}
+
+const TONE_ICONS = { ok: 'check', warn: 'question', bad: 'warning' } as const;
 
 function States({ summary }: { summary: Summary | null }) {
-    const shown = ORDER.filter((state) => (summary?.by_state[state] ?? 0) > 0);
+    const shown = WORST_FIRST.filter((state) => (summary?.by_state[state] ?? 0) > 0);
     if (!summary || shown.length === 0) return null;
     return (
         <ul class="chips" aria-label="Resources by state">
@@ -121,9 +181,9 @@ function States({ summary }: { summary: Summary | null }) {
 }
 
 const LEGEND: { state: Edge['state']; word: string }[] = [
-    { state: 'up', word: 'heard' },
-    { state: 'down', word: 'not heard' },
-    { state: 'disagree', word: 'heard by one end only' },
+    { state: 'up', word: 'connected' },
+    { state: 'down', word: 'not connected' },
+    { state: 'disagree', word: 'one way only' },
     { state: 'unknown', word: 'unknown: neither end can be asked' },
 ];
 
@@ -146,10 +206,10 @@ function Legend({ edges }: { edges: Edge[] }) {
 
 const SINCE: Record<Site['state'], string> = {
     self: 'Since',
-    up: 'Up since',
-    unknown: 'Last heard',
-    'never-heard': 'Last heard',
-    'set-apart': 'Last heard',
+    up: 'Connected since',
+    unknown: 'Last connected',
+    'never-heard': 'Last connected',
+    'set-apart': 'Last connected',
 };
 
 interface TableProps {
@@ -170,6 +230,9 @@ function SiteTable({ sites, me, selected, cut }: TableProps) {
                         <th scope="col">State</th>
                         <th scope="col">Since</th>
                         <th scope="col" class="end">
+                            Need you
+                        </th>
+                        <th scope="col" class="end">
                             Resources
                         </th>
                         <th scope="col">Behind</th>
@@ -188,6 +251,9 @@ function SiteTable({ sites, me, selected, cut }: TableProps) {
                             <td data-label={SINCE[site.state]}>
                                 <Time at={site.since} />
                             </td>
+                            <td data-label="Need you" class="end num needs">
+                                <NeedsThere site={site} />
+                            </td>
                             <td data-label="Resources" class="end num">
                                 <a href={href({ name: 'resources', query: { site: site.site } })}>
                                     {count(holds(site, me, summary.value))}
@@ -200,6 +266,18 @@ function SiteTable({ sites, me, selected, cut }: TableProps) {
                 </tbody>
             </table>
         </section>
+    );
+}
+
+function NeedsThere({ site }: { site: Site }) {
+    if (!summary.value) return <span class="muted">–</span>;
+    const { needs } = siteLook(site, summary.value, false);
+    if (needs === 0) return <span class="muted">0</span>;
+    return (
+        <a href={href({ name: 'resources', query: { site: site.site } })}>
+            {count(needs)}
+            <span class="hidden"> resources at {site.site} need you</span>
+        </a>
     );
 }
 

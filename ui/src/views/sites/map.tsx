@@ -6,8 +6,11 @@ import { clock } from '../../live';
 import { href } from '../../route';
 import type { Edge, EdgeState } from './edges';
 import { CARD, halfway, heightFor, layout, type Spot } from './layout';
+import { siteLook, type SiteLook } from './look';
 
 const FEW = 6;
+/** So many letters fit into a line of a card; of more, only what matters is shown. */
+const LINE_FITS = 27;
 
 export interface MapProps {
     sites: Site[];
@@ -84,6 +87,7 @@ export function SiteMap(props: MapProps) {
                             isSelected={site.site === props.selected}
                             cut={props.cut}
                             holds={holds(site, props.me, props.summary)}
+                            look={siteLook(site, props.summary, props.cut)}
                         />
                     ))}
                 </svg>
@@ -152,9 +156,9 @@ function linkWord(edge: Edge, cutByHand: boolean): string {
     if (cutByHand) return edge.state === 'up' ? 'cut just now' : 'cut';
     switch (edge.state) {
         case 'up':
-            return edge.roundTrip === null ? 'up' : roundTrip(edge.roundTrip);
+            return edge.roundTrip === null ? 'connected' : roundTrip(edge.roundTrip);
         case 'down':
-            return 'not heard';
+            return 'not connected';
         case 'disagree':
             return 'one way only';
         case 'unknown':
@@ -172,14 +176,16 @@ interface NodeProps {
     isSelected: boolean;
     cut: boolean;
     holds: number;
+    look: SiteLook;
 }
 
-function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps) {
-    const state = cut ? 'unknown' : site.state;
-    const classes = ['site-node', state, isMe && 'me', isSelected && 'selected'];
+function Node({ site, at, card, roomy, isMe, isSelected, cut, holds, look }: NodeProps) {
+    const classes = ['site-node', look.tone, isMe && 'me', isSelected && 'selected'];
     const status = statusLine(site, cut);
     const late = site.behind_on > 0 ? `, ${count(site.behind_on)} behind` : '';
-    const holding = `${plural(holds, 'resource')}${late}`;
+    const needs =
+        look.needs > 0 ? `${count(look.needs)} ${look.needs === 1 ? 'needs' : 'need'} you` : '';
+    const holding = [plural(holds, 'resource') + late, needs].filter(Boolean).join(', ');
     return (
         <g transform={`translate(${Math.round(at.x)} ${Math.round(at.y)})`}>
             <a
@@ -199,7 +205,7 @@ function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps
                             rx={10}
                         />
                         <g transform={`translate(${-CARD.width / 2 + 19} -13)`}>
-                            <Glyph state={state} />
+                            <Glyph of={look} isMe={isMe} />
                         </g>
                         <text class="name" x={-CARD.width / 2 + 34} y={-8.5}>
                             {short(site.site, 14)}
@@ -208,8 +214,15 @@ function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps
                             {status}
                         </text>{' '}
                         <text class="node-line" x={-CARD.width / 2 + 14} y={24}>
-                            {plural(holds, 'resource')}
-                            {late && <tspan class="late">{late}</tspan>}
+                            {(!needs || holding.length <= LINE_FITS) && plural(holds, 'resource')}
+                            {needs ? (
+                                <>
+                                    {holding.length <= LINE_FITS && ', '}
+                                    <tspan class="needs">{needs}</tspan>
+                                </>
+                            ) : (
+                                late && <tspan class="late">{late}</tspan>
+                            )}
                         </text>{' '}
                         {isMe && (
                             <g class="you" transform={`translate(0 ${-CARD.height / 2})`}>
@@ -221,14 +234,14 @@ function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps
                 ) : (
                     <>
                         <circle class="box" r={isMe ? 17 : 14} />
-                        <Glyph state={state} />
+                        <Glyph of={look} isMe={isMe} />
                         <text class="name middle" y={33}>
                             {short(site.site, 12)}
                             {isMe && !roomy && ' (you)'}
                         </text>{' '}
                         {roomy && (
-                            <text class="node-line middle" y={49}>
-                                {plural(holds, 'resource')}
+                            <text class={`node-line middle ${needs && 'needs'}`} y={49}>
+                                {needs || plural(holds, 'resource')}
                             </text>
                         )}{' '}
                         {roomy && (isMe || late) && (
@@ -243,21 +256,24 @@ function Node({ site, at, card, roomy, isMe, isSelected, cut, holds }: NodeProps
     );
 }
 
-function Glyph({ state }: { state: Site['state'] }) {
-    switch (state) {
-        case 'self':
-            return <path class="glyph" d="M0-5.5 6 4.5H-6z" />;
-        case 'up':
-            return <path class="glyph open" d="m-4 .5 2.7 2.7L4-3.5" />;
-        case 'set-apart':
-            return <path class="glyph open" d="m-3.5-3.5 7 7m0-7-7 7" />;
-        case 'unknown':
-        case 'never-heard':
+function Glyph({ of, isMe }: { of: SiteLook; isMe: boolean }) {
+    switch (of.tone) {
+        case 'bad':
+            return <path class="glyph open" d="M0-5v5.5M0 4.4v.1" />;
+        case 'warn':
             return (
                 <path
-                    class="glyph open doubtful"
+                    class="glyph open"
                     d="M-2.6-2.6a2.6 2.6 0 1 1 3.8 2.3c-.8.4-1.2.9-1.2 1.7M0 4.6v.1"
                 />
+            );
+        case 'off':
+            return <path class="glyph open" d="M-3.5 0h7" />;
+        case 'ok':
+            return isMe ? (
+                <path class="glyph" d="M0-5.5 6 4.5H-6z" />
+            ) : (
+                <path class="glyph open" d="m-4 .5 2.7 2.7L4-3.5" />
             );
     }
 }
@@ -269,13 +285,15 @@ export function statusLine(site: Site, cut: boolean): string {
         case 'self':
             return cut ? 'cut off' : 'this site';
         case 'up':
-            return site.round_trip_ms == null ? 'up' : `up, ${roundTrip(site.round_trip_ms)}`;
+            return site.round_trip_ms == null
+                ? 'connected'
+                : `connected, ${roundTrip(site.round_trip_ms)}`;
         case 'unknown':
             return site.since
-                ? `unknown for ${duration(clock.value - Date.parse(site.since))}`
-                : 'unknown';
+                ? `not connected, ${duration(clock.value - Date.parse(site.since))}`
+                : 'not connected';
         case 'never-heard':
-            return 'never heard';
+            return 'never connected';
         case 'set-apart':
             return 'set apart';
     }

@@ -74,22 +74,31 @@ fn http_in_plain_words() {
 #[test]
 fn kubernetes_in_plain_words() {
     expect![[r#"
-        `apply` made on `apply` replaces all before it; concurrent: only the later stays
-        `create` made on `apply` is added after it; concurrent, `apply` earlier: only `apply` stays
+        `apply` made on `apply` is added after it; concurrent: both stay, the earlier first
+        `create` made on `apply` is added after it; concurrent, `apply` earlier: both stay, `apply` first
         `delete` made on `apply` replaces all before it; concurrent, `apply` earlier: only `delete` stays
-        `patch` made on `apply` is added after it; concurrent, `apply` earlier: only `apply` stays
-        `apply` made on `create` replaces all before it; concurrent, `create` earlier: only `apply` stays
+        `patch` made on `apply` is added after it; concurrent, `apply` earlier: both stay, `apply` first
+        `replace` made on `apply` is added after it; concurrent, `apply` earlier: both stay, `apply` first
+        `apply` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
         `create` made on `create` is added after it; concurrent: both stay, the earlier first
         `delete` made on `create` replaces all before it; concurrent, `create` earlier: only `delete` stays
         `patch` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
+        `replace` made on `create` is added after it; concurrent, `create` earlier: both stay, `create` first
         `apply` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `create` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
         `delete` made on `delete` replaces all before it; concurrent: only the later stays
         `patch` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
-        `apply` made on `patch` replaces all before it; concurrent, `patch` earlier: only `apply` stays
+        `replace` made on `delete` is added after it; concurrent, `delete` earlier: only `delete` stays
+        `apply` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `create` made on `patch` is added after it; concurrent, `patch` earlier: both stay, `patch` first
         `delete` made on `patch` replaces all before it; concurrent, `patch` earlier: only `delete` stays
         `patch` made on `patch` is added after it; concurrent: both stay, the earlier first
+        `replace` made on `patch` replaces all before it, if none is `apply` or `create`; concurrent, `patch` earlier: only `replace` stays
+        `apply` made on `replace` is added after it; concurrent, `replace` earlier: both stay, `replace` first
+        `create` made on `replace` is added after it; concurrent, `replace` earlier: both stay, `replace` first
+        `delete` made on `replace` replaces all before it; concurrent, `replace` earlier: only `delete` stays
+        `patch` made on `replace` is added after it; concurrent, `replace` earlier: only `replace` stays
+        `replace` made on `replace` replaces all before it, if none is `apply` or `create`; concurrent: only the later stays
     "#]].assert_eq(&of_profile("kubernetes"));
 }
 

@@ -69,7 +69,9 @@ fn nobody_tells_a_site_what_its_own_service_calls_a_thing() {
     let mut lyon = other("lyon");
     lyon.learns("ys.1");
     let claim = lyon.tells([]).pruned("ys.1");
-    paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
+    let claim = claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared));
+    paris.hears("lyon", claim.clone());
+    paris.at(16_000).hears("lyon", claim);
     let known = paris.engine.resource(&resource("counter")).unwrap();
     let names: Vec<_> = known.id_map.iter().flat_map(IdMap::named_by).collect();
     assert!(names.is_empty(), "{names:?}");
@@ -105,4 +107,58 @@ fn nobody_vouches_for_more_than_the_author_says_it_wrote() {
     paris.hears("nantes", nantes.tells([real]));
     let known = paris.engine.resource(&resource("counter")).unwrap();
     assert_eq!(known.list, [operation("nantes.1"), operation("nantes.51")]);
+}
+
+/// What lyon says to paris, which lost its disk: that all was forgotten, up to there.
+fn forgotten(upto: &str, at: &str) -> News {
+    let mut lyon = other("lyon");
+    lyon.learns(upto);
+    let declared = Declared { sites: sites(at), config: None, id_map: None };
+    let claim = lyon.tells([]).pruned(upto);
+    claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared))
+}
+
+fn without_a_disk() -> Site {
+    let mut settings = settings("lyon nantes");
+    settings.me = author("paris-2");
+    start(settings)
+}
+
+/// What nantes made and holds still.
+fn held_by_nantes() -> News {
+    let mut nantes = other("nantes");
+    let first = nantes.writes(op("inc").declaring("lyon nantes paris", Some(matrix("take-both"))));
+    nantes.tells([first])
+}
+
+#[test]
+fn who_lost_its_disk_does_not_believe_the_first_that_says_what_was_forgotten() {
+    for at in ["lyon nantes paris", "lyon paris"] {
+        let mut paris = without_a_disk();
+        paris.hears("lyon", forgotten("nantes.9 paris.1", at));
+        assert!(paris.engine.resource(&resource("counter")).is_none(), "nantes may know better");
+        paris.hears("nantes", held_by_nantes());
+        paris.hears("lyon", forgotten("nantes.9 paris.1", at));
+        let known = paris.engine.resource(&resource("counter")).unwrap();
+        assert_eq!(known.list, [operation("nantes.1")], "{at}");
+        assert_eq!(known.sites, sites("lyon nantes paris"), "{at}");
+        assert!(known.pruned.is_empty(), "{at}");
+    }
+}
+
+#[test]
+fn who_lost_its_disk_believes_what_was_forgotten_once_all_say_so_or_stay_silent() {
+    let mut paris = without_a_disk();
+    let claim = || forgotten("nantes.9 paris.1", "lyon nantes paris");
+    paris.hears("lyon", claim());
+    paris.hears("nantes", claim());
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(known.pruned, vector("nantes.9 paris.1"), "both say so");
+    let mut paris = without_a_disk();
+    paris.hears("lyon", claim());
+    paris.at(14_000).hears("lyon", claim());
+    assert!(paris.engine.resource(&resource("counter")).is_none());
+    paris.at(16_000).hears("lyon", claim());
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(known.pruned, vector("nantes.9 paris.1"), "nobody else is there");
 }

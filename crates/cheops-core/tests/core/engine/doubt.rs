@@ -149,6 +149,85 @@ fn the_operators_word_settles_the_doubt_either_way() {
 }
 
 #[test]
+fn what_is_in_doubt_holds_up_only_what_does_not_commute_with_it() {
+    let mut paris = crashed(SUMS_AND_DOUBLES);
+    paris.so_far();
+    for kind in ["inc", "double", "inc"] {
+        paris.submits(Submission { sites: None, ..asks_for(kind) });
+    }
+    paris.ends(1, ok());
+    paris.shows("counter");
+    paris.is_told("counter", "paris.1", Decision::Rerun);
+    paris.ends(2, ok());
+    paris.ends(3, ok());
+    paris.ends(4, ok());
+    paris.shows("counter");
+    paris.told(expect![[r#"
+        > 2: counter inc
+          + paris.3 inc on paris.1
+          + begin run paris.3
+          answer 2: accepted as paris.3 for paris
+          job 1: run paris.3
+        > 3: counter double
+          + paris.4 double on paris.3
+          answer 3: accepted as paris.4 for paris
+        > 4: counter inc
+          + paris.5 inc on paris.4
+          answer 4: accepted as paris.5 for paris
+        > job 1 ends: exit 0
+          + end run paris.3: Ok
+          + paris.6 says OK of paris.3
+          note Applied(counter, paris.3)
+          note Settled(counter, paris.3, Applied)
+          answer 2: paris says OK of paris.3
+          answer 2: done
+        = list [paris.1 paris.3 paris.4 paris.5], InStep, AwaitsOperator(paris.1)
+            paris.1 paris=IN-DOUBT
+            paris.3 paris=OK
+            paris.4
+            paris.5
+        > operator: Rerun paris.1
+          + ran [paris.3]
+          + begin run paris.1
+          job 2: run paris.1
+        > job 2 ends: exit 0
+          + end run paris.1: Ok
+          + paris.7 says OK of paris.1
+          + begin run paris.4
+          note Applied(counter, paris.1)
+          job 3: run paris.4
+        > job 3 ends: exit 0
+          + end run paris.4: Ok
+          + paris.8 says OK of paris.4
+          + begin run paris.5
+          note Applied(counter, paris.4)
+          note Settled(counter, paris.4, Applied)
+          answer 3: paris says OK of paris.4
+          answer 3: done
+          job 4: run paris.5
+        > job 4 ends: exit 0
+          + end run paris.5: Ok
+          + paris.9 says OK of paris.5
+          note Applied(counter, paris.5)
+          note Settled(counter, paris.5, Applied)
+          answer 4: paris says OK of paris.5
+          answer 4: done
+          note Converged(counter)
+        = list [paris.1 paris.3 paris.4 paris.5], InStep, Idle, settled
+            paris.1 paris=OK
+            paris.3 paris=OK
+            paris.4 paris=OK
+            paris.5 paris=OK
+    "#]]);
+}
+
+/// Sums may be in any order; doubling is another thing before a sum than after it.
+const SUMS_AND_DOUBLES: &str = r#"{"ResolutionMatrix": [
+    {"Before": "inc", "After": "inc", "Result": "take-both"},
+    {"Before": "inc", "After": "double", "Result": "ordered"},
+    {"Before": "double", "After": "double", "Result": "ordered"}]}"#;
+
+#[test]
 fn a_decision_on_what_is_not_in_doubt_changes_nothing() {
     let mut paris = crashed(PLAIN);
     paris.is_told("counter", "paris.1", Decision::Skip);
@@ -238,6 +317,7 @@ fn what_is_in_doubt_holds_up_what_comes_after_it_and_force_sets_it_right() {
           + begin run paris.4
           answer 3: accepted as paris.4 for paris
           note Superseded(counter, paris.3, paris.4)
+          note LeftOut(counter, [PastDecision { operation: paris.3, by: Some(paris.4), why: "paris.4 was forced and replaces all before it" }])
           note Settled(counter, paris.3, Superseded)
           answer 2: paris says SUPERSEDED by paris.4 of paris.3
           answer 2: done
@@ -252,6 +332,7 @@ fn what_is_in_doubt_holds_up_what_comes_after_it_and_force_sets_it_right() {
           answer 3: paris says OK of paris.4
           answer 3: done
           note Converged(counter)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(paris.4), why: "paris.4 was forced and replaces all before it" }])
           note Pruned(counter, 3)
         = list [paris.4], InStep, Idle, settled, pruned paris.3
             paris.4 paris=OK
@@ -317,6 +398,7 @@ fn what_was_cut_short_and_loses_to_another_is_in_doubt_no_more() {
           + paris.2 says SUPERSEDED by lyon.1 of paris.1
           + begin run lyon.1
           note Superseded(counter, paris.1, lyon.1)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 is concurrent and was written last; (inc, inc): take-one" }])
           job 1: run lyon.1
         > job 1 ends: exit 0
           + end run lyon.1: Ok

@@ -282,12 +282,14 @@ fn what_is_superseded_while_it_is_tried_in_vain_is_replied_to() {
           + ran []
           + paris.2 says SUPERSEDED by lyon.1 of paris.1
           note Superseded(counter, paris.1, lyon.1)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 was made after it and replaces all before it" }])
           answer 1: paris says SUPERSEDED by lyon.1 of paris.1
           tell lyon: [paris.2 says SUPERSEDED by lyon.1 of paris.1] knows lyon.1 paris.2
         > job 1 ends: not yet, or maybe
           + ran [paris.1?], run paris.1 begun
           + paris.2 says SUPERSEDED by lyon.1 of paris.1
           note Superseded(counter, paris.1, lyon.1)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 was made after it and replaces all before it" }])
           answer 1: paris says SUPERSEDED by lyon.1 of paris.1
           tell lyon: [paris.2 says SUPERSEDED by lyon.1 of paris.1] knows lyon.1 paris.2
     "#]]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cheops_core::engine::{Event, Message, Submission};
+use cheops_core::engine::{Declared, Event, Message, Submission};
 use cheops_core::model::{Entry, Evidence, KeyId, Proof, Status, resource_hash};
 use expect_test::expect;
 
@@ -177,6 +177,57 @@ fn evidence_that_shows_nothing_changes_nothing() {
     let message = Message::Evidence(Box::new(two_keys));
     let reaction = paris.reacts(Event::Heard { from: site("nantes"), message });
     assert_eq!(reaction.records(), 0, "with two keys");
+}
+
+#[test]
+fn a_fork_over_an_old_and_a_new_key_of_one_site_is_a_lie_and_both_are_set_apart() {
+    let (_, told_us, _, told_them) = two_faced();
+    let renewed = KeyId([b'n'; 32]);
+    let (header, proof) = signed(&told_them);
+    let with_new_key = (header, Proof { key: renewed, ..proof });
+    let shown = Evidence { one: signed(&told_us), other: with_new_key };
+    let mut paris = believing();
+    paris.hears("nantes", Message::Evidence(Box::new(shown)));
+    assert_eq!(paris.engine.sites()[0].set_apart, [KeyId([b'l'; 32]), renewed]);
+    paris.restarts();
+    assert_eq!(paris.engine.sites()[0].set_apart, [KeyId([b'l'; 32]), renewed]);
+    let view = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(view.list, [operation("lyon.1")]);
+}
+
+#[test]
+fn who_holds_a_key_that_is_set_apart_cannot_have_the_new_one_set_apart_with_it() {
+    let (_, told_us, _, told_them) = two_faced();
+    let mut paris = believing();
+    paris.hears("nantes", evidence(&told_us, &told_them));
+    let mut thief = other("lyon");
+    let stolen = thief.writes(op("set"));
+    let (header, proof) = signed(&first());
+    let renewed = (header, Proof { key: KeyId([b'n'; 32]), ..proof });
+    let shown = Evidence { one: signed(&stolen), other: renewed };
+    paris.hears("nantes", Message::Evidence(Box::new(shown)));
+    assert_eq!(paris.engine.sites()[0].set_apart, [KeyId([b'l'; 32])]);
+    // What is told in two ways counts nowhere all the same.
+    assert!(paris.engine.resource(&resource("counter")).unwrap().list.is_empty());
+}
+
+#[test]
+fn who_was_found_out_after_its_word_of_what_was_forgotten_counts_no_more_in_what_comes_next() {
+    let (_, told_us, _, told_them) = two_faced();
+    let mut settings = settings("lyon nantes");
+    settings.me = author("paris-2");
+    let mut paris = start(settings);
+    let mut lyon = other("lyon");
+    lyon.learns("lyon.9");
+    let declared = Declared { sites: sites("lyon nantes paris"), config: None, id_map: None };
+    let claim = lyon.tells([]).pruned("lyon.9");
+    paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
+    paris.hears("nantes", evidence(&told_us, &told_them));
+    let mut nantes = other("nantes");
+    let on_a_lie = nantes.writes(op("inc").on("lyon.2"));
+    paris.hears("nantes", nantes.tells([first(), on_a_lie]));
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert_eq!(known.list, [operation("lyon.1"), operation("nantes.1")]);
 }
 
 #[test]

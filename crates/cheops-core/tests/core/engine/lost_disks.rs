@@ -236,7 +236,9 @@ fn what_this_incarnation_ran_itself_is_not_doubted_whatever_anybody_says() {
 
 #[test]
 fn an_application_that_may_hold_what_was_pruned_is_diverged_until_something_overwrites_it() {
-    let mut paris = reborn(Application::MayHoldState);
+    let mut settings = settings("nantes");
+    settings.me = author("paris-2");
+    let mut paris = start(settings);
     let mut nantes = other("nantes");
     let mut before = other("paris");
     before.writes(op("inc").declaring("nantes paris", None));

@@ -20,3 +20,4 @@ mod standing;
 mod states;
 mod steps;
 mod sync;
+mod undo;

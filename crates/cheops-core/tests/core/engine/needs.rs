@@ -246,3 +246,46 @@ fn of_a_need_that_is_in_doubt_nothing_is_known_until_the_operator_says_so() {
     "#]]
     .assert_eq(&flush_left(&jobs(&mut paris)));
 }
+
+/// Lyon's photo, which needs an album that paris was never told of.
+fn needing_what_nobody_told_of() -> (Site, Other) {
+    let mut paris = paris();
+    let mut lyon = other("lyon");
+    let made = op("inc").declaring("lyon nantes paris", Some(matrix("ordered")));
+    let needs = |it: &mut cheops_core::model::Operation| {
+        it.needs = [resource("never-made")].into_iter().collect();
+    };
+    let news = lyon.tells_of(made.with(needs));
+    paris.hears("lyon", news);
+    (paris, lyon)
+}
+
+#[test]
+fn what_its_author_never_tells_of_while_it_is_heard_is_not_waited_for_for_ever() {
+    let (mut paris, mut lyon) = needing_what_nobody_told_of();
+    let next = lyon.writes(op("inc").on("lyon.1"));
+    paris.hears("lyon", lyon.tells([next]));
+    for _ in 0..599 {
+        paris.hears("lyon", beat());
+    }
+    assert!(!paris.story().contains("job"), "it waits, and what comes after it");
+    // Somebody else's signs of life say nothing of what lyon has to tell.
+    paris.hears("nantes", beat());
+    assert!(!paris.story().contains("job"));
+    paris.hears("lyon", beat());
+    let story = paris.story();
+    assert!(story.contains("needs `never-made`, which nobody has told of here"), "{story}");
+    assert!(story.contains("job 1: run lyon.2"), "{story}");
+}
+
+#[test]
+fn what_a_liar_alone_could_tell_of_is_not_waited_for() {
+    let (mut paris, lyon) = needing_what_nobody_told_of();
+    let (mut one, mut another) = (lyon.clone(), lyon);
+    let told_us = one.writes(op("inc").on("lyon.1"));
+    let told_them = another.writes(op("inc").on("lyon.1").at_ms(1_000_007));
+    paris.hears("lyon", one.tells([told_us]));
+    paris.hears("nantes", other("nantes").tells([told_them]));
+    let story = paris.story();
+    assert!(story.contains("needs `never-made`, which nobody has told of here"), "{story}");
+}

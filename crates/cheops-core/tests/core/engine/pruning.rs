@@ -41,6 +41,7 @@ fn what_was_replaced_is_forgotten_once_every_site_knows_what_replaced_it_and_it_
           note StrangeClock(counter, lyon.1, 999996)
           job 2: run lyon.1
           tell lyon: [paris.2 says OK of paris.1] knows lyon.2 paris.2
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 was made after it and replaces all before it" }])
           note Pruned(counter, 1)
           tell lyon: alive at 4
           tell lyon: knows lyon.2 paris.2, pruned paris.1, and you?
@@ -215,7 +216,8 @@ fn what_others_forgot_is_forgotten_although_one_who_lost_its_disk_knew_nothing_o
 
 #[test]
 fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
-    let mut paris = paris();
+    // There is nobody else to hear first.
+    let mut paris = start(settings("lyon"));
     let mut lyon = other("lyon");
     lyon.writes(op("set").declaring("lyon paris", None));
     let kept = lyon.writes(op("set").on("lyon.1").replacing());

@@ -136,7 +136,9 @@ fn a_restore_that_cannot_be_made_any_more_leaves_doubt_which_force_settles() {
           + begin run paris.5
           answer 3: accepted as paris.5 for lyon paris
           note Superseded(counter, lyon.1, paris.5)
+          note LeftOut(counter, [PastDecision { operation: lyon.1, by: Some(paris.5), why: "paris.5 was forced and replaces all before it" }])
           note Superseded(counter, paris.3, paris.5)
+          note LeftOut(counter, [PastDecision { operation: paris.3, by: Some(paris.5), why: "paris.5 was forced and replaces all before it" }])
           job 1: run paris.5
           tell lyon: alive at 8 not hearing lyon
           tell nantes: alive at 8 not hearing lyon

@@ -116,7 +116,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
         paris.shows("counter");
         story += &format!("# {name}\n{}", paris.story());
     }
-    expect![[r#"
+    expect![[r##"
         # earlier
         > lyon: [lyon.1 inc at lyon paris with config] knows lyon.1
           + lyon is in incarnation 1
@@ -124,6 +124,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
           + paris.3 says SUPERSEDED by paris.1 of lyon.1
           note SiteUp(lyon)
           note Superseded(counter, lyon.1, paris.1)
+          note LeftOut(counter, [PastDecision { operation: lyon.1, by: Some(paris.1), why: "paris.1 is concurrent and was written last; (inc, inc): take-one" }])
           tell lyon: [paris.1 inc at lyon paris with config; paris.2 says OK of paris.1; paris.3 says SUPERSEDED by paris.1 of lyon.1] knows lyon.1 paris.3
           tell lyon: alive at 4
           tell lyon: knows lyon.1 paris.3, and you?
@@ -139,6 +140,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
           note SiteUp(lyon)
           note StrangeClock(counter, lyon.1, 7999996)
           note Superseded(counter, paris.1, lyon.1)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 is concurrent and was written last; (inc, inc): take-one" }])
           job 2: run lyon.1
           tell lyon: [paris.1 inc at lyon paris with config; paris.2 says OK of paris.1; paris.3 says SUPERSEDED by lyon.1 of paris.1] knows lyon.1 paris.3
           tell lyon: alive at 4
@@ -146,7 +148,7 @@ fn of_two_concurrent_writes_the_later_wins_and_the_other_is_said_to_be_supersede
         = list [lyon.1], InStep, Running
             paris.1 paris=SUPERSEDED by lyon.1 out: LastWriter by lyon.1
             lyon.1
-    "#]].assert_eq(&flush_left(&story));
+    "##]].assert_eq(&flush_left(&story));
 }
 
 #[test]
@@ -321,6 +323,7 @@ fn what_loses_while_it_runs_is_said_to_be_superseded_when_it_has_ended() {
           note Applied(counter, paris.1)
           answer 1: paris says OK of paris.1
           note Superseded(counter, paris.1, lyon.1)
+          note LeftOut(counter, [PastDecision { operation: paris.1, by: Some(lyon.1), why: "lyon.1 is concurrent and was written last; (inc, inc): take-one" }])
           job 2: run lyon.1
           tell lyon: [paris.2 says OK of paris.1; paris.3 says SUPERSEDED by lyon.1 of paris.1] knows lyon.1 paris.3
         = list [lyon.1], InStep, Running

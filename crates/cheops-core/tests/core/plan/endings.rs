@@ -64,7 +64,9 @@ fn any_items() -> impl Strategy<Value = Vec<Item>> {
 /// Does one step; says whether there was one. Each operation always succeeds or always fails,
 /// and everything else ends as it pleases.
 fn step(list: &[Item], log: &mut RunLog, config: &Config, bad: &[Item], succeeds: bool) -> bool {
-    let Next::Do(step) = plan(list, log, config).next else { return false };
+    let (Next::Do(step) | Next::Meanwhile(_, step)) = plan(list, log, config).next else {
+        return false;
+    };
     log.begin(&step);
     let ended = match (&step, succeeds) {
         (Step::Run(item), _) if bad.contains(item) => Ended::Ko,

@@ -73,7 +73,9 @@ impl Site {
 
     /// Does one step; says whether there was one.
     pub(crate) fn step(&mut self, list: &[Item], crash: Option<Crash>) -> bool {
-        let Next::Do(step) = self.plan(list).next else { return false };
+        let (Next::Do(step) | Next::Meanwhile(_, step)) = self.plan(list).next else {
+            return false;
+        };
         self.steps += 1;
         self.log.begin(&step);
         if crash == Some(Crash::BeforeEffect) {

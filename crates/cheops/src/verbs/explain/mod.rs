@@ -10,11 +10,12 @@ use clap::Args;
 use self::graph::{GraphNode, GraphRow, Mark, drawn};
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::grid::{cut, one_line};
+use crate::grid::one_line;
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
-use crate::text::{hanging, printable};
+use crate::shell::joined;
+use crate::text::{cut, hanging, printable};
 use crate::time::{moment, now_ms};
 
 const AFTER_HELP: &str = "\
@@ -24,6 +25,9 @@ so operations without a line between them are concurrent. ● is in force, ○ i
 Examples:
   cheops explain counter
   cheops explain counter --output json";
+
+/// Of what is needed no more, so many are shown.
+const SHOWN_PAST: usize = 20;
 
 /// Wider drawings leave no room for words.
 const WIDEST_GRAPH: usize = 30;
@@ -67,6 +71,29 @@ fn told(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> {
         lines.push(styled(DIM, "  nothing had to be decided"));
     }
     lines.extend(explanation.decisions.iter().flat_map(|decision| decided(decision, width)));
+    lines.extend(past(explanation, now_ms, width));
+    lines
+}
+
+/// What no site needs any more, the latest last.
+fn past(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> {
+    let all = &explanation.past;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut lines =
+        vec![String::new(), styled(BOLD, "before that, overridden and kept for reading")];
+    let shown = all.len().saturating_sub(SHOWN_PAST);
+    if shown > 0 || explanation.past_more {
+        let id = joined(std::slice::from_ref(&explanation.resource));
+        lines.push(styled(DIM, format!("  … more: cheops history {id} --all")));
+    }
+    for operation in all.iter().skip(shown) {
+        lines.push(format!("  {}", line(operation, 0, now_ms, width.saturating_sub(2))));
+        if let Some(left_out) = &operation.left_out {
+            lines.push(styled(DIM, hanging("    ", &printable(&left_out.why), width)));
+        }
+    }
     lines
 }
 
@@ -221,6 +248,8 @@ mod tests {
                     sentence: sentence.to_owned(),
                 },
             ],
+            past: vec![operation("paris-5f.0", "set", &[], false)],
+            past_more: true,
         };
         expect![[r#"
             history
@@ -239,6 +268,11 @@ mod tests {
               ✗ paris-5f.1 is left out: paris-5f.2 was made after it and replaces all before it
               ✗ lyon-2.1 is left out: paris-5f.2 is concurrent and of the replacing kind
                 by (set, incrby): take-both-keep-order, replace-wins
+
+            before that, overridden and kept for reading
+              … more: cheops history counter --all
+              paris-5f.0  00:00:01  set, replaces all before it: redis-cli set x 29
+                w
         "#]]
         .assert_eq(&bare(&told(&explanation, 2_000, 90)));
     }
@@ -255,6 +289,8 @@ mod tests {
                 operations,
                 list: Vec::new(),
                 decisions: Vec::new(),
+                past: Vec::new(),
+                past_more: false,
             },
             2_000,
             80,

@@ -32,7 +32,8 @@ Programs that look at no such variables get no scope; those written in Go use no
 
 Examples:
   cheops with --scope 'image: lyon' -- curl http://127.0.0.1:19292/v2/images
-  cheops with --scope '{compute: paris, image: lyon}' -- openstack server create --image debian vm
+  cheops with --scope '{compute: paris, image: lyon}' \\
+      -- openstack server create --image debian vm
   cheops with --scope 'image: paris & lyon' -- sh -c './upload.sh && ./check.sh'
 
 Exit codes:

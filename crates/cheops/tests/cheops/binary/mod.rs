@@ -7,7 +7,7 @@ mod matrix;
 mod mesh;
 #[path = "../../../../cheops-api/tests/api/request/mod.rs"]
 mod request;
-mod running;
+pub(crate) mod running;
 mod scope;
 mod usage;
 mod with;

@@ -11,15 +11,15 @@ fn a_scope_is_explained_without_knowing_any_names() {
         .check(
             0,
             &expect![[r#"
-            {image: paris & lyon, compute: around(nantes, 10ms) [consistency=strong]}
-              image: on paris and lyon, kept the same (replication)
-              compute: on the nearest site within 10ms of nantes that works; consistency
-                strong: not there yet, and refused by agents
-              every other service: at the site that gets the request
-            --- aside
-            note: names are taken as they are; give `--sites` and `--services`, and `--rtt`
-                  for `around`
-        "#]],
+                {image: paris & lyon, compute: around(nantes, 10ms) [consistency=strong]}
+                  image: on paris and lyon, kept the same (replication)
+                  compute: on the nearest site within 10ms of nantes that works; consistency
+                    strong: not there yet, and refused by agents
+                  every other service: at the site that gets the request
+                --- aside
+                note: no agent was found to ask, so names are taken as they are; give `--sites`
+                      and `--services`, and `--rtt` for `around`
+            "#]],
         );
 }
 

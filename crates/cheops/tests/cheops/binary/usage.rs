@@ -6,6 +6,33 @@ use expect_test::expect;
 
 use crate::binary::running::{cheops, command};
 
+const VERBS: [&[&str]; 24] = [
+    &["demo"],
+    &["agent"],
+    &["mesh"],
+    &["init"],
+    &["status"],
+    &["exec"],
+    &["http"],
+    &["with"],
+    &["show"],
+    &["diff"],
+    &["resources"],
+    &["resource"],
+    &["explain"],
+    &["watch"],
+    &["sites"],
+    &["delete"],
+    &["settle"],
+    &["retry"],
+    &["dismiss"],
+    &["scope"],
+    &["matrix"],
+    &["matrix", "check"],
+    &["matrix", "prove"],
+    &["completions"],
+];
+
 #[test]
 fn help_lists_the_verbs_with_examples_and_exit_codes() {
     let ran = cheops(&["--help"]);
@@ -17,31 +44,37 @@ fn help_lists_the_verbs_with_examples_and_exit_codes() {
 
 #[test]
 fn every_verb_has_help_with_examples() {
-    for verb in [
-        &["demo"][..],
-        &["agent"],
-        &["mesh"],
-        &["init"],
-        &["exec"],
-        &["http"],
-        &["with"],
-        &["show"],
-        &["resources"],
-        &["resource"],
-        &["explain"],
-        &["watch"],
-        &["sites"],
-        &["delete"],
-        &["settle"],
-        &["scope"],
-        &["matrix"],
-        &["matrix", "check"],
-        &["completions"],
-    ] {
+    for verb in VERBS {
         let ran = cheops(&[verb, &["--help"]].concat());
         assert_eq!(ran.code, Some(0), "{verb:?}");
         assert!(ran.out.contains("Examples:"), "{verb:?}: {}", ran.out);
     }
+}
+
+#[test]
+fn help_fits_the_terminal_and_tells_once_what_all_verbs_take() {
+    let told = |verb: &[&str]| {
+        let mut command = command(&[verb, &["--help"]].concat());
+        let ran = command.env("COLUMNS", "80").output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let all = told(&[]);
+    for verb in VERBS {
+        let text = told(verb);
+        // A line of usage is broken by nobody.
+        let too_long = |line: &&str| line.chars().count() > 80 && !line.starts_with("Usage:");
+        let long: Vec<&str> = text.lines().filter(too_long).collect();
+        assert!(long.is_empty(), "{verb:?}: {long:#?}");
+        let is_told = text.lines().any(|line| line.trim_start().starts_with("--token-file"));
+        assert!(!is_told, "{verb:?}: {text}");
+        assert!(text.contains("cheops --help"), "{verb:?}: {text}");
+        // Told once, and taken everywhere.
+        let refused = cheops(&[verb, &["--output", "xml"]].concat());
+        assert!(refused.err.contains("xml"), "{verb:?}: {}", refused.err);
+    }
+    assert!(all.contains("--token-file") && all.contains("--output"), "{all}");
+    let long: Vec<&str> = all.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use cheops_agent::mesh::Identity;
 use cheops_api::{Progress, SiteState, Wait};
-use cheops_core::engine::{Record, Sealer};
+use cheops_core::engine::{Base, Declared, Record, Sealer};
 use cheops_core::model::{
-    Author, Entry, EntryBody, EntryHash, EntryId, Operation, OperationId, Payload, ResourceId,
-    SiteId, Stamp,
+    Author, Chain, Entry, EntryBody, EntryHash, EntryId, Operation, OperationId, Payload,
+    ResourceId, SiteId, Stamp, Vector,
 };
 use cheops_store::{SiteLog, StoreOptions, open};
 
@@ -83,6 +83,26 @@ impl Forger {
         let record = Record::Entry(self.resource.clone(), Arc::new(entry));
         self.log.keep(std::slice::from_ref(&record), &[]).unwrap();
         self.records.push(record);
+    }
+}
+
+impl Forger {
+    /// Says that everything that all sites ever wrote was forgotten, and some more.
+    fn claims_that_all_was_forgotten(&mut self) {
+        let beyond = |entry: &Arc<Entry>| {
+            let id = entry.id();
+            let more = if id.author == self.me { 0 } else { 5 };
+            EntryId { n: id.n + more, ..id.clone() }
+        };
+        let upto: Vector = self.entries().map(beyond).collect();
+        let sites = self.entries().find_map(|entry| match &entry.body {
+            EntryBody::Operation(operation) => Some(operation.declares.as_ref()?.sites.clone()),
+            EntryBody::Reply(_) => None,
+        });
+        let declared = Declared { sites: sites.unwrap(), config: None, id_map: None };
+        let base = Base { upto, declared: Some(declared), chain: Chain::default(), order: None };
+        let record = Record::Pruned(self.resource.clone(), Box::new(base));
+        self.log.keep(std::slice::from_ref(&record), &[]).unwrap();
     }
 }
 
@@ -240,4 +260,52 @@ async fn who_tells_one_site_this_and_another_that_is_set_apart_by_both() {
         let liar = sites.iter().find(|it| it.site == "site3").unwrap();
         assert_eq!(liar.state, SiteState::SetApart, "after a restart as well");
     }
+}
+
+/// The operations of `motd` that a site knows, by their names.
+async fn known_at(site: &Site) -> Vec<String> {
+    if site.resource("motd").await.is_none() {
+        return Vec::new();
+    }
+    let mut known: Vec<_> =
+        site.operations("motd").await.into_iter().map(|operation| operation.id).collect();
+    known.sort_unstable();
+    known
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_site_says_was_forgotten_is_forgotten_by_none_that_others_can_tell_better() {
+    let mut cluster = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > __ID__"), &cluster.everywhere(), MATRIX);
+    cluster[1].does("motd", &begin).await;
+    for site in [2, 3] {
+        cluster[site].does("motd", &shell("set", format!("echo {site} > __ID__"))).await;
+    }
+    cluster.converges("motd").await;
+
+    // Given a site that says that all of it was forgotten,
+    cluster[LIAR].stop().await;
+    let mut forger = Forger::at(&cluster[LIAR], "motd");
+    forger.claims_that_all_was_forgotten();
+    drop(forger);
+    cluster.restart(LIAR).await;
+    // the others go on,
+    go_on(&cluster, "motd", "first").await;
+
+    // and one that lost its disk, and hears the liar first, still gets all of it from the other.
+    let all = known_at(&cluster[1]).await;
+    assert!(all.len() >= 5, "{all:?}");
+    for site in HONEST {
+        cluster[site].stop().await;
+    }
+    fs::remove_dir_all(&cluster[2].data).unwrap();
+    cluster.restart(2).await;
+    until("site2 hears the liar", async || cluster[2].reaches().await >= 1).await;
+    assert_eq!(known_at(&cluster[2]).await, Vec::<String>::new(), "one word is not enough");
+    cluster.restart(1).await;
+    until("site2 has all of it back", async || {
+        let known = known_at(&cluster[2]).await;
+        all.iter().all(|operation| known.contains(operation))
+    })
+    .await;
 }

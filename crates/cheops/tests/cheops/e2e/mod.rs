@@ -9,14 +9,18 @@ mod big_files;
 mod cluster;
 mod collaborations;
 mod demo;
+mod dry_run;
 mod experiments;
 mod feed;
 mod forger;
 mod full_disk;
+mod handing_in;
 mod legacy;
 mod long_bodies;
 mod lost_disk;
 mod passing_on;
+mod past;
+mod proving;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
 mod relay;
@@ -26,3 +30,4 @@ mod states;
 mod stopping;
 mod strangers;
 mod stream;
+mod undo;

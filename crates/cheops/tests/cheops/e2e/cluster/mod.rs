@@ -20,7 +20,7 @@ pub(crate) use counter::{Counter, PORT as COUNTER_PORT};
 pub(crate) use full::SmallDisk;
 use ground::Ground;
 use network::Network;
-use redis::Redis;
+pub(crate) use redis::Redis;
 pub(crate) use site::{Site, big_file, first, shell, waiting_for};
 
 const MOST_SITES: u8 = 8;

@@ -208,10 +208,19 @@ impl Site {
 
     /// Asks the agent to stop, and waits until it has.
     pub(crate) async fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.ended().await
+    }
+
+    /// As a terminal does that is closed.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
+    fn signal(&self, signal: Signal) {
         let agent = self.agent.as_ref().unwrap();
         let pid = Pid::from_raw(i32::try_from(agent.id()).unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        self.ended().await
+        kill_process(pid, signal).unwrap();
     }
 
     /// Waits until the agent has ended.

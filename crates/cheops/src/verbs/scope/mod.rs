@@ -1,5 +1,7 @@
 //! `cheops scope`: what a scope says, and what would run where.
 
+mod now;
+
 use std::collections::BTreeSet;
 
 use cheops_scope::{
@@ -9,6 +11,8 @@ use cheops_scope::{
 use clap::Args;
 use serde::Serialize;
 
+use self::now::{MeshView, ServiceNow};
+use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
 use crate::look::{ACCENT, BOLD, DIM, styled};
 use crate::output::{Format, VerbOutput};
@@ -23,18 +27,22 @@ A scope says, per service, where a request runs:
   image: around(paris, 10ms)    the nearest that works, within 10 ms
   image: paris, compute: lyon   each at its own
 
+Where an agent can be asked, its sites and services count, and each service is told with the
+site that would run it now. `--sites`, `--services` or `--rtt` count in its place.
+
 Examples:
   cheops scope 'image: paris & lyon, compute: around(nantes, 10ms)'
   cheops scope 'image: pariss' --sites paris,lyon
-  cheops scope 'image: around(paris, 10ms)' --rtt paris:lyon=7ms,paris:nantes=9ms
+  cheops scope 'image: around(paris, 10ms)' --rtt paris:lyon=7ms
 
 Exit code 1 if the scope has problems; they go to standard error, or, with
 `--output json`, to standard output as data.";
 
 /// Explain what a scope says: what would run where
 ///
-/// By itself, reads the scope and says what it means. With the names of services and sites, finds
-/// misspelled ones; with round-trip times, says which sites `around` comes to.
+/// Asks the agent, where there is one, which sites and services there are: finds misspelled names, and
+/// says which site would run each service now and why. Without one, says what the scope means; names
+/// and round-trip times can be given.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -83,14 +91,25 @@ struct ScopeReport {
     /// As an agent would execute it; there if the sites are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<Placement>,
+    /// Which site's agent was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
+    /// Where each service would run now, as that agent sees it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    now: Vec<ServiceNow>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    agent: &AgentTarget,
+    output: &mut VerbOutput,
+) -> Result<Verdict, Failure> {
     check_distances(arguments)?;
-    match (answer(arguments), output.format) {
+    let mesh = if arguments.names_are_given() { None } else { now::asked(agent)? };
+    match (answer(arguments, mesh.as_ref()), output.format) {
         (Ok(answer), Format::Table) => {
             output.line(told(&answer, output.width))?;
-            if let Some(remark) = remark(arguments) {
+            if let Some(remark) = remark(arguments).filter(|_| mesh.is_none()) {
                 output.aside(hanging("note: ", &remark, output.width));
             }
             Ok(Verdict::Fine)
@@ -136,14 +155,20 @@ fn check_distances(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn answer(arguments: &Arguments) -> Result<ScopeReport, Problems> {
+fn answer(arguments: &Arguments, mesh: Option<&MeshView>) -> Result<ScopeReport, Problems> {
     let scope = cheops_scope::parse(&arguments.scope);
-    let known = known(arguments, scope.as_ref().ok());
+    let known = match mesh {
+        Some(mesh) => mesh.known(scope.as_ref().ok()),
+        None => known(arguments, scope.as_ref().ok()),
+    };
     // With names given, problems of names and grammar are told at once.
-    let checked = arguments.names_are_given() && (scope.is_ok() || arguments.all_names_are_given());
+    let given = mesh.is_some() || arguments.names_are_given();
+    let all_given = mesh.is_some() || arguments.all_names_are_given();
+    let checked = given && (scope.is_ok() || all_given);
     let placement = checked.then(|| cheops_scope::resolve(&arguments.scope, &known)).transpose()?;
     let scope = scope?;
-    let placement = placement.filter(|_| arguments.sites_are_given());
+    let placement = placement.filter(|_| mesh.is_some() || arguments.sites_are_given());
+    let now = mesh.zip(placement.as_ref()).map(|(mesh, placement)| mesh.now(placement));
     let explanation = placement.as_ref().map_or_else(|| scope.explain(), Placement::explain);
     Ok(ScopeReport {
         ok: true,
@@ -151,6 +176,8 @@ fn answer(arguments: &Arguments) -> Result<ScopeReport, Problems> {
         explanation: explanation.lines().map(str::to_owned).collect(),
         tree: placement.is_none().then_some(scope),
         placement,
+        asked: mesh.map(|mesh| mesh.me.clone()),
+        now: now.unwrap_or_default(),
     })
 }
 
@@ -205,6 +232,11 @@ fn told(answer: &ScopeReport, width: usize) -> String {
     let mut lines = vec![styled(BOLD, &answer.scope)];
     lines.extend(answer.explanation.iter().map(|sentence| sentence_told(sentence, width)));
     lines.push(styled(DIM, "  every other service: at the site that gets the request"));
+    if let Some(me) = &answer.asked {
+        lines.push(format!("As {me} sees it:"));
+        let told = answer.now.iter().map(|now| format!("{}: {}", now.service, now.sentence));
+        lines.extend(told.map(|sentence| sentence_told(&sentence, width)));
+    }
     lines.join("\n")
 }
 
@@ -222,7 +254,8 @@ fn remark(arguments: &Arguments) -> Option<String> {
     if !arguments.names_are_given() {
         let times = if around { ", and `--rtt` for `around`" } else { "" };
         return Some(format!(
-            "names are taken as they are; give `--sites` and `--services`{times}"
+            "no agent was found to ask, so names are taken as they are; give `--sites` and \
+             `--services`{times}"
         ));
     }
     (around && arguments.rtt.is_empty())

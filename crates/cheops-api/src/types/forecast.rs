@@ -1,0 +1,61 @@
+//! What would come of something, before anything is written.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{DecidedPair, Delete, Replaces, Submit};
+
+/// Something to be tried without writing anything: exactly one of these.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DryRun {
+    /// An operation. Files need not come along.
+    Submit(Box<Submit>),
+    /// The deletion of the resource.
+    Delete(Delete),
+    /// Taking out this operation, or bringing back what this undid.
+    Undo(String),
+}
+
+/// What would come of it, as the site asked knows things now. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Forecast {
+    /// The resource.
+    pub resource: String,
+    /// The site that was asked.
+    pub site: String,
+    /// Whether the resource would be made by it.
+    pub new_resource: bool,
+    /// Whether the config that comes with it would take the place of another.
+    pub config_replaced: bool,
+    /// The name that the operation would have, if nothing else comes first; none if it is no operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Whether it would take the place of what is there.
+    pub replaces: Replaces,
+    /// Where it would go.
+    pub sites: Vec<String>,
+    /// Those of them that are not connected now: they get it when they are.
+    pub not_connected: Vec<String>,
+    /// The operations that would count, in the order to run them.
+    pub list: Vec<ForecastOperation>,
+    /// Those that would not count any more, or not at all, with the reason.
+    pub overridden: Vec<DecidedPair>,
+    /// Those that do not count now, and would.
+    pub back: Vec<String>,
+    /// Why the application of the site asked could not follow, if so: it would diverge there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_repair: Option<String>,
+}
+
+/// An operation of that list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ForecastOperation {
+    /// Its name.
+    pub id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it does, in a line.
+    pub summary: String,
+}

@@ -1,0 +1,129 @@
+//! `--dry-run`: what would come of something is told, and nothing is written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::e2e::cluster::{Cluster, Setup, first, shell, until};
+
+const MATRIX: &str = r#"{"ResolutionMatrix": [
+    {"Before": "set", "After": "set", "Result": "take-one"},
+    {"Before": "set", "After": "add", "Result": "take-both-keep-order"},
+    {"Before": "add", "After": "set", "Result": "take-both-reverse-order"},
+    {"Before": "add", "After": "add", "Result": "ordered"}
+]}"#;
+
+/// What the logs of all sites hold, row by row of what is to stay.
+fn logs(cluster: &Cluster) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = cluster
+        .sites()
+        .flat_map(|site| ["log.db", "log.db-wal", "journal"].map(|name| site.data.join(name)));
+    files.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect()
+}
+
+fn says(cluster: &Cluster, site: u8, arguments: &[&str]) -> (Option<i32>, String) {
+    let out = cluster[site].cheops(arguments);
+    let text = [out.stdout, out.stderr].concat();
+    (out.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_tells_what_would_be_and_the_logs_stay_as_they_are_byte_for_byte() {
+    let mut cluster = Setup::sites(3).start().await;
+    let begin = first(shell("set", "echo begin > list"), &cluster.everywhere(), MATRIX);
+    cluster[1].does("list", &begin).await;
+    let added = cluster[2].does("list", &shell("add", "echo more >> list")).await;
+    cluster.converges("list").await;
+    cluster[3].stop().await;
+    until("site3 is missed", async || {
+        cluster[1].hears().await == 1 && cluster[2].hears().await == 1
+    })
+    .await;
+    // Until what was written has come to rest.
+    let mut before = logs(&cluster);
+    until("the logs rest", async || {
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        let now = logs(&cluster);
+        std::mem::replace(&mut before, now) == before
+    })
+    .await;
+    let exec = |kind: &'static str, rest: &[&'static str]| {
+        let mut words = vec!["exec", "--id", "list", "--type", kind, "--dry-run"];
+        words.extend(rest);
+        words
+    };
+    let cases: [(Vec<&str>, Option<i32>, Vec<&str>); 7] = [
+        (
+            exec("add", &["--", "echo even more >> list"]),
+            Some(0),
+            vec!["3. new: this add: echo even more", "not connected now: site3"],
+        ),
+        (
+            exec("set", &["--", "echo anew > list"]),
+            Some(0),
+            vec!["would replace all before it", "would be overridden", &added],
+        ),
+        (exec("add", &["--force", "--", "echo x > list"]), Some(0), vec!["by force", &added]),
+        (
+            vec![
+                "http",
+                "--id",
+                "list",
+                "--type",
+                "add",
+                "--service",
+                "web",
+                "PUT",
+                "/x",
+                "--dry-run",
+            ],
+            Some(0),
+            vec!["3. new: this add: PUT web/x"],
+        ),
+        (vec!["delete", "list", "--dry-run"], Some(0), vec!["would be overridden", &added]),
+        (vec!["undo", "list", &added, "--dry-run"], Some(0), vec!["it is undone", "1."]),
+        (
+            vec![
+                "exec",
+                "--id",
+                "list",
+                "--type",
+                "add",
+                "--sites",
+                "site1 & site2",
+                "--dry-run",
+                "--",
+                ":",
+            ],
+            Some(2),
+            vec!["lives on"],
+        ),
+    ];
+    for (words, expected, wanted) in &cases {
+        let (code, text) = says(&cluster, 1, words);
+        assert_eq!(code, *expected, "{words:?}: {text}");
+        assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{words:?}: {text}");
+    }
+    let (code, text) = says(
+        &cluster,
+        1,
+        &[
+            "exec",
+            "--id",
+            "new",
+            "--sites",
+            "site1 & site2",
+            "--type",
+            "set",
+            "--dry-run",
+            "--",
+            ":",
+        ],
+    );
+    assert!(code == Some(0) && text.contains("it would be made"), "{text}");
+    let now = logs(&cluster);
+    for (path, bytes) in &before {
+        assert!(now[path] == *bytes, "{} was written to", path.display());
+    }
+    assert!(cluster[1].resource("new").await.is_none());
+}

@@ -1,0 +1,105 @@
+import { expect, mendedAfterwards, test } from '../stage';
+
+mendedAfterwards();
+
+const FAILS = 'if ! test -e repaired; then echo no room left; exit 7; fi';
+
+test('what failed is the first thing on the first page, with its output, and is retried from there', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own);
+    const fails = `if pwd | grep -q site3 && ! test -e ${own}.room; then echo no room left; exit 7; fi`;
+    await demo.does('site2', own, { type: 'add', command: fails });
+    await open('#/');
+    await expect(page.getByRole('heading', { level: 1, name: /need you|needs you/ })).toBeVisible();
+    const need = page
+        .getByRole('region', { name: 'What needs you' })
+        .getByRole('listitem')
+        .filter({ hasText: own });
+    await expect(need).toContainText('Failed');
+    await expect(need).toContainText('site3');
+    await expect(need).toContainText('exit code 7');
+    await expect(need).toContainText('no room left');
+
+    // What kept it from working is put right, and then it works.
+    await demo.json(`${demo.site('site3').url}/api/v1/resources/${own}/show`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ command: `echo > ${own}.room`, sites: 'site3' }),
+    });
+    await need.getByRole('button', { name: 'Retry at site3' }).click();
+    await expect(need).toContainText('In sync');
+    await expect(need, 'nothing to press').not.toContainText('Retry');
+});
+
+test('what failed everywhere is retried everywhere, or dismissed', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own);
+    await demo.does('site1', own, { type: 'add', command: FAILS });
+    await open('#/', 'site2');
+    const need = page
+        .getByRole('region', { name: 'What needs you' })
+        .getByRole('listitem')
+        .filter({ hasText: own });
+    await expect(need).toContainText('failed at site1, site2 and site3 with exit code 7');
+    await expect(need.getByRole('button', { name: 'Retry at 3 sites' })).toBeVisible();
+    await need.getByRole('button', { name: /^Dismiss/ }).click();
+    await expect(need).toContainText('In sync');
+});
+
+test('what diverged is told at every site, with the ways out', async ({
+    page,
+    demo,
+    open,
+    own,
+    manners,
+}) => {
+    manners.allow(/status of 50[24]/);
+    await demo.creates(own, { type: 'add', command: `echo hello >> ${own}.txt` });
+    await demo.converges(own);
+    await demo.order('cut');
+    for (const site of ['site1', 'site2'])
+        await demo.does(site, own, {
+            type: 'add',
+            command: `echo ${site} >> ${own}.txt`,
+            wait: 'local',
+        });
+    await demo.order('heal');
+    for (const site of ['site1', 'site2', 'site3']) {
+        await open('#/', site);
+        const need = page
+            .getByRole('region', { name: 'What needs you' })
+            .getByRole('listitem')
+            .filter({ hasText: own });
+        await expect(need).toContainText('Diverged');
+        await expect(need).toContainText('which must come first');
+        await expect(need.getByRole('link', { name: 'Compare states' })).toBeVisible();
+        await expect(need.getByRole('link', { name: 'Set it anew…' })).toBeVisible();
+    }
+});
+
+test('a site that is not connected makes nothing green', async ({
+    page,
+    demo,
+    open,
+    own,
+    manners,
+}) => {
+    manners.allow(/status of 50[24]/);
+    await demo.creates(own);
+    await demo.converges(own);
+    await open(`#/resources?q=${own}`);
+    const row = page.getByRole('table', { name: 'Resources' }).getByRole('row').nth(1);
+    await expect(row).toContainText('In sync');
+    await demo.order('cut', 'site3');
+    await expect(row).toContainText('Unknown');
+    await open('#/');
+    await expect(page.getByText(/site3 has not been connected for/)).toBeVisible();
+});
