@@ -360,7 +360,9 @@ impl Agent {
         if drained {
             let _ended = tokio::task::spawn_blocking(|| self.thread.join()).await;
         } else {
-            tracing::warn!("some commands did not end in time; they are ended, and in doubt");
+            tracing::warn!(
+                "some commands did not end in time; they are ended, and their results unknown"
+            );
         }
         // Hooks that are under way are told again at the next start.
         self.sorting.abort();

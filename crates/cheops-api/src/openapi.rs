@@ -18,7 +18,7 @@ use crate::types::{
 #[openapi(
     info(
         title = "Cheops agent",
-        description = "One site's agent: hand in operations, follow them, and see why things are as \
+        description = "One site's agent: submit operations, follow them, and see why things are as \
                        they are. Errors are problem details (RFC 9457). Whoever does not come by the \
                        agent's socket sends its token: `Authorization: Bearer TOKEN`, or basic \
                        authentication with any user name and the token as password.",
@@ -241,7 +241,7 @@ fn dry_run() {}
     responses(
         (status = 204, description = "settled"),
         (status = 404, description = "there is no such operation here", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "the operation is not in doubt there", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "the result of the operation is not unknown there", body = Problem, content_type = "application/problem+json"),
         (status = 502, description = "the site cannot be reached now", body = Problem, content_type = "application/problem+json"),
         (status = 504, description = "the site did not answer in time", body = Problem, content_type = "application/problem+json"),
     )

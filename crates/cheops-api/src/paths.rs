@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-/// `POST`: hand in an operation, as the first Cheops had it.
+/// `POST`: submit an operation, as the first Cheops had it.
 pub const EXEC: &str = "/exec/{id}";
 /// `POST`: look at a resource, as the first Cheops had it.
 pub const LEGACY_SHOW: &str = "/show/{id}";

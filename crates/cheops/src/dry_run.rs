@@ -56,7 +56,7 @@ fn told(forecast: &Forecast, width: usize) -> Vec<String> {
         lines.push(styled(BAD, hanging("", &printable(&text), width)));
     }
     lines.push(String::new());
-    lines.push(styled(BOLD, "would be in force, in this order"));
+    lines.push(styled(BOLD, "would be applied, in this order"));
     if forecast.list.is_empty() {
         lines.push(styled(DIM, "  nothing"));
     }
@@ -73,7 +73,7 @@ fn told(forecast: &Forecast, width: usize) -> Vec<String> {
         lines.push(styled(BOLD, "would be overridden"));
     }
     for decision in &forecast.overridden {
-        let why = decision.sentence.split_once("left out: ").map_or("", |(_, why)| why);
+        let why = decision.sentence.split_once(": ").map_or("", |(_, why)| why);
         let (mut id, mut why) = (printable(&decision.operation), printable(why));
         if let Some(new) = &forecast.operation {
             why = why.replace(new.as_str(), "this");

@@ -22,7 +22,7 @@ pub(crate) enum Verdict {
     Fine,
     /// What was looked at has problems, or a site failed, and that was printed.
     Problems,
-    /// A site was not heard in time, and that was printed.
+    /// A site did not answer in time, and that was printed.
     Missing,
     /// What was given cannot be used, and that was printed.
     Refused,

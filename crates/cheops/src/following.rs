@@ -153,7 +153,7 @@ impl ReplyTally {
         let awaited = self.awaited();
         let time = span(elapsed);
         match (&self.accepted, awaited.as_slice()) {
-            (None, _) => format!("handing in … {time}"),
+            (None, _) => format!("submitting … {time}"),
             (Some(_), []) => format!("waiting … {time}"),
             (Some(_), sites) => format!("waiting for {} … {time}", listed(sites)),
         }
@@ -162,7 +162,7 @@ impl ReplyTally {
     /// What to tell somebody who does not want to wait any longer.
     fn goes_on(&self) -> Vec<String> {
         let Some(Accepted { operation, resource, .. }) = &self.accepted else {
-            return vec!["stopped before the agent accepted it; nothing was handed in".to_owned()];
+            return vec!["stopped before the agent accepted it; nothing was submitted".to_owned()];
         };
         let who = match self.awaited().as_slice() {
             [] => String::new(),
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn whoever_does_not_want_to_wait_is_told_that_it_goes_on_and_where_to_look() {
         let mut tally = ReplyTally::new(Wait::All);
-        assert!(bare(&tally.goes_on()).contains("nothing was handed in"));
+        assert!(bare(&tally.goes_on()).contains("nothing was submitted"));
         tally.hear(accepted());
         tally.hear(said("paris", reply(ReplyStatus::Ok)));
         expect![[r#"
@@ -519,7 +519,7 @@ mod tests {
     #[test]
     fn the_status_line_names_who_is_awaited() {
         let mut tally = ReplyTally::new(Wait::All);
-        assert_eq!(tally.status(Duration::from_secs(1)), "handing in … 1.0 s");
+        assert_eq!(tally.status(Duration::from_secs(1)), "submitting … 1.0 s");
         tally.hear(accepted());
         tally.hear(said("paris", reply(ReplyStatus::Ok)));
         assert_eq!(tally.status(Duration::from_secs(3)), "waiting for lyon and nice … 3.0 s");

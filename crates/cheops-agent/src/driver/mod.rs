@@ -199,6 +199,12 @@ impl Driver {
         hears.await.map_err(|_closed| Stopped)
     }
 
+    /// The same as far as it can be had: where the log cannot be written, what it showed before is
+    /// better than nothing.
+    pub(crate) async fn settle_if_possible(&self) {
+        let _no_news = self.settle().await;
+    }
+
     /// How many events and requests wait for their turn.
     pub(crate) fn waiting(&self) -> DriverBacklog {
         DriverBacklog {

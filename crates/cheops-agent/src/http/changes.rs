@@ -71,7 +71,8 @@ pub(super) async fn of_resource(
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
     if forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
-        let detail = format!("resource `{id}` is not held at this site, so nothing is heard of it");
+        let detail =
+            format!("resource `{id}` is not held at this site, so nothing is known of it here");
         return Err(HttpRefusal::not_found("not held here", detail)
             .hint("each site has a feed of its own: follow one that holds it"));
     }
@@ -89,6 +90,8 @@ pub(super) async fn latest(
 ) -> Result<Json<Vec<wire::NumberedChange>>, HttpRefusal> {
     let Query(asked) = asked.map_err(|error| HttpRefusal::bad_query(&error))?;
     let limit = asked.limit.map_or(LATEST, |limit| limit as usize).clamp(1, MOST_OF_LATEST);
+    // Who has just changed something looks for that.
+    api.driver.settle_if_possible().await;
     let feed = api.feed.clone();
     let read = tokio::task::spawn_blocking(move || {
         let newest = feed.last_seq()?;

@@ -47,10 +47,14 @@ pub(super) async fn history(
     };
     let from =
         asked.before.map_or(PastFrom::Latest, |seq| PastFrom::Before(cheops_store::Seq(seq)));
+    if asked.before.is_none() {
+        // Who has just changed something looks for that.
+        api.driver.settle_if_possible().await;
+    }
     let (feed, of, limit) = (api.feed.clone(), id.clone(), page_size(asked.limit));
     let page = read(move || feed.past(&of, from, limit)).await?;
     if page.items.is_empty() && asked.before.is_none() {
-        // It may be held elsewhere; or it is so new that the log does not show it yet.
+        // It may be held elsewhere; or the log could not show it yet.
         let wanted = id.clone();
         if api.driver.ask(move |engine| engine.config(&wanted).is_none()).await? {
             return forward::pass_on(&api, &id, request).await;
@@ -156,7 +160,7 @@ impl PastOperation {
     fn left_out(&self) -> wire::LeftOut {
         match &self.decision {
             Some(decision) => {
-                let why = decision.sentence.split_once("left out: ").map(|(_, why)| why);
+                let why = decision.sentence.split_once(": ").map(|(_, why)| why);
                 let why = why.unwrap_or(&decision.sentence).to_owned();
                 wire::LeftOut { why, by: decision.winner.clone() }
             }

@@ -161,9 +161,9 @@ mod tests {
     fn a_trial_tells_of_every_pair_what_the_resolver_makes_of_it() {
         expect![[r#"
             [First, Second] loser None any true: the first `inc` and the second `inc` are concurrent and both count, in any order; (inc, inc): take-both
-            [Second] loser Some(First) any false: the first `inc` is left out: the second `set` is concurrent and of the replacing kind; (inc, set): take-both-reverse-order, replace-wins
-            [First] loser Some(Second) any false: the second `inc` is left out: the first `set` is concurrent and of the replacing kind; (set, inc): take-both-keep-order, replace-wins
-            [Second] loser Some(First) any false: the first `set` is left out: the second `set` is concurrent and was written last; (set, set): take-one
+            [Second] loser Some(First) any false: the first `inc` is overridden: the second `set` is concurrent and of the replacing kind; (inc, set): take-both-reverse-order, replace-wins
+            [First] loser Some(Second) any false: the second `inc` is overridden: the first `set` is concurrent and of the replacing kind; (set, inc): take-both-keep-order, replace-wins
+            [Second] loser Some(First) any false: the first `set` is overridden: the second `set` is concurrent and was written last; (set, set): take-one
         "#]]
         .assert_eq(&told(
             r#"{"ResolutionMatrix": [

@@ -69,7 +69,7 @@ impl HttpRefusal {
     pub(super) fn not_yet(place: Seq, newest: Seq, oldest: Seq) -> Self {
         let detail = format!("there is no change {} yet: the last one is {}", place.0, newest.0);
         Self::new(StatusCode::GONE, "not there yet", detail)
-            .hint("was the number heard from another site, or before a disk was lost?")
+            .hint("did the number come from another site, or before a disk was lost?")
             .with("oldest", oldest.0)
     }
 
@@ -83,20 +83,20 @@ impl HttpRefusal {
 
     pub(super) fn unreachable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "no site can be reached", detail)
-            .hint("`cheops sites` shows which sites are heard")
+            .hint("`cheops sites` shows which sites are connected")
     }
 
     /// The site that was asked for by name is not there.
     pub(super) fn out_of_reach(error: &TunnelError) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, "the site cannot be reached", error.to_string())
-            .hint("it is asked again once it is heard; `cheops sites` shows which sites are")
+            .hint("it is asked again once it is connected; `cheops sites` shows which sites are")
     }
 
     /// The site that was asked for by name says nothing.
     pub(super) fn too_late(site: &SiteId) -> Self {
         let detail = format!("site `{site}` did not answer in time");
         Self::new(StatusCode::GATEWAY_TIMEOUT, "the site did not answer", detail)
-            .hint("what was asked for may have happened there: look again when it is heard")
+            .hint("what was asked for may have happened there: look again when it is connected")
     }
 
     /// All the room for reading commands is taken.

@@ -284,7 +284,7 @@ fn decided_as(
     match still {
         Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(true) => {
-            let detail = "the operation is in doubt again, or still".to_owned();
+            let detail = "the result of the operation is unknown again, or still".to_owned();
             Err(HttpRefusal::conflict("not settled", detail))
         }
         Err(stopped) => match api.driver.trouble.borrow().clone() {
@@ -308,15 +308,17 @@ fn awaited(
         engine::RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
             return Ok(awaited);
         }
-        engine::RunProgress::AwaitsOperator(awaited) => {
-            nothing(format!("`{awaited}` is in doubt at this site, not `{operation}`"))
-        }
-        _ => nothing(format!("no operation of `{resource}` is in doubt at this site")),
+        engine::RunProgress::AwaitsOperator(awaited) => nothing(format!(
+            "it is `{awaited}` whose result is unknown at this site, not `{operation}`"
+        )),
+        _ => nothing(format!("no operation of `{resource}` has an unknown result at this site")),
     };
     let meant = operation.parse().ok().and_then(|id| engine.operation_view(resource, &id));
     let doubting = meant.iter().flat_map(on_wire::doubting);
     match doubting.into_iter().find(|site| **site != engine.me().site) {
-        Some(site) => Err(refused.hint(format!("it is in doubt at {site}: `--site {site}`"))),
+        Some(site) => {
+            Err(refused.hint(format!("its result is unknown at {site}: `--site {site}`")))
+        }
         None => Err(refused),
     }
 }

@@ -207,7 +207,7 @@ pub(super) fn forecast(site: &SiteId, resource: &ResourceId, told: &Forecast) ->
         winner: None,
         counts: false,
         entry: None,
-        sentence: format!("{operation} is left out: {why}"),
+        sentence: format!("{operation} is overridden: {why}"),
     };
     wire::Forecast {
         resource: resource.to_string(),
@@ -247,7 +247,7 @@ pub(super) fn past_decision(decision: &PastDecision) -> wire::DecidedPair {
         winner: by.as_ref().map(ToString::to_string),
         counts: false,
         entry: None,
-        sentence: format!("{operation} is left out: {why}"),
+        sentence: format!("{operation} {}: {why}", LeftOut::verdict(by.as_ref())),
     }
 }
 

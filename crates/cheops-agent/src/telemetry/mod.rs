@@ -40,10 +40,10 @@ pub(crate) fn notice(notice: &Notice) {
             %resource, "sites that applied the same operations have different states"
         ),
         Notice::InDoubt(resource, operation) => {
-            tracing::error!(%resource, %operation, "an operation is in doubt: settle it");
+            tracing::error!(%resource, %operation, "the result of an operation is unknown: settle it");
         }
-        Notice::SiteDown(site) => tracing::warn!(%site, "a site is not heard any more"),
-        Notice::SiteUp(site) => tracing::info!(%site, "a site is heard"),
+        Notice::SiteDown(site) => tracing::warn!(%site, "a site is not connected any more"),
+        Notice::SiteUp(site) => tracing::info!(%site, "a site is connected"),
         Notice::SiteLostItsDisk(site) => tracing::warn!(%site, "a site came back without memory"),
         Notice::StrangeClock(resource, operation, ahead_ms) => {
             tracing::warn!(%resource, %operation, ahead_ms, "an operation comes from the future");

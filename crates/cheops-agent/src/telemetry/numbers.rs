@@ -122,7 +122,7 @@ fn describe() {
     );
     describe_counter!(
         "cheops_entries_refused_total",
-        "Messages of which something was left out because its author had not signed it"
+        "Messages of which something was refused because its author had not signed it"
     );
     describe_counter!(
         "cheops_proxy_requests_total",

@@ -282,7 +282,7 @@ attempts = 1000
         /etc/cheops/agent.toml:49:6: `hooks[0].on`: `faild` is unknown; did you mean `failed`?
         /etc/cheops/agent.toml:50:1: `hooks[1]`: there are both `command` and `url`; expected one, or two hooks
         /etc/cheops/agent.toml:50:1: `hooks[1].on`: is missing; expected an event such as `failed` or `converged`
-        /etc/cheops/agent.toml:53:1: `hooks[2].run`: has no meaning with `on = "site-down"`: each site sees for itself who is heard; use `each-site`
+        /etc/cheops/agent.toml:53:1: `hooks[2].run`: has no meaning with `on = "site-down"`: each site sees for itself who is connected; use `each-site`
         /etc/cheops/agent.toml:56:11: `hooks[2].command`: ` ` is empty; expected a shell command
         /etc/cheops/agent.toml:57:9: `hooks[2].types`: has no meaning with `on = "site-down"`: no operation goes with it
         /etc/cheops/agent.toml:57:10: `hooks[2].types[0]`: `a b` cannot be used: `a b` is not a valid operation type: a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters; expected an operation type such as `set`

@@ -73,7 +73,8 @@ async fn each_change_tells_how_its_resource_is_now_to_who_asks_for_that() {
     }
 
     let is_last = |change: &TimedChange| {
-        is_in(ResourceState::Converged)(change)
+        matches!(change.change, Change::Converged { .. })
+            && is_in(ResourceState::Converged)(change)
             && change.now.as_ref().is_some_and(|now| now.operations == 3)
     };
     let seen = feed.until(is_last).await;

@@ -285,7 +285,7 @@ impl Client {
         self.document(self.jsoned(ask, site)?).await
     }
 
-    /// Hands in an operation with its files. What is heard of it comes as it happens.
+    /// Submits an operation with its files. What is told of it comes as it happens.
     pub async fn submit(
         &self,
         id: &str,
@@ -333,7 +333,7 @@ impl Client {
         self.answer(self.jsoned(ask, &settle)?).await.map(drop)
     }
 
-    /// Copies the data directory of the agent's site to a folder on its machine. What is heard of it
+    /// Copies the data directory of the agent's site to a folder on its machine. What is told of it
     /// comes as it happens.
     pub async fn backup(&self, dir: &str) -> Result<Lines<BackupEvent>, ClientError> {
         // Large files are copied in silence.
@@ -342,7 +342,7 @@ impl Client {
         self.lines(self.jsoned(ask, &Backup { dir: dir.to_owned() })?).await
     }
 
-    /// Deletes a resource. What is heard of it comes as it happens.
+    /// Deletes a resource. What is told of it comes as it happens.
     pub async fn delete(
         &self,
         id: &str,

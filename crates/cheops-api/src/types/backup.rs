@@ -11,7 +11,7 @@ pub struct Backup {
     pub dir: String,
 }
 
-/// What is heard while a copy is made.
+/// What is told while a copy is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum BackupEvent {

@@ -47,7 +47,7 @@ pub enum Change {
         /// The operation.
         operation: String,
     },
-    /// Every site has replied to an operation that was handed in at this site.
+    /// Every site has replied to an operation that was submitted at this site.
     Settled {
         /// The resource.
         resource: String,
@@ -79,12 +79,12 @@ pub enum Change {
         /// The resource.
         resource: String,
     },
-    /// Nothing was heard of that site for a while.
+    /// That site has not been connected for a while.
     SiteDown {
         /// Which.
         site: String,
     },
-    /// That site is heard (again).
+    /// That site is connected (again).
     SiteUp {
         /// Which.
         site: String,
@@ -124,7 +124,7 @@ pub enum Change {
         /// What was wrong.
         why: String,
     },
-    /// A site signed two entries that cannot both be its word. It is set apart: nothing is heard
+    /// A site signed two entries that cannot both be its word. It is set apart: nothing is taken
     /// from who holds that key until it is issued a new identity.
     SetApart {
         /// Which.

@@ -31,7 +31,7 @@ pub struct History {
     pub site: String,
     /// What happened, the latest first.
     pub items: Vec<HistoryItem>,
-    /// Where the next page begins, which is older, to be handed in as `before`; none if this is the last.
+    /// Where the next page begins, which is older, to be given as `before`; none if this is the last.
     pub next: Option<u64>,
     /// Whether what is older was dropped, for its age or for want of room. Only the last page says so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 pub struct Page<T> {
     /// What is on it.
     pub items: Vec<T>,
-    /// Where the next page begins, to be handed in as `after`; none if this is the last.
+    /// Where the next page begins, to be given as `after`; none if this is the last.
     pub next: Option<String>,
 }
 

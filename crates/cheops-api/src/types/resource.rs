@@ -70,13 +70,13 @@ pub enum StateAgreement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResourceState {
-    /// Every site is heard, knows everything, and has run all of it with success.
+    /// Every site is connected, knows everything, and has run all of it with success.
     Converged,
     /// Some site is not known to know everything yet, or waits for something.
     Waiting,
     /// Something runs at a site, or waits for a place.
     Running,
-    /// Some site is not heard, and was not in trouble when it was.
+    /// Some site is not connected, and was not in trouble when it was.
     Unknown,
     /// An operation may or may not have happened at a site: the operator is asked.
     InDoubt,
@@ -123,7 +123,7 @@ pub struct SiteStanding {
     pub site: String,
     /// How it stands there.
     pub standing: Standing,
-    /// Since when (RFC 3339), by the clock of that site; for one that is not heard, when it last was.
+    /// Since when (RFC 3339), by the clock of that site; for one that is not connected, when it last was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Why, or what it waits for.
@@ -132,7 +132,7 @@ pub struct SiteStanding {
     /// The first operation that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Whether that site is heard at present: if not, this is the last that was heard of it.
+    /// Whether that site is connected at present: if not, this is the last that is known of it.
     pub connected: bool,
 }
 
@@ -146,7 +146,7 @@ pub enum Standing {
     Running,
     /// It does not have everything yet, or waits for something.
     Waiting,
-    /// It is not heard.
+    /// It is not connected.
     Unknown,
     /// An operation failed there, and nothing later has set it right.
     Failed,

@@ -52,7 +52,7 @@ pub enum ShowStatus {
     Ko,
     /// The site did not answer in time.
     Timeout,
-    /// The site is not heard.
+    /// The site is not connected.
     Unreachable,
 }
 

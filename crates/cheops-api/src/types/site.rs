@@ -25,9 +25,9 @@ pub struct Sites {
 pub struct Site {
     /// Its name.
     pub site: String,
-    /// Whether it is heard.
+    /// Whether it is connected.
     pub state: SiteState,
-    /// Since when it is in that state: up since, or last heard (RFC 3339).
+    /// Since when it is in that state: up since, or last connected (RFC 3339).
     pub since: Option<String>,
     /// The round trip to it, if one was measured.
     pub round_trip_ms: Option<f64>,
@@ -47,20 +47,20 @@ pub struct Site {
     pub problem: Option<String>,
 }
 
-/// Whether a site is heard.
+/// Whether a site is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiteState {
     /// It is the site asked.
     #[serde(rename = "self")]
     Myself,
-    /// It is heard.
+    /// It is connected.
     Up,
-    /// It is not heard any more; what it does is unknown.
+    /// It is not connected any more; what it does is unknown.
     Unknown,
     /// Nothing was ever heard of it since the agent started.
     NeverHeard,
-    /// It signed two entries that cannot both be its word: nothing is heard from it until it is
+    /// It signed two entries that cannot both be its word: nothing is taken from it until it is
     /// issued a new identity.
     SetApart,
 }

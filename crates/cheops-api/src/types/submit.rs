@@ -13,7 +13,7 @@ pub(super) fn default_timeout_ms() -> u64 {
     DEFAULT_TIMEOUT_MS
 }
 
-/// An operation to hand in: exactly one of `shell` and `http` says what to do.
+/// An operation to submit: exactly one of `shell` and `http` says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "Flat")]
 pub struct Submit {
@@ -156,7 +156,7 @@ pub struct SubmitForm {
     pub operation: Submit,
 }
 
-/// What is heard while an operation is handed in and carried out: one a line.
+/// What is told while an operation is submitted and carried out: one a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum SubmitEvent {

@@ -99,7 +99,7 @@ impl HookEvent {
     pub fn why_not_once(self) -> Option<&'static str> {
         match self {
             Self::SiteDown | Self::SiteUp => {
-                Some("each site sees for itself who is heard; use `each-site`")
+                Some("each site sees for itself who is connected; use `each-site`")
             }
             Self::Diverged => {
                 Some("it is about one site's own application, which tells it; use `each-site`")

@@ -43,7 +43,7 @@ impl fmt::Display for Divergence {
         match self {
             Self::LeftOut { ran } => write!(
                 f,
-                "`{ran}` took effect here and was left out since, and nothing takes it back: \
+                "`{ran}` took effect here and was overridden since, and nothing takes it back: \
                  no operation to start again from, no undo, no snapshot"
             ),
             Self::Order { ran, before } => write!(

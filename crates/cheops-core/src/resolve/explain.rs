@@ -99,7 +99,7 @@ fn left_out_decision(node: &OperationNode, reason: &LeftOut) -> ResolutionDecisi
         winner: reason.by.as_ref().map(OperationId::to_string),
         counts: false,
         entry: reason.why.entry().map(MatrixEntry::to_string),
-        sentence: format!("{id} is left out: {reason}"),
+        sentence: format!("{id} {}: {reason}", LeftOut::verdict(reason.by.as_ref())),
     }
 }
 

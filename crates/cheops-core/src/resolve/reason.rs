@@ -61,6 +61,14 @@ impl Why {
     }
 }
 
+impl LeftOut {
+    /// What became of an operation that is not in the list, where this one counts in its stead, as the
+    /// first half of a sentence.
+    pub fn verdict(by: Option<&OperationId>) -> &'static str {
+        if by.is_some() { "is overridden" } else { "does not count" }
+    }
+}
+
 /// The reason in words, as the second half of a sentence.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

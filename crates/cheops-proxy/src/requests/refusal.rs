@@ -220,7 +220,7 @@ impl ProxyRefusal {
     pub(super) fn unreachable_site(site: &SiteId, why: &str) -> Self {
         let detail = format!("site `{site}` cannot be reached: {why}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, UNREACHABLE, "a site cannot be reached", detail)
-            .hint("`cheops sites` shows which sites are heard; `a ; b` in a scope falls back to b")
+            .hint("`cheops sites` shows which sites are connected; `a ; b` in a scope falls back to b")
     }
 
     pub(super) fn too_many_under_way(why: &str) -> Self {

@@ -16,7 +16,7 @@ use crate::parent;
 
 const AFTER_HELP: &str = "\
 SIGHUP is ignored. SIGTERM or SIGINT ends it in order: nothing new is taken in, what runs comes to its end. A second
-one ends it at once; what was running is then in doubt until the agent is started again.
+one ends it at once; the result of what was running is then unknown until the agent is started again.
 
 Examples:
   cheops agent --config site1.toml

@@ -57,7 +57,7 @@ pub(crate) fn run(
     let command = arguments.command.line()?;
     if command.as_deref().is_some_and(|line| !packed(line, on_disk).files.is_empty()) {
         return Err(Failure::caller("no file can come along with a deletion")
-            .hint("hand in the file with `cheops exec` first, or write the command without it"));
+            .hint("submit the file with `cheops exec` first, or write the command without it"));
     }
     if arguments.dry_run {
         let delete = Delete { command, wait: waiting.wait, timeout_ms: waiting.timeout_ms() };

@@ -51,7 +51,7 @@ pub(crate) fn run(
     let resource = agent::with(agent, async |client| Ok(client.resource(id).await?))?;
     let Some(command) = read_command(&resource) else {
         return Err(Failure::caller(format!("`{id}` does not say how its state is read")).hint(
-            "hand in the next operation with `--profile file --target PATH`, or a config with `State`",
+            "submit the next operation with `--profile file --target PATH`, or a config with `State`",
         ));
     };
     let show = Show { command, sites: None, timeout_ms: milliseconds(arguments.timeout) };

@@ -1,4 +1,4 @@
-//! `cheops exec`: hand in a shell operation.
+//! `cheops exec`: submit a shell operation.
 
 use cheops_api::{Action, ShellAction};
 use clap::Args;
@@ -27,7 +27,7 @@ Examples:
 
 Exit codes:
   0  it happened at every site waited for
-  1  a site failed, is in doubt, or another operation took its place
+  1  it failed at a site, its result is unknown there, or it was overridden
   2  the command cannot be carried out as given
   3  the agent is out of reach, or a site did not reply in time";
 

@@ -175,7 +175,7 @@ fn line(style: anstyle::Style, text: &str, width: usize) -> String {
 fn overridden(decision: &DecidedPair, width: usize) -> Vec<String> {
     let DecidedPair { operation, winner, sentence, .. } = decision;
     let by = winner.as_ref().map(|by| format!(" by {}", printable(by))).unwrap_or_default();
-    let why = sentence.split_once("left out: ").map_or(sentence.as_str(), |(_, why)| why);
+    let why = sentence.split_once(": ").map_or(sentence.as_str(), |(_, why)| why);
     let head = format!("{}  {}", styled(ACCENT, printable(operation)), styled(WARN, "overridden"));
     let why = hanging("  ", &printable(why), width);
     let mut lines = vec![format!("{head}{by}")];
@@ -261,7 +261,7 @@ mod tests {
                         winner: Some("site2-2.9".to_owned()),
                         counts: false,
                         entry: None,
-                        sentence: format!("{} is left out: {why}", operation()),
+                        sentence: format!("{} is overridden: {why}", operation()),
                     }],
                 },
             ),

@@ -1,4 +1,4 @@
-//! `cheops http`: hand in an HTTP request as an operation.
+//! `cheops http`: submit an HTTP request as an operation.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const AFTER_HELP: &str = r#"Examples:
 
 Exit codes:
   0  it happened at every site waited for
-  1  a site failed, is in doubt, or another operation took its place
+  1  it failed at a site, its result is unknown there, or it was overridden
   2  the command cannot be carried out as given
   3  the agent is out of reach, or a site did not reply in time"#;
 

@@ -22,8 +22,8 @@ use crate::time::{ago, moment, now_ms};
 use crate::verbs::resources;
 
 const AFTER_HELP: &str = "\
-Operations are listed in their total order. Those with a number are in force and run in that order;
-a dimmed one is left out, and says which one took its place.
+Operations are listed in their total order. Those with a number are applied, in that order;
+a dimmed one is overridden, and says which one took its place.
 
 Examples:
   cheops resource counter
@@ -161,11 +161,11 @@ fn called(replicant: &Replicant) -> String {
 
 fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     let summary = &resource.summary;
-    let state = styled(resources::style_of(summary.state), summary.state.word());
+    let state = styled(resources::style_of(summary.state), resources::label(summary.state));
     let changed = summary.last_change.as_deref();
     let changed = changed.map(|time| format!(", changed {} ago", ago(time, now_ms)));
     let counts =
-        format!("{} of {} in force", summary.listed, counted_u64(summary.operations, "operation"));
+        format!("{} of {} applied", summary.listed, counted_u64(summary.operations, "operation"));
     let mut lines = vec![
         format!("{}  {state}", styled(BOLD, printable(&summary.id))),
         hanging("on ", &summary.sites.join(", "), width),
@@ -186,8 +186,10 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     lines.extend(resource.standings.iter().filter_map(|at| standing(at, now_ms, width)));
     if let Some(operation) = &resource.awaits {
         let id = joined(std::slice::from_ref(&summary.id));
-        lines
-            .push(styled(WARN, format!("in doubt here: {operation} may or may not have happened")));
+        lines.push(styled(
+            WARN,
+            format!("unknown result here: {operation} may or may not have happened"),
+        ));
         lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip|rerun")));
     }
     lines
@@ -201,7 +203,7 @@ fn standing(at: &SiteStanding, now_ms: u64, width: usize) -> Option<String> {
         Standing::Waiting => (ACCENT, "waiting"),
         Standing::Unknown => (WARN, "unknown, not connected"),
         Standing::Failed => (BAD, "failed"),
-        Standing::InDoubt => (WARN, "in doubt"),
+        Standing::InDoubt => (WARN, "unknown result"),
         Standing::Diverged => (BAD, "diverged"),
     };
     let since = at.since.as_deref().map(|time| format!(" for {}", ago(time, now_ms)));
@@ -404,13 +406,13 @@ mod tests {
             config: serde_json::json!({}),
             standings: vec![
                 SiteStanding {
-                    why: Some("`lyon-2.1` took effect here and was left out since".to_owned()),
+                    why: Some("`lyon-2.1` took effect here and was overridden since".to_owned()),
                     ..stands("lyon", Standing::Diverged)
                 },
                 SiteStanding { connected: false, ..stands("nice", Standing::Unknown) },
                 stands("paris", Standing::InSync),
             ],
-            health: Some("`lyon-2.1` took effect here and was left out since".to_owned()),
+            health: Some("`lyon-2.1` took effect here and was overridden since".to_owned()),
             progress: Progress::AwaitsOperator,
             behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),
             awaits: Some("lyon-2.2".to_owned()),
@@ -448,13 +450,13 @@ mod tests {
     fn sites_are_columns_and_operations_rows() {
         let resource = resource(&["lyon", "nice", "paris"]);
         expect![[r#"
-            my counter  in-doubt
+            my counter  unknown result
             on lyon, nice, paris
-            2 of 3 operations in force, changed 60 s ago
+            2 of 3 operations applied, changed 60 s ago
             behind: lyon by 3
-            lyon: diverged for 60 s: `lyon-2.1` took effect here and was left out since
+            lyon: diverged for 60 s: `lyon-2.1` took effect here and was overridden since
             nice: unknown, not connected for 60 s
-            in doubt here: lyon-2.2 may or may not have happened
+            unknown result here: lyon-2.2 may or may not have happened
               cheops settle 'my counter' lyon-2.2 skip|rerun
 
             … 7 operations before these: --all
@@ -483,11 +485,11 @@ mod tests {
         let text = bare(&told(&resource, &operations, 7, 61_000, 80));
         assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
         expect![[r#"
-            550e8400-e29b-41d4-a716-446655440000  in-doubt
+            550e8400-e29b-41d4-a716-446655440000  unknown result
             on lyon, nice, paris
-            2 of 3 operations in force, changed 60 s ago
+            2 of 3 operations applied, changed 60 s ago
             behind: lyon by 3
-            lyon: diverged for 60 s: `lyon-2.1` took effect here and was left out since
+            lyon: diverged for 60 s: `lyon-2.1` took effect here and was overridden since
             nice: unknown, not connected for 60 s
 
             … 7 operations before these: --all

@@ -3,7 +3,7 @@
 use anstyle::Style;
 use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary, Standing};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
@@ -13,8 +13,8 @@ use crate::output::{Format, VerbOutput};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`listed` counts the operations that are in force, of those that are kept; `errors` those in force
-that failed at some site. What failed at every site is not in force, so it is in neither number:
+`listed` counts the operations that are applied, of those that are kept; `errors` those applied
+that failed at some site. What failed at every site is not applied, so it is in neither number:
 `cheops resource ID` shows it.
 
 Examples:
@@ -55,11 +55,35 @@ pub(crate) struct Arguments {
     after: Option<String>,
 }
 
+/// By the words that are printed, and by those of the API.
 fn states() -> impl TypedValueParser<Value = ResourceState> {
-    PossibleValuesParser::new(ResourceState::ALL.map(ResourceState::word)).map(|word| {
-        let state = ResourceState::ALL.into_iter().find(|state| state.word() == word);
-        state.unwrap_or(ResourceState::Converged)
+    let values = ResourceState::ALL.map(|state| {
+        let value = PossibleValue::new(typed(state));
+        if state.word() == typed(state) { value } else { value.alias(state.word()) }
+    });
+    PossibleValuesParser::new(values).map(|word| {
+        let is_it = |state: &ResourceState| [state.word(), typed(*state)].contains(&word.as_str());
+        ResourceState::ALL.into_iter().find(is_it).unwrap_or(ResourceState::Converged)
     })
+}
+
+/// A state in the words for people.
+pub(super) fn label(state: ResourceState) -> &'static str {
+    match state {
+        ResourceState::Converged => "in sync",
+        ResourceState::InDoubt => "unknown result",
+        ResourceState::Error => "failed",
+        _ => state.word(),
+    }
+}
+
+/// The same as one word of a command line.
+fn typed(state: ResourceState) -> &'static str {
+    match state {
+        ResourceState::Converged => "in-sync",
+        ResourceState::InDoubt => "unknown-result",
+        _ => label(state),
+    }
 }
 
 pub(crate) fn run(
@@ -127,7 +151,7 @@ fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String>
 
 /// How it is, and at which site that is so, where it is not so at all of them.
 fn state_at(resource: &ResourceSummary) -> String {
-    let word = resource.state.word();
+    let word = label(resource.state);
     let worst = resource.standing.as_ref().filter(|worst| {
         matches!(
             worst.standing,
@@ -178,9 +202,12 @@ mod tests {
             resource("/v2/images/a name\u{7}", ResourceState::InDoubt, 3),
         ];
         expect![[r#"
-            ID                  STATE      LISTED   ERRORS  CHANGED    SITES
-            counter             converged  2 of 12       0  3 min ago  lyon, nice, paris
-            /v2/images/a name�  in-doubt   2 of 12       3  3 min ago  lyon, nice, paris
+            ID
+              STATE           LISTED   ERRORS  CHANGED    SITES
+            counter
+              in sync         2 of 12       0  3 min ago  lyon, nice, paris
+            /v2/images/a name�
+              unknown result  2 of 12       3  3 min ago  lyon, nice, paris
         "#]]
         .assert_eq(&bare(&told(&resources, 200_000, 80)));
     }
@@ -220,7 +247,7 @@ mod tests {
             550e8400-e29b-41d4-a716-446655440000
               unknown at nice  2 of 12       0  3 min ago  lyon, nice, paris
             image/6ba7b810-9dad-11d1-80b4-00c04fd430c8
-              converged        2 of 12       0  3 min ago  lyon, nice, paris
+              in sync          2 of 12       0  3 min ago  lyon, nice, paris
             設定/東京
               running          2 of 12       0  3 min ago  lyon, nice, paris
         "#]]

@@ -12,7 +12,8 @@ use crate::look::{ACCENT, styled};
 use crate::output::{Format, VerbOutput};
 
 const AFTER_HELP: &str = "\
-An operation is in doubt at a site that stopped while it ran: it may or may not have happened.
+The result of an operation is unknown at a site that stopped while it ran: it may or may not have
+happened.
 Only that site can know; name it with `--site` if it is not the agent's own.
 
 Examples:
@@ -20,7 +21,7 @@ Examples:
   cheops settle counter paris-5f.7 rerun   it did not, or can happen twice
   cheops show --id counter -- redis-cli get x";
 
-/// Settle an operation that is in doubt at a site
+/// Say what became of an operation whose result is unknown at a site
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     /// What to make of it
     #[arg(value_name = "DECISION")]
     decision: Word,
-    /// Where it is in doubt; at the agent's own site if not given
+    /// Where its result is unknown; at the agent's own site if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
 }

@@ -13,7 +13,7 @@ use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`since` is for how long a site is connected, or when it was last heard. `rtt` is the round-trip
+`since` is for how long a site is connected, or when it last was. `rtt` is the round-trip
 time. `behind on` counts the resources of which a site is not known to know everything. A site that is
 `set apart` signed two things in one place; nothing is taken from it until it has a new identity.
 
@@ -63,11 +63,11 @@ fn row(site: &Site, now_ms: u64) -> Vec<Cell> {
     let since = site.since.as_deref().map(|since| ago(since, now_ms));
     let (state, style, since) = match (site.state, since) {
         (SiteState::Myself, _) => ("this site", BOLD, String::new()),
-        (SiteState::Up, Some(since)) => ("up", GOOD, format!("{since} ago")),
-        (SiteState::Up, None) => ("up", GOOD, String::new()),
-        (SiteState::Unknown, Some(since)) => ("unknown", WARN, format!("{since} ago")),
-        (SiteState::Unknown, None) => ("unknown", WARN, String::new()),
-        (SiteState::NeverHeard, _) => ("never heard", WARN, String::new()),
+        (SiteState::Up, Some(since)) => ("connected", GOOD, format!("{since} ago")),
+        (SiteState::Up, None) => ("connected", GOOD, String::new()),
+        (SiteState::Unknown, Some(since)) => ("not connected", WARN, format!("{since} ago")),
+        (SiteState::Unknown, None) => ("not connected", WARN, String::new()),
+        (SiteState::NeverHeard, _) => ("never connected", WARN, String::new()),
         (SiteState::SetApart, Some(since)) => ("set apart", BAD, format!("{since} ago")),
         (SiteState::SetApart, None) => ("set apart", BAD, String::new()),
     };
@@ -134,11 +134,11 @@ mod tests {
             ],
         };
         expect![[r#"
-            SITE   STATE        SINCE       RTT     SHARED  BEHIND ON       ADDRESS
-            lyon   up           10 min ago  7.2 ms       3               0  10.0.0.2:8078
-            nice   unknown      5 min ago                3  2 (12 entries)
-            oslo   never heard                           3               0
-            paris  this site                             3               0
+            SITE   STATE            SINCE       RTT     SHARED  BEHIND ON       ADDRESS
+            lyon   connected        10 min ago  7.2 ms       3               0  10.0.0.2:8078
+            nice   not connected    5 min ago                3  2 (12 entries)
+            oslo   never connected                           3               0
+            paris  this site                                 3               0
             oslo: it speaks version 9, this agent speaks 1
             as paris sees it, Cheops 0.1.0
         "#]]
@@ -146,11 +146,16 @@ mod tests {
         let text = bare(&told(&sites, 600_000, 80));
         assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
         expect![[r#"
-            SITE   STATE        SINCE       RTT     SHARED  BEHIND ON       ADDRESS
-            lyon   up           10 min ago  7.2 ms       3               0  10.0.0.2:8078
-            nice   unknown      5 min ago                3  2 (12 entries)
-            oslo   never heard                           3               0
-            paris  this site                             3               0
+            SITE
+              STATE            SINCE       RTT     SHARED  BEHIND ON       ADDRESS
+            lyon
+              connected        10 min ago  7.2 ms       3               0  10.0.0.2:8078
+            nice
+              not connected    5 min ago                3  2 (12 entries)
+            oslo
+              never connected                           3               0
+            paris
+              this site                                 3               0
             oslo: it speaks version 9, this agent speaks 1
             as paris sees it, Cheops 0.1.0
         "#]]
@@ -159,19 +164,19 @@ mod tests {
         assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
         expect![[r#"
             SITE
-              STATE        SINCE       RTT     SHARED  BEHIND ON
+              STATE            SINCE       RTT     SHARED  BEHIND ON
               ADDRESS
             edge-cluster-lyon-550e8400
-              up           10 min ago  7.2 ms       3               0
+              connected        10 min ago  7.2 ms       3               0
               edge-cluster-lyon-550e8400.mesh.example.org:8078
             edge-cluster-nice-550e8400
-              unknown      5 min ago                3  2 (12 entries)
+              not connected    5 min ago                3  2 (12 entries)
               edge-cluster-nice-550e8400.mesh.example.org:8078
             edge-cluster-oslo-550e8400
-              never heard                           3               0
+              never connected                           3               0
               edge-cluster-oslo-550e8400.mesh.example.org:8078
             edge-cluster-paris-550e8400
-              this site                             3               0
+              this site                                 3               0
               edge-cluster-paris-550e8400.mesh.example.org:8078
             edge-cluster-oslo-550e8400: it speaks version 9, this agent speaks 1
             as paris sees it, Cheops 0.1.0

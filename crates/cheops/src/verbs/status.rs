@@ -7,6 +7,7 @@ use cheops_api::{
 use clap::Args;
 use serde_json::json;
 
+use super::resources;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
@@ -101,7 +102,7 @@ fn told(
             SiteState::SetApart => (BAD, "set apart: it signed two things that cannot both be"),
         };
         let since =
-            site.since.as_deref().map(|time| format!(", last heard {} ago", ago(time, now_ms)));
+            site.since.as_deref().map(|time| format!(", last connected {} ago", ago(time, now_ms)));
         let why = site.problem.as_deref().map(|why| format!(": {}", printable(why)));
         let text = format!("{word}{}{}", since.unwrap_or_default(), why.unwrap_or_default());
         Some(styled(style, hanging(&format!("{}: ", site.site), &text, width)))
@@ -109,8 +110,11 @@ fn told(
     let connected = sites.sites.iter().filter(|site| site.state == SiteState::Up).count();
     let others = sites.sites.iter().filter(|site| site.state != SiteState::Myself).count();
     lines.push(format!("{}: {connected} of {others} other sites connected", sites.me));
-    let states: Vec<String> =
-        summary.by_state.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    let states: Vec<String> = summary
+        .by_state
+        .iter()
+        .map(|(state, count)| format!("{count} {}", labelled(state)))
+        .collect();
     let states = if states.is_empty() { "none yet".to_owned() } else { states.join(", ") };
     lines.push(hanging("resources: ", &states, width));
     let HistoryUse { bytes, bodies, most, cut } = &summary.history;
@@ -130,6 +134,12 @@ fn told(
     lines
 }
 
+/// A state by the API's word, in the words for people.
+fn labelled(word: &str) -> &str {
+    let known = ResourceState::ALL.into_iter().find(|state| state.word() == word);
+    known.map_or(word, |state| resources::label(state))
+}
+
 /// A number of bytes, for people.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["bytes", "KiB", "MiB", "GiB"];
@@ -147,7 +157,7 @@ fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<Stri
     let Some(at) = &resource.standing else {
         return vec![styled(
             BAD,
-            format!("{}: {}", printable(&resource.id), resource.state.word()),
+            format!("{}: {}", printable(&resource.id), resources::label(resource.state)),
         )];
     };
     let since = at.since.as_deref().map(|time| format!(" for {}", ago(time, now_ms)));
@@ -252,7 +262,7 @@ mod tests {
             and 1 more: `cheops resources --state …`
 
             paris: 0 of 0 other sites connected
-            resources: 1 converged, 3 error
+            resources: 1 in sync, 3 failed
             history: 3 MiB of 1 GiB for reading
             history: some was dropped before its time for want of room, 30 s ago: raise
                      `size` of `[audit]`

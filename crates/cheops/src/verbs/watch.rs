@@ -149,7 +149,7 @@ fn told(change: &Change, width: usize) -> String {
             format!("{}  {} {}", bold(resource), name(operation), styled(DIM, "every site replied"))
         }
         Change::InDoubt { resource, operation } => {
-            let what = styled(WARN, "is in doubt here: it may or may not have happened");
+            let what = styled(WARN, "has an unknown result here: it may or may not have happened");
             format!("{}  {} {what}", bold(resource), name(operation))
         }
         Change::Diverged { resource, why } => {
@@ -160,10 +160,10 @@ fn told(change: &Change, width: usize) -> String {
             format!("{}  {what}: `cheops diff {resource}` shows where", bold(resource))
         }
         Change::Converged { resource } => {
-            format!("{}  {}", bold(resource), styled(GOOD, "converged"))
+            format!("{}  {}", bold(resource), styled(GOOD, "in sync"))
         }
-        Change::SiteDown { site } => format!("{} {}", bold(site), styled(WARN, "is not heard")),
-        Change::SiteUp { site } => format!("{} {}", bold(site), styled(GOOD, "is heard")),
+        Change::SiteDown { site } => format!("{} {}", bold(site), styled(WARN, "is not connected")),
+        Change::SiteUp { site } => format!("{} {}", bold(site), styled(GOOD, "is connected")),
         Change::SiteLostDisk { site } => {
             format!("{} {}", bold(site), styled(WARN, "came back without its memory"))
         }
@@ -219,8 +219,8 @@ mod tests {
         };
         let the_same_day = 1_700_000_000_000;
         for (now_ms, expected) in [
-            (the_same_day, "22:13:20Z  lyon is not heard\n"),
-            (the_same_day + 86_400_000, "2023-11-14 22:13:20Z  lyon is not heard\n"),
+            (the_same_day, "22:13:20Z  lyon is not connected\n"),
+            (the_same_day + 86_400_000, "2023-11-14 22:13:20Z  lyon is not connected\n"),
         ] {
             assert_eq!(bare(&[line(&change, now_ms, 80)]), expected);
         }
@@ -279,11 +279,11 @@ mod tests {
             counter  paris-5f.7 lyon SUPERSEDED  lyon-2.1 took its place
             counter  paris-5f.7 failed at some sites and not at others
             counter  paris-5f.7 every site replied
-            counter  paris-5f.7 is in doubt here: it may or may not have happened
+            counter  paris-5f.7 has an unknown result here: it may or may not have happened
             counter  diverged: no way back
-            counter  converged
-            lyon is not heard
-            lyon is heard
+            counter  in sync
+            lyon is not connected
+            lyon is connected
             lyon came back without its memory
             counter  paris-5f.7 is stamped 2 h ahead of this site's clock
             counter  12 entries that nobody needs were forgotten

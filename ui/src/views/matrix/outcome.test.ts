@@ -29,7 +29,7 @@ it('says of logic what becomes of it: it is taken as ordered', () => {
 
 it('says the sentence without what is shown beside it', () => {
     const made = pair('a', 'b', 'take-one', ['second']);
-    const sentence = 'the first `a` is left out: the second is later; (a, b): take-one';
+    const sentence = 'the first `a` is overridden: the second is later; (a, b): take-one';
     expect(sentenceOf({ ...made, sentence })).toBe(
         'The first `a` is overridden: the second is later.',
     );

@@ -37,5 +37,5 @@ export const LEGEND: { kind: Outcome['kind']; glyph: string; words: string }[] =
 export function sentenceOf({ sentence, entry }: MatrixPair): string {
     const ending = `; ${entry}`;
     const bare = sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
-    return asSentence(bare.replace(' is left out: ', ' is overridden: '));
+    return asSentence(bare);
 }

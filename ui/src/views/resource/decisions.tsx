@@ -145,7 +145,7 @@ export function Told(props: { decision: DecidedPair; resource: string; known: Kn
 export function sentence({ sentence, entry }: DecidedPair): string {
     const ending = entry ? `; ${entry}` : '';
     const bare = ending && sentence.endsWith(ending) ? sentence.slice(0, -ending.length) : sentence;
-    return bare.replace(' is left out: ', ' is overridden: ');
+    return bare;
 }
 
 /** A sentence in which the operations are links. */

@@ -92,7 +92,7 @@ fn every_mistake_in_hooks_is_reported_with_its_place() {
         `Hooks[7].Url` (line 9, column 27): `nowhere` is no address for a web hook: it must begin with `http://` or `https://`; such as `https://ops.example/cheops`
         `Hooks[8].Command` (line 10, column 31): the command is empty; write the command or leave the key out
         `Hooks[8].Run` (line 10, column 43): unknown choice `twice`; expected one of `each-site`, `once`
-        `Hooks[9]` (line 11, column 3): `Run: once` has no meaning with `On: site-down`; each site sees for itself who is heard; use `each-site`
+        `Hooks[9]` (line 11, column 3): `Run: once` has no meaning with `On: site-down`; each site sees for itself who is connected; use `each-site`
         `Hooks[10]` (line 12, column 3): `Run: once` has no meaning with `On: diverged`; it is about one site's own application, which tells it; use `each-site`
         `Hooks[10]` (line 12, column 3): `Types` has no meaning with `On: diverged`; no operation, and so no type, goes with it; leave it out
         `Hooks[11].Types` (line 13, column 45): found an empty list; expected at least one type; leave the key out to mean all
@@ -130,7 +130,7 @@ fn a_config_made_by_a_program_is_checked_too() {
     let shown: String =
         errors.problems().iter().take(4).map(|problem| format!("{problem}\n")).collect();
     expect![[r#"
-        `Hooks[0]`: `Run: once` has no meaning with `On: site-up`; each site sees for itself who is heard; use `each-site`
+        `Hooks[0]`: `Run: once` has no meaning with `On: site-up`; each site sees for itself who is connected; use `each-site`
         `Hooks[0]`: `Types` has no meaning with `On: site-up`; no operation, and so no type, goes with it; leave it out
         `Hooks[0].Command`: the command holds the control character U+0001; only tabs and line breaks can stand in a command
         `Hooks[1].Url`: `x` is no address for a web hook: it must begin with `http://` or `https://`; such as `https://ops.example/cheops`

@@ -168,7 +168,7 @@ fn a_superseded_operation_that_nothing_takes_back_is_a_divergence_until_it_is_ov
     let mut site = site_with(&plain(&COUNTER), &[Inc(1), Inc(2), Set(3)]);
     assert_eq!(site.follows(&[1, 2]), "run 1, run 2");
     let says = site.follows(&[2]);
-    assert!(says.contains("`paris-1.2` took effect here and was left out since"), "{says}");
+    assert!(says.contains("`paris-1.2` took effect here and was overridden since"), "{says}");
     assert_eq!(site.follows(&[2, 3]), "run 3");
 }
 

@@ -295,9 +295,9 @@ fn the_explanation_tells_what_each_operation_was_made_on_and_why_it_is_in_or_out
           1. 2-1.2 set: set x 3
           2. 1-1.2 inc: incrby x 5
         because:
-          1-1.1 is left out: 2-1.2 is concurrent and was written last; (set, set): take-one
-          2-1.1 is left out: 2-1.2 was made after it and replaces all before it
-          3-1.1 is left out: it failed at every site
+          1-1.1 is overridden: 2-1.2 is concurrent and was written last; (set, set): take-one
+          2-1.1 is overridden: 2-1.2 was made after it and replaces all before it
+          3-1.1 does not count: it failed at every site
           2-1.2 and 1-1.2 are concurrent and both count, 2-1.2 first; (inc, set): take-both-reverse-order, keep-both
     "#]].assert_eq(&explanation.to_string());
 }

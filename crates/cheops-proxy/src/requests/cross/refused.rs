@@ -68,7 +68,7 @@ pub(super) fn nobody(missing: &[Missing], never_arrived: bool) -> ProxyRefusal {
         false => ("no-part", "no part gave an answer that counts"),
     };
     ProxyRefusal::new(StatusCode::SERVICE_UNAVAILABLE, code, title, details.join("; "))
-        .hint("`cheops sites` shows which sites are heard")
+        .hint("`cheops sites` shows which sites are connected")
         .with("sites", sites_of(missing))
 }
 

@@ -20,7 +20,7 @@ use crate::time::{moment, now_ms};
 
 const AFTER_HELP: &str = "\
 The history is drawn oldest first: a line leads from each operation to those that were made on it,
-so operations without a line between them are concurrent. ● is in force, ○ is left out.
+so operations without a line between them are concurrent. ● is applied, ○ is overridden.
 
 Examples:
   cheops explain counter
@@ -63,7 +63,7 @@ fn told(explanation: &Explanation, now_ms: u64, width: usize) -> Vec<String> {
     let mut lines = vec![styled(BOLD, "history")];
     lines.extend(history(explanation, now_ms, width));
     lines.push(String::new());
-    lines.push(styled(BOLD, "in force, in this order"));
+    lines.push(styled(BOLD, "applied, in this order"));
     lines.extend(list(explanation, width));
     lines.push(String::new());
     lines.push(styled(BOLD, "because"));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_history_is_drawn_and_every_decision_told() {
-        let sentence = "lyon-2.1 is left out: paris-5f.2 is concurrent and of the replacing kind; \
+        let sentence = "lyon-2.1 is overridden: paris-5f.2 is concurrent and of the replacing kind; \
                         (set, incrby): take-both-keep-order, replace-wins";
         let explanation = Explanation {
             resource: "counter".to_owned(),
@@ -236,9 +236,10 @@ mod tests {
                     winner: Some("paris-5f.2".to_owned()),
                     counts: false,
                     entry: None,
-                    sentence: "paris-5f.1 is left out: paris-5f.2 was made after it and replaces \
+                    sentence:
+                        "paris-5f.1 is overridden: paris-5f.2 was made after it and replaces \
                                all before it"
-                        .to_owned(),
+                            .to_owned(),
                 },
                 DecidedPair {
                     operation: "lyon-2.1".to_owned(),
@@ -260,13 +261,13 @@ mod tests {
               ├─╯
               ●    nice-77.1   00:00:01  incrby: redis-cli incrby x 29
 
-            in force, in this order
+            applied, in this order
               1. paris-5f.2 set: redis-cli set x 29
               2. nice-77.1 incrby: redis-cli incrby x 29
 
             because
-              ✗ paris-5f.1 is left out: paris-5f.2 was made after it and replaces all before it
-              ✗ lyon-2.1 is left out: paris-5f.2 is concurrent and of the replacing kind
+              ✗ paris-5f.1 is overridden: paris-5f.2 was made after it and replaces all before it
+              ✗ lyon-2.1 is overridden: paris-5f.2 is concurrent and of the replacing kind
                 by (set, incrby): take-both-keep-order, replace-wins
 
             before that, overridden and kept for reading

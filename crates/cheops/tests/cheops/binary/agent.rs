@@ -145,7 +145,7 @@ fn what_cannot_be_asked_is_refused_before_anyone_is() {
         (&["delete", "x"], "--yes"),
         (&["settle", "x", "paris", "skip"], "paris-5f.7"),
         (&["settle", "x", "paris-1.1", "maybe"], "rerun"),
-        (&["resources", "--state", "converge"], "converged"),
+        (&["resources", "--state", "converge"], "in-sync"),
         (&["resource"], "ID"),
         (&["exce"], "'exec'"),
     ] {

@@ -137,7 +137,7 @@ impl DemoCluster {
             }
             Ok(())
         };
-        let late = || Failure::ours("the sites did not find out in time who can be heard");
+        let late = || Failure::ours("the sites were not connected to each other in time");
         tokio::time::timeout(patience, waiting).await.unwrap_or_else(|_| Err(late()))
     }
 
