@@ -90,6 +90,7 @@ impl BenchCluster {
         program: &Program,
         place: &Path,
         service: SocketAddr,
+        more: &str,
     ) -> Result<Self, BenchFailure> {
         let dir = tempfile::Builder::new().prefix("cheops-bench-").tempdir_in(place);
         let dir = dir.map_err(cannot("make a folder"))?;
@@ -102,7 +103,7 @@ impl BenchCluster {
         for (at, name) in names.iter().enumerate() {
             let folder = dir.path().join(name.as_str());
             fs::create_dir_all(&folder).map_err(cannot("make a folder"))?;
-            let text = config(at, program, &names, &addresses, service);
+            let text = config(at, program, &names, &addresses, service) + "\n" + more;
             fs::write(folder.join("agent.toml"), text).map_err(cannot("write a config"))?;
             program.issue(&authority, name, &folder.join("identity.pem")).await?;
             let data = folder.join("data");

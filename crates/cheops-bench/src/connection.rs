@@ -115,9 +115,8 @@ pub(crate) async fn make_resources(
     cluster: &BenchCluster,
     resources: &[String],
 ) -> Result<(), BenchFailure> {
-    let names: Vec<_> = cluster.sites.iter().map(|site| site.name.as_str()).collect();
     let first = Submit {
-        sites: Some(names.join(" & ")),
+        sites: Some(all_sites(cluster)),
         profile: Some("redis".to_owned()),
         ..submit(Work::Http, Kind::Replacing, Wait::All)
     };
@@ -126,6 +125,25 @@ pub(crate) async fn make_resources(
         connection.hand_in(&request(resource, &first)?).await?;
     }
     Ok(())
+}
+
+/// The first operation of a resource that lives on all sites, with that config.
+pub(crate) fn state_resource(
+    cluster: &BenchCluster,
+    resource: &str,
+    config: Option<&serde_json::Value>,
+) -> Result<Bytes, BenchFailure> {
+    let first = Submit {
+        sites: Some(all_sites(cluster)),
+        config: config.cloned(),
+        ..submit(Work::Http, Kind::Replacing, Wait::All)
+    };
+    request(resource, &first)
+}
+
+fn all_sites(cluster: &BenchCluster) -> String {
+    let names: Vec<_> = cluster.sites.iter().map(|site| site.name.as_str()).collect();
+    names.join(" & ")
 }
 
 /// A connection.

@@ -22,6 +22,7 @@ mod proxy;
 mod report;
 mod servers;
 mod service;
+mod states;
 mod stats;
 mod store;
 mod throughput;
@@ -100,6 +101,7 @@ enum Measurement {
     Store,
     Memory,
     Catchup,
+    States,
     Proxy,
 }
 
@@ -111,6 +113,7 @@ impl Measurement {
             Self::Store => "store",
             Self::Memory => "memory",
             Self::Catchup => "catchup",
+            Self::States => "states",
             Self::Proxy => "proxy",
         }
     }
@@ -122,6 +125,7 @@ impl Measurement {
             Self::Store => store::measure(bench, report),
             Self::Memory => memory::measure(bench, report).await,
             Self::Catchup => catchup::measure(bench, report).await,
+            Self::States => states::measure(bench, report).await,
             Self::Proxy => proxy::measure(bench, report, &Tools::find()?).await,
         }
     }
@@ -169,7 +173,12 @@ impl Bench {
 
     /// Three new sites in front of that service.
     async fn cluster_before(&self, service: SocketAddr) -> Result<BenchCluster, BenchFailure> {
-        BenchCluster::start(&self.program, &self.place, service).await
+        BenchCluster::start(&self.program, &self.place, service, "").await
+    }
+
+    /// Three new sites, with more said in their configs.
+    async fn cluster_with(&self, more: &str) -> Result<BenchCluster, BenchFailure> {
+        BenchCluster::start(&self.program, &self.place, self.service.address, more).await
     }
 }
 

@@ -23,17 +23,29 @@ fn resident_in(status: &str) -> Option<u64> {
 /// Seconds of processor time that this process used, in user and in kernel mode, without its
 /// children.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, BenchFailure> {
+    seconds(pid, 2)
+}
+
+/// The same with the children that it waited for.
+pub(crate) fn cpu_seconds_with_children(pid: u32) -> Result<f64, BenchFailure> {
+    seconds(pid, 4)
+}
+
+fn seconds(pid: u32, times: usize) -> Result<f64, BenchFailure> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     let stat = stat.map_err(cannot("read a process's processor time"))?;
-    let ticks = ticks_in(&stat).ok_or_else(|| BenchFailure::new("no processor time", &stat))?;
+    let ticks =
+        ticks_in(&stat, times).ok_or_else(|| BenchFailure::new("no processor time", &stat))?;
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-fn ticks_in(stat: &str) -> Option<u64> {
+/// The sum of so many of the times that stand there: its own in user and kernel mode, its children's.
+fn ticks_in(stat: &str, times: usize) -> Option<u64> {
     // A program's name may hold anything, also spaces and brackets.
     let (_, fields) = stat.rsplit_once(") ")?;
-    let mut times = fields.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
-    Some(times.next()?? + times.next()??)
+    let fields: Vec<&str> = fields.split(' ').skip(11).take(times).collect();
+    (fields.len() == times).then_some(())?;
+    fields.into_iter().map(|field| field.parse::<u64>().ok()).sum()
 }
 
 /// Processor time of the whole machine, in ticks since it was started.
@@ -105,6 +117,6 @@ mod tests {
     #[test]
     fn processor_time_is_found_behind_any_name() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 30 12 5 6 20 0";
-        assert_eq!(ticks_in(stat), Some(42));
+        assert_eq!((ticks_in(stat, 2), ticks_in(stat, 4)), (Some(42), Some(53)));
     }
 }
