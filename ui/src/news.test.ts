@@ -19,6 +19,17 @@ it('leaves out what only repeats that all is well', () => {
     expect(isNews({ event: 'converged', resource: 'motd' })).toBe(true);
 });
 
+it('tells what came beside a reply, and not the reply again', () => {
+    const beside = (said: unknown) => ({ ...reply('KO'), beside: said }) as Change;
+    expect(isNews(beside('read-state'))).toBe(false);
+    expect(isNews(beside('undone'))).toBe(true);
+    expect(inWords(beside('undone'))).toBe('paris-1.1 of motd was undone at lyon');
+    expect(inWords(beside({ diverged: 'no undo' }))).toBe('motd has diverged at lyon: no undo');
+    expect(inWords(beside({ dismissed: 'paris-1.1' }))).toBe(
+        'paris-1.1 of motd was dismissed at lyon',
+    );
+});
+
 it('names who did what, as links', () => {
     const said = sentence(reply('KO'));
     expect(said.tone).toBe('bad');

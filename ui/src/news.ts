@@ -21,11 +21,50 @@ export function isNews(change: Change): boolean {
         case 'left-out':
             return false;
         case 'reply':
-            // An operation in doubt has an event of its own.
+            // What is said again for something else is no news; an operation in doubt has an event of its own.
+            if (change.beside) return change.beside !== 'read-state' && change.beside !== 'in-sync';
             return change.reply.status === 'KO' || change.reply.status === 'PARTIAL';
         default:
             return true;
     }
+}
+
+type ReplyChange = Extract<Change, { event: 'reply' }>;
+
+/** What a site told beside a reply. */
+function saidBeside(change: ReplyChange, said: NonNullable<ReplyChange['beside']>): Sentence {
+    const site = { site: change.site };
+    if (said === 'undone')
+        return say('skip', 'warn', [
+            operation(change),
+            ' of ',
+            resource(change),
+            ' was undone at ',
+            site,
+        ]);
+    if (said === 'brought-back')
+        return say('retry', 'info', [
+            operation(change),
+            ' of ',
+            resource(change),
+            ' was brought back at ',
+            site,
+        ]);
+    if (typeof said === 'string')
+        return say('check', 'info', [site, ' has told how ', resource(change), ' stands']);
+    if ('diverged' in said)
+        return say('unequal', 'bad', [
+            resource(change),
+            ' has diverged at ',
+            site,
+            `: ${said.diverged}`,
+        ]);
+    return say('check', 'info', [
+        `${said.dismissed} of `,
+        resource(change),
+        ' was dismissed at ',
+        site,
+    ]);
 }
 
 export function sentence(change: Change): Sentence {
@@ -38,6 +77,7 @@ export function sentence(change: Change): Sentence {
                 `: ${change.summary}`,
             ]);
         case 'reply':
+            if (change.beside) return saidBeside(change, change.beside);
             return say(change.reply.status === 'PARTIAL' ? 'half' : 'cross', 'bad', [
                 operation(change),
                 ` of `,

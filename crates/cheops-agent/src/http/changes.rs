@@ -19,7 +19,7 @@ use cheops_core::config::Config;
 use cheops_core::engine::{
     Engine, Notice, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary,
 };
-use cheops_core::model::{Entry, EntryBody, OperationId, ResourceId};
+use cheops_core::model::{Entry, EntryBody, OperationId, ResourceId, StandingReport};
 use cheops_store::{ChangeKind, LoggedChange, ReadError, Seq};
 use futures_util::stream;
 use http::HeaderMap;
@@ -488,7 +488,23 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
             operation: reply.operation.to_string(),
             site: reply.site().to_string(),
             reply: on_wire::reply(reply),
+            beside: said_beside(entry),
         },
+    }
+}
+
+fn said_beside(entry: &Entry) -> Option<wire::SaidBeside> {
+    if let Some(undoing) = entry.undoes() {
+        let said = if undoing.back { wire::SaidBeside::BroughtBack } else { wire::SaidBeside::Undone };
+        return Some(said);
+    }
+    if let Some(operation) = entry.dismisses() {
+        return Some(wire::SaidBeside::Dismissed(operation.to_string()));
+    }
+    match entry.standing_report() {
+        Some(StandingReport::InStep) => Some(wire::SaidBeside::InSync),
+        Some(StandingReport::Diverged { why }) => Some(wire::SaidBeside::Diverged(why)),
+        None => entry.state_report().map(|_| wire::SaidBeside::ReadState),
     }
 }
 

@@ -39,6 +39,9 @@ pub enum Change {
         site: String,
         /// What it says.
         reply: Reply,
+        /// What it says beside that: then the reply is one that it said before, and says again for this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beside: Option<SaidBeside>,
     },
     /// An operation succeeded at some sites and failed at others.
     PartialError {
@@ -232,6 +235,24 @@ impl Change {
             Self::Asked { resource, .. } => resource.as_deref(),
         }
     }
+}
+
+/// What a site tells the others beside a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SaidBeside {
+    /// It has read its state, so that the sites can be compared.
+    ReadState,
+    /// Its application follows the list again.
+    InSync,
+    /// Its application does not follow the list, for that reason.
+    Diverged(String),
+    /// Somebody there let this operation be, which failed.
+    Dismissed(String),
+    /// Somebody there took the operation out, at all sites.
+    Undone,
+    /// Somebody there brought it back.
+    BroughtBack,
 }
 
 /// A change and when it was: the data of an event of the feed.

@@ -23,7 +23,7 @@ mod submit;
 mod summary;
 
 pub use backup::{Backup, BackupEvent};
-pub use change::{Change, ChangeDetail, LatestAsked, NumberedChange, TimedChange};
+pub use change::{Change, ChangeDetail, LatestAsked, NumberedChange, SaidBeside, TimedChange};
 pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};

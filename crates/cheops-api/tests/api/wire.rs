@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use cheops_api::{
     Action, Change, ExecLine, ExecStatus, File, InputOutput, NumberedChange, Operation, Payload,
     Problem, Progress, Replaces, Reply, ReplyMark, ReplyStatus, Resource, ResourceState,
-    ResourceSummary, ShellCommand, SiteReply, SiteStanding, Standing, Submit, SubmitEvent, Wait,
+    ResourceSummary, SaidBeside, ShellCommand, SiteReply, SiteStanding, Standing, Submit,
+    SubmitEvent, Wait,
 };
 use expect_test::{Expect, expect};
 use serde::Serialize;
@@ -96,8 +97,11 @@ fn a_change_is_tagged_with_its_name() {
         operation: "paris-1.1".to_owned(),
         site: "lyon".to_owned(),
         reply: reply(),
+        beside: Some(SaidBeside::Dismissed("paris-1.1".to_owned())),
     };
-    assert_eq!(serde_json::to_value(&change).unwrap()["event"], change.name());
+    let value = serde_json::to_value(&change).unwrap();
+    assert_eq!(value["event"], change.name());
+    assert_eq!(value["beside"], serde_json::json!({"dismissed": "paris-1.1"}));
     check(
         &NumberedChange {
             id: 7,

@@ -1,7 +1,7 @@
 //! `cheops history`: what happened to a resource, also what was overridden and is needed no more.
 
 use cheops_api::{
-    Change, Client, DecidedPair, History, HistoryAsked, HistoryItem, Reply, ReplyStatus,
+    Change, Client, DecidedPair, History, HistoryAsked, HistoryItem, Reply, ReplyStatus, SaidBeside,
 };
 use clap::Args;
 
@@ -131,6 +131,9 @@ fn event(item: &HistoryItem, resource: &str, width: usize) -> Vec<String> {
             let what = format!("  {}", cut(&one_line(summary), width.saturating_sub(2)));
             vec![about(operation, PLAIN, text), what]
         }
+        Change::Reply { operation, site, beside: Some(beside), .. } => {
+            vec![told_beside(operation, site, beside, width)]
+        }
         Change::Reply { operation, site, reply, .. } => {
             let text = format!("{} at {site}{}", said(reply), printed(reply));
             vec![about(operation, style_of(reply.status), text)]
@@ -165,6 +168,19 @@ fn event(item: &HistoryItem, resource: &str, width: usize) -> Vec<String> {
         }
         other => vec![line(DIM, other.name(), width)],
     }
+}
+
+/// What a site told beside a reply, which is no news by itself.
+pub(super) fn told_beside(operation: &str, site: &str, beside: &SaidBeside, width: usize) -> String {
+    let (style, text) = match beside {
+        SaidBeside::ReadState => (DIM, format!("{site} has read its state")),
+        SaidBeside::InSync => (GOOD, format!("{site} follows the list again")),
+        SaidBeside::Diverged(why) => (BAD, format!("{site} has diverged: {}", printable(why))),
+        SaidBeside::Dismissed(failed) => (PLAIN, format!("{failed} was dismissed at {site}")),
+        SaidBeside::Undone => (WARN, format!("{operation} was undone at {site}, for all sites")),
+        SaidBeside::BroughtBack => (PLAIN, format!("{operation} was brought back at {site}")),
+    };
+    line(style, &text, width)
 }
 
 fn line(style: anstyle::Style, text: &str, width: usize) -> String {
@@ -246,10 +262,21 @@ mod tests {
             operation: operation(),
             site: "site2".to_owned(),
             reply: reply(status, by, output),
+            beside: None,
         };
         let why = "site2-2.9 is concurrent and of the replacing kind; (set, add): \
                    take-both-keep-order, replace-wins";
+        let beside = |said| Change::Reply {
+            resource: resource(),
+            operation: operation(),
+            site: "site2".to_owned(),
+            reply: reply(ReplyStatus::Ok, None, ""),
+            beside: Some(said),
+        };
         let items = vec![
+            item(7, false, beside(SaidBeside::Undone)),
+            item(6, false, beside(SaidBeside::Diverged("its state is not that of `site1`".to_owned()))),
+            item(6, false, beside(SaidBeside::ReadState)),
             item(5, false, Change::Pruned { resource: resource(), entries: 4 }),
             item(
                 5,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cheops_api::{Change, Client, ClientError, NumberedChange};
 use clap::Args;
 
+use super::history::told_beside;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::following::{detail, style_of};
@@ -134,7 +135,11 @@ fn told(change: &Change, width: usize) -> String {
         Change::Operation { resource, operation, kind, summary, .. } => {
             format!("{}  {} {kind}: {}", bold(resource), name(operation), rest(summary))
         }
-        Change::Reply { resource, operation, site, reply } => {
+        Change::Reply { resource, operation, site, beside: Some(beside), .. } => {
+            let said = told_beside(operation, site, beside, width / 2);
+            format!("{}  {said}", bold(resource))
+        }
+        Change::Reply { resource, operation, site, reply, beside: None } => {
             let status = styled(style_of(reply.status), reply.status.word());
             let detail = detail(reply);
             let output = if detail.is_empty() { &reply.output } else { &detail };
@@ -247,6 +252,7 @@ mod tests {
             operation: "paris-5f.7".to_owned(),
             site: "lyon".to_owned(),
             reply,
+            beside: None,
         };
         let changes = [
             Change::Operation {
