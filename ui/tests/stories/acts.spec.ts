@@ -16,7 +16,7 @@ test('a resource is created with a profile, but not over another one', async ({
 }) => {
     manners.allow(NO_SUCH);
     await open('#/new');
-    await page.getByLabel('Name').fill(own);
+    await page.getByLabel('Name', { exact: true }).fill(own);
     await page.getByRole('radio', { name: /^file/ }).check();
     await page.getByLabel('Type', { exact: true }).fill('set');
     await page.getByLabel('Command', { exact: true }).fill(`echo made > ${own}.txt`);
@@ -28,12 +28,12 @@ test('a resource is created with a profile, but not over another one', async ({
     await expect(page.locator('.resource-title')).toContainText('In sync');
 
     await open('#/new');
-    await page.getByLabel('Name').fill(own);
+    await page.getByLabel('Name', { exact: true }).fill(own);
     await page.getByLabel('Type', { exact: true }).fill('set');
     await page.getByLabel('Command', { exact: true }).fill('true');
     await page.getByRole('button', { name: 'Create it' }).click();
     await expect(page.getByText(`${own} exists already.`)).toBeVisible();
-    await expect(page.getByLabel('Name')).toBeFocused();
+    await expect(page.getByLabel('Name', { exact: true })).toBeFocused();
     expect((await demo.resource('site1', own)).operations).toBe(1);
 });
 
@@ -41,9 +41,9 @@ test('a form that lacks something says what, and does not hand it in', async ({ 
     await open('#/new');
     await page.getByRole('button', { name: 'Create it' }).click();
     await expect(page.getByText('Give it a name.')).toBeVisible();
-    await expect(page.getByLabel('Name')).toBeFocused();
+    await expect(page.getByLabel('Name', { exact: true })).toBeFocused();
 
-    await page.getByLabel('Name').fill('x');
+    await page.getByLabel('Name', { exact: true }).fill('x');
     const sites = page.getByRole('group', { name: 'Sites' });
     for (const one of await sites.getByRole('checkbox').all()) await one.uncheck();
     await page.getByRole('button', { name: 'Create it' }).click();

@@ -112,7 +112,7 @@ test('the matrix of a resource is tried, and used for a new one', async ({
     await page.getByRole('button', { name: 'Use it for a new resource' }).click();
     await expect(page.getByRole('heading', { name: 'New resource' })).toBeVisible();
     const made = `${own}-made`;
-    await page.getByLabel('Name').fill(made);
+    await page.getByLabel('Name', { exact: true }).fill(made);
     await page.getByLabel('Type', { exact: true }).fill('add');
     await page.getByLabel('Command', { exact: true }).fill('true');
     await page.getByRole('button', { name: 'Create it' }).click();
