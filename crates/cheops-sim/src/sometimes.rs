@@ -60,6 +60,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "undo: brought back",
     "undo: a concurrent one counts again",
     "history: told why before it was forgotten",
+    "history: forgotten for a state",
+    "history: begun with a state",
     "state: read",
     "state: changed behind our back",
     "state: differs",
@@ -95,6 +97,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "liar: moved a resource",
     "liar: made a resource anew",
     "liar: needed what never was",
+    "liar: wrote in too many incarnations",
     "liar: refused at the border",
     "liar: set apart",
 ];

@@ -37,12 +37,18 @@ pub struct Settings {
     pub resources_in_flight: usize,
     /// Entries of one resource kept while their causal past is missing.
     pub waiting_entries: usize,
+    /// Incarnations of one site that count on one resource: a site has a new one when it lost its disk. The
+    /// same at all sites.
+    pub incarnations_per_site: usize,
     /// Jobs run at once.
     pub jobs_at_once: usize,
     /// How long nothing must have moved before a resource's state is read.
     pub verify_after_ms: u64,
     /// How long after that it is read again.
     pub verify_every_ms: u64,
+    /// From how many operations of a resource on a state that all sites verified stands for them, so that
+    /// they are forgotten: until then any of them can still be undone.
+    pub short_history_from: usize,
 }
 
 /// What the application may hold when a site's memory is new.
@@ -74,9 +80,11 @@ impl Settings {
             bytes_per_update: 512 * 1024,
             resources_in_flight: 64,
             waiting_entries: 4_096,
+            incarnations_per_site: 256,
             jobs_at_once: 64,
             verify_after_ms: 1_000,
             verify_every_ms: 600_000,
+            short_history_from: 1_000,
         }
     }
 }

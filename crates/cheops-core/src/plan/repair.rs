@@ -9,6 +9,7 @@ use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, ListIndex, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
 use crate::config::Config;
+use crate::model::OperationId;
 
 /// A matrix with more independent parts than this is past repair by starting again; every choice
 /// among them is tried.
@@ -39,6 +40,17 @@ pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
         .or_else(|| view.undo(&ran, &now).map(|item| Next::Do(Step::Undo(item))))
         .or_else(|| view.restore().map(|id| Next::Do(Step::Restore(id))));
     repair.map_or_else(|| view.diverged(&ran, &now), in_step)
+}
+
+pub(super) fn has_run_all(
+    list: &[Item],
+    log: &RunLog,
+    config: &Config,
+    over: impl Fn(&OperationId) -> bool,
+) -> bool {
+    let view = View::new(list, log, config);
+    let now = view.assess(&view.in_effect(&log.runs), Refusals::Believe);
+    now.is_good() && !now.todo.iter().any(|place| over(&list[*place].id))
 }
 
 fn in_step(next: Next) -> Plan {

@@ -213,7 +213,7 @@ fn base() -> Base {
         config: Some(given),
         id_map: Some(id_map),
     };
-    Base { upto: vector(), declared: Some(declared), chain: chain(), order: Some(stamp(7)) }
+    Base { upto: vector(), declared: Some(declared), chain: chain(), order: Some(stamp(7)), state: None }
 }
 
 pub(crate) fn evidence() -> Box<Evidence> {

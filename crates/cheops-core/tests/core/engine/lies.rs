@@ -484,3 +484,43 @@ fn a_resource_that_only_a_liar_declared_is_anybodys_to_make_anew() {
     "#]]
     .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
+
+/// Lyon in that many made-up incarnations, and what it writes in each.
+fn lives_of_lyon(count: u64) -> Vec<News> {
+    let one = |incarnation: u64| {
+        let mut lyon = other(&format!("lyon-{:x}", 1_000 + incarnation));
+        lyon.tells_of(declared().at_ms(1_000_000 + incarnation))
+    };
+    (0..count).map(one).collect()
+}
+
+fn hears_all(news: impl IntoIterator<Item = News>) -> cheops_core::engine::Engine {
+    use cheops_core::engine::{Engine, Now};
+    let (mut engine, _) = Engine::recover(settings("lyon nantes"), [], Now::default());
+    let mut hear = |from: &str, news: News| {
+        drop(engine.handle(Now::default(), Event::Heard { from: site(from), message: news.into() }));
+    };
+    hear("lyon", other("lyon").tells([first()]));
+    news.into_iter().for_each(|news| hear("lyon", news));
+    // Nantes, which is honest, has heard as much, and writes something.
+    let mut nantes = other("nantes");
+    nantes.knows = engine.resource(&resource("counter")).unwrap().knows;
+    let own = nantes.tells_of(op("inc").on("lyon.1"));
+    drop(engine.handle(Now::default(), Event::Heard { from: site("nantes"), message: own.into() }));
+    engine
+}
+
+#[test]
+fn a_site_that_makes_up_incarnations_of_its_own_takes_no_room_from_others_and_all_come_to_the_same() {
+    let lives = lives_of_lyon(300);
+    let one = hears_all(lives.clone());
+    let other = hears_all(lives.into_iter().rev());
+    let views = [&one, &other].map(|engine| engine.resource(&resource("counter")).unwrap());
+    let of_lyon = |view: &cheops_core::engine::ResourceView| {
+        view.knows.iter().filter(|(author, _)| author.site == site("lyon")).count()
+    };
+    assert_eq!(of_lyon(&views[0]), 256);
+    assert!(views.iter().all(|view| view.list.contains(&operation("nantes.1"))));
+    assert_eq!(views[0].knows, views[1].knows);
+    assert_eq!(views[0].list, views[1].list);
+}

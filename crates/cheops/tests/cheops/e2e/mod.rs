@@ -21,6 +21,7 @@ mod lost_disk;
 mod passing_on;
 mod past;
 mod proving;
+mod short_history;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
 mod relay;
