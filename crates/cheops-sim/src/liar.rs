@@ -42,13 +42,11 @@ pub enum LiarMove {
     MakesAnew,
     /// Writes an operation that needs what never was.
     NeedsNothingThatIs,
-    /// Writes in more incarnations of its own than any site has.
-    LivesTooOften,
 }
 
 impl LiarMove {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::MakesAnew,
         Self::NeedsNothingThatIs,
         Self::ForgesAuthor,
@@ -62,7 +60,6 @@ impl LiarMove {
         Self::ClaimsKnowledge,
         Self::Vouches,
         Self::Declares,
-        Self::LivesTooOften,
     ];
 
     /// Its name on the list of what must happen.
@@ -81,7 +78,6 @@ impl LiarMove {
             Self::Declares => "liar: moved a resource",
             Self::MakesAnew => "liar: made a resource anew",
             Self::NeedsNothingThatIs => "liar: needed what never was",
-            Self::LivesTooOften => "liar: wrote in too many incarnations",
         }
     }
 }
@@ -247,11 +243,6 @@ impl Stolen<'_> {
                     Entry::new(self.resource, first, EntryBody::Operation(operation), Vec::new());
                 all(vec![self.signed(entry)])
             }
-            LiarMove::LivesTooOften => {
-                // Each of the others hears of some that nobody else does.
-                let entry = |to: SiteId, rng: &mut Rng| (to, self.update(self.lives(20, rng)));
-                others.iter().map(|to| entry(to.clone(), rng)).collect()
-            }
             LiarMove::NeedsNothingThatIs => {
                 let mut operation = self.plain(self.liar, next, rng);
                 operation.parents =
@@ -265,16 +256,6 @@ impl Stolen<'_> {
                 all(vec![self.signed(entry)])
             }
         }
-    }
-
-    /// One operation in each of so many made-up incarnations.
-    fn lives(&self, count: u64, rng: &mut Rng) -> Vec<Entry> {
-        let one = |rng: &mut Rng| {
-            let incarnation = Incarnation::drawn(rng.draw());
-            let author = Author { site: self.liar.site.clone(), incarnation };
-            self.signed(self.operation(&author, 1, (0, EntryHash::UNSAID), rng))
-        };
-        (0..count).map(|_| one(rng)).collect()
     }
 
     /// The name under which a site is known to write, or one made up.

@@ -97,7 +97,6 @@ pub const MUST_HAPPEN: &[&str] = &[
     "liar: moved a resource",
     "liar: made a resource anew",
     "liar: needed what never was",
-    "liar: wrote in too many incarnations",
     "liar: refused at the border",
     "liar: set apart",
 ];

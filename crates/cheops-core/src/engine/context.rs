@@ -79,7 +79,6 @@ impl Context {
         let mut resource = Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())));
         // Who lied about it may have been found out before this site heard of it, or again of it.
         resource.cuts = self.liars.cuts_of(&resource.id);
-        resource.most_incarnations = self.settings.incarnations_per_site;
         resource
     }
 

@@ -200,43 +200,6 @@ impl Resource {
     /// Whether the author was shown to have written something else in the place of this.
     pub(super) fn is_disowned(&self, id: &EntryId) -> bool {
         self.cuts.get(&id.author).is_some_and(|after| id.n > *after)
-            || self.is_one_too_many(&id.author)
-    }
-
-    /// Whether so many incarnations of that site come before this one that it does not count. Honest sites
-    /// begin a new one when they lose their disks; who makes up thousands takes room from nobody else. Those
-    /// with the least numbers count, whatever is heard first, so that all sites come to the same.
-    fn is_one_too_many(&self, author: &Author) -> bool {
-        let before = |(other, _): &(&Author, u64)| {
-            other.site == author.site && other.incarnation < author.incarnation
-        };
-        self.knows.iter().filter(before).count() >= self.most_incarnations
-    }
-
-    /// Takes incarnations that do not count out of what somebody says.
-    pub(super) fn limit_incarnations(&self, said: &mut Vector) {
-        if said.authors() <= self.most_incarnations {
-            return;
-        }
-        let surplus: Vec<Author> =
-            said.iter().map(|(author, _)| author).filter(|it| self.is_one_too_many(it)).cloned().collect();
-        surplus.iter().for_each(|author| said.limit(author, 0));
-    }
-
-    /// Lets go of what was written in incarnations that do not count any more.
-    pub(super) fn let_go_of_incarnations(&mut self, turn: &mut Turn<'_>) {
-        if self.knows.authors() <= self.most_incarnations {
-            return;
-        }
-        let known: Vec<Author> = self.knows.iter().map(|(author, _)| author.clone()).collect();
-        let me = turn.context.settings.me.clone();
-        for author in known.iter().rev().filter(|author| **author != me) {
-            if self.is_one_too_many(author) {
-                self.cut_off(author, 0, turn);
-                // It follows from what is known that it does not count.
-                self.cuts.remove(author);
-            }
-        }
     }
 
     /// What an entry shows, together with one that is held: that both have one author, and cannot.

@@ -41,7 +41,6 @@ impl Engine {
         lies::recall(resources, &shown, &mut turn);
         for resource in resources.values_mut() {
             resource.recall_incarnations(&turn.context.links);
-            resource.let_go_of_incarnations(&mut turn);
         }
         for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));

@@ -78,8 +78,6 @@ pub(super) struct Resource {
     waiting_bytes: usize,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
-    /// How many incarnations of one site count.
-    pub(super) most_incarnations: usize,
     /// Since when there is a base that was not believed yet.
     pub(super) offered_ms: Option<u64>,
     /// Who was shown how often what is known here under a name, since it knows something else.
@@ -158,7 +156,6 @@ impl Resource {
             waiting: BTreeMap::new(),
             waiting_bytes: 0,
             cuts: BTreeMap::new(),
-            most_incarnations: usize::MAX,
             offered_ms: None,
             shown: BTreeMap::new(),
         }
@@ -237,11 +234,7 @@ impl Resource {
     /// any size.
     fn insert_heard(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
         let entry = turn.context.rulebook.share(self.placed(entry));
-        let is_new_author = self.knows.last_of(&entry.id().author) == 0;
         self.insert(&entry, turn);
-        if is_new_author {
-            self.let_go_of_incarnations(turn);
-        }
     }
 
     fn let_wait(&mut self, entry: Arc<Entry>, settings: &Settings) {
@@ -861,7 +854,6 @@ impl Resource {
             // Operations of others may still name in their past what does not count.
             upto.limit(author, *after);
         }
-        self.limit_incarnations(&mut upto);
         let upto = &upto;
         keep_later(&mut self.base_config, config);
         let operations = self.resolution.operations().iter();

@@ -37,9 +37,6 @@ pub struct Settings {
     pub resources_in_flight: usize,
     /// Entries of one resource kept while their causal past is missing.
     pub waiting_entries: usize,
-    /// Incarnations of one site that count on one resource: a site has a new one when it lost its disk. The
-    /// same at all sites.
-    pub incarnations_per_site: usize,
     /// Jobs run at once.
     pub jobs_at_once: usize,
     /// How long nothing must have moved before a resource's state is read.
@@ -80,7 +77,6 @@ impl Settings {
             bytes_per_update: 512 * 1024,
             resources_in_flight: 64,
             waiting_entries: 4_096,
-            incarnations_per_site: 256,
             jobs_at_once: 64,
             verify_after_ms: 1_000,
             verify_every_ms: 600_000,

@@ -31,10 +31,6 @@ impl Resource {
             turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
             return;
         }
-        self.limit_incarnations(&mut update.knows);
-        if let Some(base) = &mut update.base {
-            self.limit_incarnations(&mut base.upto);
-        }
         let differ = self.authors_that_differ(&update.knows, &update.chain);
         for (author, after) in &self.cuts {
             update.knows.limit(author, *after);

@@ -39,9 +39,6 @@ const VERIFY_EVERY_MS: u64 = 5_000;
 /// From so few operations on a state stands for them: few resources have many.
 const SHORT_HISTORY_FROM: usize = 6;
 
-/// No site loses its disk so often.
-const INCARNATIONS_PER_SITE: usize = 16;
-
 /// How a world is set up.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -173,7 +170,6 @@ impl World {
             let mut settings = Settings::new(world.new_author(id), names.iter().cloned());
             settings.verify_every_ms = VERIFY_EVERY_MS;
             settings.short_history_from = SHORT_HISTORY_FROM;
-            settings.incarnations_per_site = INCARNATIONS_PER_SITE;
             world.sites.push(SimSite {
                 id: id.clone(),
                 engine: None,
