@@ -10,10 +10,10 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
     Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash,
-    EntryHeader, EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation, KeyId, LocalId,
-    LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
-    Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, StateFloor, Status, Vector,
-    broken_off_header,
+    EntryHeader, EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation,
+    KeyId, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output,
+    Payload, Position, Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp,
+    StateFloor, Status, Vector, broken_off_header,
 };
 
 use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, names, parts};

@@ -72,7 +72,9 @@ impl Fingerprinting {
     async fn end(self) -> Output {
         let found = Fingerprint(*self.hasher.finalize().as_bytes());
         let kept = match self.keeping {
-            Some(keeping) => keeping.finish().await.map_err(|error| not_kept(&causes(&error))).is_ok(),
+            Some(keeping) => {
+                keeping.finish().await.map_err(|error| not_kept(&causes(&error))).is_ok()
+            }
             None => false,
         };
         Output::whole(if kept { format!("{found} {}", self.size) } else { found.to_string() })

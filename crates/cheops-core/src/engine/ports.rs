@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::model::OverLimit;
 use crate::model::{
     Asker, BlobId, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
-    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, StateFloor, Undoing,
-    Vector,
+    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, StateFloor,
+    Undoing, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 

@@ -49,7 +49,8 @@ impl Resource {
         if self.kept.get(&me).is_some_and(|said| said.floor == kept.floor) {
             return;
         }
-        let (Some(beside), Some(carrier)) = (Extension::kept_state(&kept), self.carrier(&me)) else {
+        let (Some(beside), Some(carrier)) = (Extension::kept_state(&kept), self.carrier(&me))
+        else {
             return;
         };
         let id = turn.context.next_entry();
@@ -136,6 +137,8 @@ impl Resource {
         let set_apart = |site: &SiteId| !turn.context.liars.keys_of(site).is_empty();
         let candidates: Vec<_> = self.kept.iter().map(|(_, kept)| Arc::clone(kept)).collect();
         let agreed = candidates.iter().find_map(|kept| self.all_keep(&kept.floor, &set_apart));
+        // What it is about may arrive after what is said of it.
+        self.kept_is_news = candidates.iter().any(|kept| !self.knows.covers(&kept.upto));
         if let Some((floor, upto)) = agreed {
             self.stand_on_state(floor, &upto, turn);
         }
@@ -227,9 +230,8 @@ impl Resource {
     /// A state that stands for what was forgotten, and is not what the application holds yet.
     pub(super) fn state_to_write(&self) -> Option<&StateFloor> {
         let state = self.resolution.state()?;
-        let is_there = state
-            .stand_in()
-            .is_some_and(|id| self.runs.log.outcome(&id) == Some(RunEffect::Took));
+        let is_there =
+            state.stand_in().is_some_and(|id| self.runs.log.outcome(&id) == Some(RunEffect::Took));
         (!is_there).then_some(state)
     }
 }

@@ -208,7 +208,8 @@ impl Resource {
         let author = Author { site: site.clone(), incarnation };
         // It says what it read, once it has written it.
         let is_silent = self.knows.last_of(&author) == 0;
-        let what = || "it has not said yet that it wrote the state that all sites verified".to_owned();
+        let what =
+            || "it has not said yet that it wrote the state that all sites verified".to_owned();
         self.resolution.state().filter(|_| is_silent).map(|_| what())
     }
 

@@ -430,7 +430,10 @@ impl Resource {
         let Some(floor) = self.resolution.floor().cloned() else { return };
         let Some(below) = self.resolution.operations().past(&floor).cloned() else { return };
         let holds = self.replies.get(&floor).is_some_and(Replies::succeeded_somewhere);
-        if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
+        let has_dead_state =
+            self.resolution.pruned_state().is_some() && self.resolution.state().is_none();
+        let is_forgotten = self.base.covers(&below) && !has_dead_state;
+        if !holds || is_forgotten || !self.stable().includes(&floor.0) {
             return;
         }
         self.prune(&below, turn);

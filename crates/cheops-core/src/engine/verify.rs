@@ -340,9 +340,9 @@ impl Resource {
         let state = read.as_ref().ok().copied();
         if self.reads.keeps {
             self.reads.tried_to_keep = Some(list);
-            let size = outcome.text().trim().split_once(' ').and_then(|(_, size)| size.parse().ok());
-            self.reads.kept =
-                state.zip(size).map(|(state, size)| KeptHere { list, state, size });
+            let size =
+                outcome.text().trim().split_once(' ').and_then(|(_, size)| size.parse().ok());
+            self.reads.kept = state.zip(size).map(|(state, size)| KeptHere { list, state, size });
         }
         let found = self.believe(read, list);
         if let Ok(state) = found {

@@ -11,7 +11,8 @@ use super::standing::{SiteStanding, Standing};
 use super::verify::{Agreement, ReadHere};
 use crate::config::Config;
 use crate::model::{
-    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Vector, StateFloor,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId,
+    StateFloor, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Frozen, LeftOut};

@@ -68,7 +68,10 @@ impl View<'_> {
         }
         let unheard = now.unheard.iter().find(|place| self.can_be_heard(ran, **place));
         let Some(place) = unheard.or(now.todo.first()) else { return Next::Nothing };
-        Next::Do(self.log.due_snapshot(self.config).unwrap_or_else(|| self.run(*place)))
+        // What a state takes the place of is nothing to save.
+        let is_state = self.list[*place].kind.is_state();
+        let snapshot = self.log.due_snapshot(self.config).filter(|_| !is_state);
+        Next::Do(snapshot.unwrap_or_else(|| self.run(*place)))
     }
 
     /// Whether an operation whose effect is to be wiped away at once may be run: only if it surely

@@ -36,7 +36,7 @@ fn increments(cluster: &mut Cluster, count: usize) {
 }
 
 #[test]
-fn a_hundred_thousand_increments_of_what_is_never_set_keep_little() {
+fn increments_of_what_is_never_set_keep_little_and_a_lost_disk_comes_back_right() {
     let setup = Setup {
         check: false,
         command_ms: (1, 1),
@@ -44,10 +44,10 @@ fn a_hundred_thousand_increments_of_what_is_never_set_keep_little() {
         ..Setup::new(2, 1)
     };
     let mut cluster = Cluster::with(setup, SUM);
-    for _ in 0..50 {
-        increments(&mut cluster, 2_000);
+    for _ in 0..5 {
+        increments(&mut cluster, 1_200);
     }
-    assert_eq!(cluster.value_everywhere(), "100000");
+    assert_eq!(cluster.value_everywhere(), "6000");
     for site in 0..2 {
         let (operations, records) = kept(&cluster, site);
         assert!(operations == 0 && records < 40, "{operations} operations, {records} records");
@@ -57,8 +57,8 @@ fn a_hundred_thousand_increments_of_what_is_never_set_keep_little() {
     cluster.world.lose_disk(1, true);
     cluster.passes(30_000);
     cluster.converges();
-    assert_eq!(cluster.value_everywhere(), "100000");
+    assert_eq!(cluster.value_everywhere(), "6000");
     assert!(is_verified(&cluster, 0) && is_verified(&cluster, 1));
     increments(&mut cluster, 10);
-    assert_eq!(cluster.value_everywhere(), "100010");
+    assert_eq!(cluster.value_everywhere(), "6010");
 }

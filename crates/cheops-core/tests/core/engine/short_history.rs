@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cheops_core::engine::{
-    Application, Base, Declared, Effect, Event, NotUndoable, Record, Submission, Task,
+    Application, Base, Effect, Engine, Event, Job, NotUndoable, Now, Reaction, Record, Submission,
+    Task, Unsigned, WaitFor,
 };
 use cheops_core::model::{Entry, Fingerprint, Outcome, Status, Undoing};
 
@@ -250,5 +251,73 @@ fn what_replaces_all_takes_the_place_of_the_state_too() {
         panic!()
     };
     assert!(base.state.is_none());
-    let _: Option<&Declared> = base.declared.as_ref();
+}
+
+/// A site alone, and its disk, told of nothing but how often something was added.
+struct Adding {
+    engine: Engine,
+    disk: Disk,
+    now_ms: u64,
+    sum: u64,
+}
+
+impl Adding {
+    fn begins() -> Self {
+        let (engine, reaction) = Engine::recover(settings(""), [], Now::default());
+        let mut adding = Self { engine, disk: Disk::default(), now_ms: 0, sum: 0 };
+        adding.commit(reaction);
+        adding
+    }
+
+    fn commit(&mut self, reaction: Reaction) -> Vec<Job> {
+        let Ok(effects) = reaction.commit(&mut self.disk, &Unsigned);
+        let jobs = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Run(job) => Some(job),
+            _ => None,
+        });
+        jobs.collect()
+    }
+
+    /// Handles an event, and all that is to be run for it.
+    fn does(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            self.now_ms += 1;
+            let now = Now { mono_ms: self.now_ms, wall_ms: self.now_ms };
+            let reaction = self.engine.handle(now, event);
+            for job in self.commit(reaction) {
+                let outcome = match &job.task {
+                    Task::Read { .. } => found(&self.sum.to_string()),
+                    _ => ok(),
+                };
+                self.sum += u64::from(matches!(job.task, Task::Run(_)));
+                events.push(Event::Ended { job: job.id, outcome });
+            }
+        }
+    }
+
+    fn rests(&mut self) {
+        self.now_ms += 2_000;
+        self.does(Event::Ticked);
+        // A disk drops what it may now and then.
+        self.disk = self.disk.compacted();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_increments_of_what_is_never_set_keep_little() {
+    let mut adding = Adding::begins();
+    let alone = || Some(sites("paris"));
+    adding.does(Event::Submitted(Submission { sites: alone(), ..counter() }));
+    let mut most = 0;
+    while adding.sum < 100_000 {
+        for _ in 0..2_500 {
+            adding.does(Event::Submitted(Submission { wait: WaitFor::Nothing, ..more() }));
+        }
+        adding.rests();
+        most = most.max(adding.disk.0.len());
+        let view = adding.engine.resource(&resource("counter")).unwrap();
+        assert!(view.operations.is_empty(), "{} are kept", view.operations.len());
+    }
+    assert!(most < 20, "{most} records are on the disk");
 }

@@ -21,12 +21,12 @@ mod lost_disk;
 mod passing_on;
 mod past;
 mod proving;
-mod short_history;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
 mod relay;
 #[path = "../../../../cheops-sim/tests/sim/report/mod.rs"]
 mod report;
+mod short_history;
 mod states;
 mod stopping;
 mod strangers;

@@ -44,7 +44,8 @@ fn bytes_of_log(cluster: &Cluster, site: u8) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn increments_that_nothing_overwrites_keep_a_short_history_and_a_lost_disk_comes_back_right() {
+async fn increments_that_nothing_overwrites_keep_a_short_history_and_a_lost_disk_comes_back_right()
+{
     let mut cluster = Setup::sites(3).config(SHORT).start().await;
     increments(&cluster, 150).await;
     until_short(&cluster).await;
