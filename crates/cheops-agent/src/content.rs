@@ -55,7 +55,7 @@ impl ContentStore for SiteContent {
 
     fn keep(&self, resource: &ResourceId) -> io::Result<Box<dyn Saving>> {
         let writer = self.blobs.create().map_err(io::Error::other)?;
-        Ok(Box::new(KeptState { writer, resource: resource.clone(), kept: self.kept.clone() }))
+        Ok(Box::new(StateKeeper { writer, resource: resource.clone(), kept: self.kept.clone() }))
     }
 
     fn saved(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Read + Send>> {
@@ -83,13 +83,13 @@ impl Saving for SavedState {
     }
 }
 
-struct KeptState {
+struct StateKeeper {
     writer: Box<dyn BlobWriter>,
     resource: ResourceId,
     kept: KeptStates,
 }
 
-impl io::Write for KeptState {
+impl io::Write for StateKeeper {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writer.write(bytes)
     }
@@ -99,7 +99,7 @@ impl io::Write for KeptState {
     }
 }
 
-impl Saving for KeptState {
+impl Saving for StateKeeper {
     fn finish(self: Box<Self>) -> io::Result<()> {
         let stored = self.writer.finish().map_err(io::Error::other)?;
         self.kept.hold(&self.resource, stored.pin);
