@@ -19,12 +19,12 @@ fn increment() -> Submit {
 }
 
 async fn increments(cluster: &Cluster, count: usize) {
-    for (at, site) in cluster.sites().cycle().take(count).enumerate() {
+    for (at, number) in cluster.numbers().cycle().take(count).enumerate() {
         let submit = match at {
             0 => first(increment(), &cluster.everywhere(), CONFIG),
             _ => increment(),
         };
-        site.does("counter", &submit).await;
+        cluster[number].does("counter", &submit).await;
     }
 }
 
