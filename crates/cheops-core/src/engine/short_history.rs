@@ -119,8 +119,8 @@ impl Resource {
     /// Whether this site has said that it can do without that operation: then nothing about it can be
     /// changed any more.
     pub(super) fn is_about_to_be_forgotten(&self, id: &OperationId, me: &Author) -> bool {
-        let own = self.kept.iter().filter(|(author, _)| author.site == me.site);
-        own.into_iter().any(|(_, kept)| kept.upto.includes(&id.0))
+        let mut own = self.kept.iter().filter(|(author, _)| author.site == me.site);
+        own.any(|(_, kept)| kept.upto.includes(&id.0))
     }
 
     /// Takes in what a site says that it keeps.

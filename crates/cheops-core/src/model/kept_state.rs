@@ -46,7 +46,7 @@ impl StateFloor {
         let hash = Fingerprint::of(&[self.list.0, self.state.0].concat()).0;
         let number = u64::from_le_bytes(std::array::from_fn(|at| hash[at]));
         let author = self.heads.first()?.0.author.clone();
-        Some(OperationId(EntryId { author, n: number | 1 << 63 }))
+        Some(OperationId(EntryId { author, n: number | (1 << 63) }))
     }
 }
 
