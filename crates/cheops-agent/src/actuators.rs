@@ -11,6 +11,7 @@ use cheops_store::Snapshots;
 use tokio::runtime::Handle;
 use tracing::{Instrument, Span};
 
+use crate::content::KeptStates;
 use crate::driver::{Actuators, Driver};
 use crate::exec::Executor;
 use crate::telemetry;
@@ -22,6 +23,7 @@ pub(crate) struct SiteActuators {
     pub(crate) peers: Peers,
     pub(crate) incoming: IncomingFiles,
     pub(crate) snapshots: Snapshots,
+    pub(crate) kept: KeptStates,
     pub(crate) replicas: IdDirectory,
 }
 
@@ -34,6 +36,9 @@ impl Actuators for SiteActuators {
             let files = match &job.task {
                 Task::Run(operation) if job.inline_body.is_none() => {
                     peers.bring_back(operation, &incoming).await
+                }
+                Task::Write { state, size, .. } => {
+                    peers.bring_back_state(*state, *size, &incoming).await
                 }
                 _ => Ok(()),
             };
@@ -61,6 +66,9 @@ impl Actuators for SiteActuators {
     }
 
     fn notify(&self, notice: &Notice) {
+        if let Notice::Pruned(resource, _) = notice {
+            self.kept.release(resource);
+        }
         telemetry::notice(notice);
     }
 

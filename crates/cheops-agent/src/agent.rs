@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 use crate::actuators::SiteActuators;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
-use crate::content::SiteContent;
+use crate::content::{KeptStates, SiteContent};
 use crate::driver::{self, Actuators, Driver, Signer, room_left};
 use crate::exec::{
     AnswerRules, ExecError, ExecSettings, Executor, RequestSettings, RunToken, end_leftovers,
@@ -237,7 +237,8 @@ impl Agent {
         let memory = Remembered::new(&config.proxy, &config.data_dir);
         let services = services(&config)?;
         let requests = requests(&config, &replicas, &memory);
-        let executor = executor(&config, &opened, services.clone(), requests)?;
+        let kept = KeptStates::default();
+        let executor = executor(&config, &opened, kept.clone(), services.clone(), requests)?;
 
         let (blobs, feed) = (opened.blobs.clone(), opened.feed.clone());
         let dir = config.data_dir.clone();
@@ -245,6 +246,7 @@ impl Agent {
         let files = Arc::new(files);
         let incoming = IncomingFiles::new(files.clone(), ROOM_BESIDE_FILES);
         let actuators = SiteActuators {
+            kept,
             runtime: tokio::runtime::Handle::current(),
             executor: executor.clone(),
             peers: peers.clone(),
@@ -586,6 +588,7 @@ fn replicas(config: &AgentConfig) -> IdDirectory {
 fn executor(
     config: &AgentConfig,
     opened: &Opened,
+    kept: KeptStates,
     services: Services,
     requests: RequestSettings,
 ) -> Result<Executor, StartError> {
@@ -594,7 +597,8 @@ fn executor(
     if ended > 0 {
         tracing::warn!(ended, "commands of an earlier life of this agent were ended");
     }
-    let stored = SiteContent { blobs: opened.blobs.clone(), snapshots: opened.snapshots.clone() };
+    let (blobs, snapshots) = (opened.blobs.clone(), opened.snapshots.clone());
+    let stored = SiteContent { blobs, snapshots, kept };
     Ok(Executor::new(ExecSettings { services, requests, ..exec_settings(config, run) }, stored)?)
 }
 
@@ -654,6 +658,7 @@ fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
         application: config.application,
         jobs_at_once: config.shell.jobs_at_once,
         verify_every_ms: u64::try_from(config.shell.verify_every.as_millis()).unwrap_or(u64::MAX),
+        short_history_from: config.shell.short_history,
         ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
     }
 }

@@ -138,6 +138,16 @@ impl OperationType {
         &*self.0 == "cheops.delete"
     }
 
+    /// The type of what stands for the operations that a state stands for.
+    pub(crate) fn state() -> Self {
+        Self("cheops.state".into())
+    }
+
+    /// Whether it is no operation but a state that stands for operations.
+    pub fn is_state(&self) -> bool {
+        &*self.0 == "cheops.state"
+    }
+
     /// Whether the name is kept for Cheops' own use: users' types may not have it.
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(RESERVED)

@@ -2,7 +2,7 @@
 //!
 //! A body begins with its version. This is version 2; [`crate::v1`] reads the one before.
 
-use cheops_core::engine::{Ending, Malformed, Notice, PastDecision, Record};
+use cheops_core::engine::{Base, Ending, Malformed, Notice, PastDecision, Record};
 use cheops_core::model::ResourceId;
 use cheops_core::plan::{
     Divergence, Ended, Item, Run, RunEffect, RunLog, RunLogParts, Saved, SnapshotId, Step, Trace,
@@ -75,6 +75,8 @@ const INCARNATION: u64 = 7;
 const PRUNED: u64 = 8;
 const SHED: u64 = 9;
 const SET_APART: u64 = 10;
+/// A version that does not know of states must not take it for one without.
+const PRUNED_FOR_STATE: u64 = 11;
 
 impl Form for Record {
     const LEAST: usize = 1;
@@ -88,6 +90,7 @@ impl Form for Record {
             Self::Knows(..) => KNOWS,
             Self::EarlierIncarnation(..) => EARLIER_INCARNATION,
             Self::Incarnation(..) => INCARNATION,
+            Self::Pruned(_, base) if base.state.is_some() => PRUNED_FOR_STATE,
             Self::Pruned(..) => PRUNED,
             Self::Shed(..) => SHED,
             Self::SetApart(_) => SET_APART,
@@ -129,6 +132,9 @@ impl Form for Record {
             Self::Pruned(resource, base) => {
                 resource.put(out);
                 base.put(out);
+                if let Some(state) = &base.state {
+                    state.put(out);
+                }
             }
             Self::Shed(resource, operations) => {
                 resource.put(out);
@@ -158,6 +164,11 @@ impl Form for Record {
             }
             INCARNATION => Self::Incarnation(Form::take(from)?, Form::take(from)?),
             PRUNED => Self::Pruned(Form::take(from)?, Form::take(from)?),
+            PRUNED_FOR_STATE => {
+                let (resource, base) = (Form::take(from)?, Base::take(from)?);
+                let state = Some(Form::take(from)?);
+                Self::Pruned(resource, Box::new(Base { state, ..base }))
+            }
             SHED => Self::Shed(Form::take(from)?, Form::take(from)?),
             SET_APART => Self::SetApart(Form::take(from)?),
             kind => return Err(FormError::UnknownKind { what: "a record", kind }),

@@ -10,10 +10,10 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
     Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash,
-    EntryHeader, EntryId, Evidence, Extension, FileRef, Header, IdMap, Incarnation, KeyId, LocalId,
-    LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
-    Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, Status, Vector,
-    broken_off_header,
+    EntryHeader, EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation,
+    KeyId, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output,
+    Payload, Position, Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp,
+    StateFloor, Status, Vector, broken_off_header,
 };
 
 use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, names, parts};
@@ -253,7 +253,8 @@ parts!(Declared, 3, { sites: sites, config: config, id_map: id_map });
 impl Form for Base {
     const LEAST: usize = 4;
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { upto, declared, chain, order } = self;
+        // A state is said after it, by who may say it to those who know of states.
+        let Self { upto, declared, chain, order, state: _ } = self;
         out.section(|out| {
             upto.put(out);
             declared.put(out);
@@ -268,6 +269,37 @@ impl Form for Base {
             declared: Form::take(&mut from)?,
             chain: Form::take(&mut from)?,
             order: Form::take(&mut from)?,
+            state: None,
+        })
+    }
+}
+
+parts!(Fingerprint, 32, { 0: hash });
+
+impl Form for StateFloor {
+    const LEAST: usize = 100;
+    fn put(&self, out: &mut Vec<u8>) {
+        let Self { list, state, size, write, sites, heads, kinds } = self;
+        out.section(|out| {
+            list.put(out);
+            state.put(out);
+            size.put(out);
+            write.put(out);
+            sites.put(out);
+            heads.put(out);
+            kinds.put(out);
+        });
+    }
+    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
+        let mut from = from.section()?;
+        Ok(Self {
+            list: Form::take(&mut from)?,
+            state: Form::take(&mut from)?,
+            size: Form::take(&mut from)?,
+            write: Form::take(&mut from)?,
+            sites: Form::take(&mut from)?,
+            heads: Form::take(&mut from)?,
+            kinds: Form::take(&mut from)?,
         })
     }
 }

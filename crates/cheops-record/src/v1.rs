@@ -335,7 +335,7 @@ impl Old for Base {
         if let Some(id_map) = declared.as_mut().and_then(|it| it.id_map.as_mut()) {
             of_their_incarnations(id_map, &upto);
         }
-        Ok(Self { upto, declared, chain: Chain::default(), order: None })
+        Ok(Self { upto, declared, chain: Chain::default(), order: None, state: None })
     }
 }
 

@@ -17,6 +17,9 @@ const HEARTBEAT: u64 = 1;
 const UPDATE: u64 = 2;
 const EVIDENCE: u64 = 3;
 const CERTIFICATE: u64 = 4;
+/// An update of which the base has a state: a version that does not know of states must not take it for
+/// one without.
+const UPDATE_WITH_STATE: u64 = 5;
 
 /// So many faults of one frame are told: whoever sends more has said enough.
 const MOST_TOLD: usize = 16;
@@ -74,6 +77,9 @@ fn put_update(update: &Update, out: &mut Vec<u8>) {
     asks.put(out);
     out.number(entries.len() as u64);
     entries.iter().for_each(|entry| put_entry(entry, Placed::No, out));
+    if let Some(state) = base.as_ref().and_then(|base| base.state.as_ref()) {
+        state.put(out);
+    }
 }
 
 fn take_update(
@@ -111,7 +117,8 @@ pub fn encode_message(message: &Message, out: &mut Vec<u8>) {
             heartbeat.put(out);
         }
         Message::Update(update) => {
-            out.number(UPDATE);
+            let has_state = update.base.as_ref().is_some_and(|base| base.state.is_some());
+            out.number(if has_state { UPDATE_WITH_STATE } else { UPDATE });
             put_update(update, out);
         }
         Message::Evidence(evidence) => {
@@ -157,6 +164,12 @@ fn take(from: &mut ByteReader<'_>, left_out: &mut Vec<FormError>) -> Result<Fram
     Ok(match from.number()? {
         HEARTBEAT => Frame::Message(Message::Heartbeat(Form::take(from)?)),
         UPDATE => Frame::Message(Message::Update(Box::new(take_update(from, left_out)?))),
+        UPDATE_WITH_STATE => {
+            let update = take_update(from, left_out)?;
+            let state = Some(Form::take(from)?);
+            let base = update.base.map(|base| Base { state, ..base });
+            Frame::Message(Message::Update(Box::new(Update { base, ..update })))
+        }
         EVIDENCE => {
             let evidence: Box<Evidence> = Form::take(from)?;
             Frame::Message(Message::Evidence(evidence))

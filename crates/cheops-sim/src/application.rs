@@ -19,8 +19,11 @@ pub struct SimApplication {
     effects: BTreeMap<ResourceId, Vec<OperationId>>,
     /// What ran under each name: of a liar's operations sites hear different ones.
     commands: BTreeMap<OperationId, String>,
-    snapshots: BTreeMap<(ResourceId, u64), (SimValue, Vec<OperationId>)>,
+    snapshots: BTreeMap<(ResourceId, u64), SavedState>,
 }
+
+/// A state, and the operations that are in it.
+pub(crate) type SavedState = (SimValue, Vec<OperationId>);
 
 /// What an application must never see.
 #[derive(Debug)]
@@ -99,25 +102,40 @@ impl SimApplication {
 
     /// Saves the state of a resource under a number.
     pub fn snapshot(&mut self, resource: &ResourceId, number: u64) {
+        let saved = self.saved(resource);
+        self.snapshots.insert((resource.clone(), number), saved);
+    }
+
+    /// The state of a resource, with what is in it.
+    pub fn saved(&self, resource: &ResourceId) -> SavedState {
         let effects = self.effects.get(resource).cloned().unwrap_or_default();
-        self.snapshots.insert((resource.clone(), number), (self.value(resource), effects));
+        (self.value(resource), effects)
+    }
+
+    /// Makes the state of a resource this one.
+    pub fn write(&mut self, resource: &ResourceId, (value, effects): &SavedState) -> bool {
+        self.values.insert(resource.clone(), value.clone());
+        self.effects.insert(resource.clone(), effects.clone());
+        true
     }
 
     /// Brings a saved state back.
     pub fn restore(&mut self, resource: &ResourceId, number: u64) -> bool {
-        let Some((value, effects)) = self.snapshots.get(&(resource.clone(), number)).cloned()
-        else {
-            return false;
-        };
-        self.values.insert(resource.clone(), value);
-        self.effects.insert(resource.clone(), effects);
-        true
+        let saved = self.snapshots.get(&(resource.clone(), number)).cloned();
+        saved.is_some_and(|saved| self.write(resource, &saved))
     }
 }
 
 /// The state that a fresh application has after these commands, failures and all.
 pub fn fresh_run<'a>(commands: impl IntoIterator<Item = &'a str>) -> SimValue {
-    let mut value = SimValue::default();
+    run_from(SimValue::default(), commands)
+}
+
+/// The same of one that began with this.
+pub(crate) fn run_from<'a>(
+    mut value: SimValue,
+    commands: impl IntoIterator<Item = &'a str>,
+) -> SimValue {
     for command in commands {
         // A command that fails changes nothing, there as here.
         let _refused = interpret(&mut value, command);

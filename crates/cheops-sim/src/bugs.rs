@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use cheops_core::engine::{Effect, Message, Record};
-use cheops_core::model::{Entry, EntryBody};
+use cheops_core::model::{Entry, EntryBody, SiteId};
 
 use crate::keys::SimKey;
 
@@ -42,11 +42,13 @@ pub enum Bug {
     StateOfAnotherList,
     /// That an operation is to be taken out is passed over, where another site says so.
     UndoSkipped,
+    /// A state stands for the history before it as soon as one site keeps it.
+    StateOfOneSite,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -59,6 +61,7 @@ impl Bug {
         Self::StandingNotSent,
         Self::StateOfAnotherList,
         Self::UndoSkipped,
+        Self::StateOfOneSite,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -94,10 +97,26 @@ impl Bug {
         if self == Self::UndoSkipped && entry.undoes().is_some() {
             Arc::make_mut(entry).extra.retain(|said| said.name != "undoes");
         }
+        if self == Self::StateOfOneSite && entry.kept_state().is_some() {
+            let site = entry.id().author.site.clone();
+            for said in &mut Arc::make_mut(entry).extra {
+                said.value = kept_by(&site, &said.value);
+            }
+        }
         if self == Self::StandingNotSent && entry.standing_report().is_some() {
             Arc::make_mut(entry).extra.clear();
         }
     }
+}
+
+/// The same, kept by this site alone.
+fn kept_by(site: &SiteId, said: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(said);
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    if let Some(sites) = lines.get_mut(1) {
+        *sites = site.as_str();
+    }
+    lines.join("\n").into_bytes()
 }
 
 impl fmt::Display for Bug {
@@ -115,6 +134,7 @@ impl fmt::Display for Bug {
             Self::StandingNotSent => "standing-not-sent",
             Self::StateOfAnotherList => "state-of-another-list",
             Self::UndoSkipped => "undo-skipped",
+            Self::StateOfOneSite => "state-of-one-site",
         })
     }
 }

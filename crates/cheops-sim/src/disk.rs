@@ -39,6 +39,13 @@ impl Disk {
         &self.records
     }
 
+    /// What is left of it when all is dropped that may be.
+    pub fn compacted(&self) -> Vec<Record> {
+        let mut kept = self.clone();
+        kept.compact();
+        kept.records
+    }
+
     /// Everything is gone.
     pub fn lose(&mut self) {
         *self = Self::default();

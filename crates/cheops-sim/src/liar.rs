@@ -200,7 +200,7 @@ impl Stolen<'_> {
                     upto.add(&EntryId { n: self.knows.last_of(&author) + 5, author });
                     update.knows.join(&upto);
                     let (chain, order) = (Default::default(), None);
-                    update.base = Some(Base { upto, declared: None, chain, order });
+                    update.base = Some(Base { upto, declared: None, chain, order, state: None });
                 }
                 others.iter().map(|to| (to.clone(), message.clone())).collect()
             }

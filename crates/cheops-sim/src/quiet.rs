@@ -9,7 +9,7 @@ use cheops_core::model::{OperationId, Reply, ResourceId, SiteId, Status};
 use cheops_core::plan::Health;
 use cheops_core::resolve::Why;
 
-use crate::application::{SimValue, fresh_run};
+use crate::application::{SimValue, run_from};
 use crate::checks::{Violation, trouble};
 use crate::conflicts::{is_set_right, took_effect};
 use crate::service_checks;
@@ -274,7 +274,15 @@ fn follows_the_list(
         .filter_map(|id| view.operations.iter().find(|it| it.id() == id))
         .map(|it| command_at(&it.operation, &site.id))
         .collect();
-    let expected: SimValue = fresh_run(commands.iter().copied());
+    let begun = view.state.as_ref().map(|floor| site.states.get(&floor.state));
+    let begun = match begun {
+        Some(Some((value, _))) => value.clone(),
+        Some(None) => {
+            return Err(Violation(format!("{} lacks the state before {}", site.id, view.id)));
+        }
+        None => SimValue::default(),
+    };
+    let expected: SimValue = run_from(begun, commands.iter().copied());
     let found = site.application.value(&view.id);
     // Where a disk was lost and the application was not, it may hold what nobody knows of.
     let beyond_knowledge = world.checks.a_disk_was_lost

@@ -9,7 +9,7 @@ use cheops_core::model::{
     Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
 };
 
-use crate::application::{RanTwice, SimApplication};
+use crate::application::{RanTwice, SavedState, SimApplication};
 use crate::disk::Disk;
 use crate::service::SimService;
 use crate::service_load::KnownIdMaps;
@@ -52,6 +52,8 @@ pub struct SimSite {
     /// What was last read of each resource, where that is told instead of what is read; see
     /// [`crate::Bug::StateOfAnotherList`].
     pub read_before: Option<BTreeMap<ResourceId, String>>,
+    /// States that are kept on the disk, by their fingerprints.
+    pub states: BTreeMap<Fingerprint, SavedState>,
     /// When the next tick is scheduled.
     pub tick_ms: Option<u64>,
 }
@@ -98,14 +100,24 @@ impl SimSite {
                 Outcome::success("")
             }
             Task::Restore { id, .. } => ended(application.restore(resource, id.0)),
-            Task::Read { .. } => {
+            Task::Write { state, .. } => match self.states.get(&Fingerprint(state.0)) {
+                Some(saved) => ended(application.write(resource, saved)),
+                None => Outcome::failure("its content is not here"),
+            },
+            Task::Read { keep, .. } => {
                 let mut state = application.value(resource).text;
                 if let Some(before) = self.read_before.as_mut() {
                     // Planted: what was read the last time.
                     let last = before.insert(resource.clone(), state.clone());
                     state = last.unwrap_or(state);
                 }
-                Outcome::success(Fingerprint::of(state.as_bytes()).to_string())
+                let found = Fingerprint::of(state.as_bytes());
+                if *keep {
+                    self.states.insert(found, application.saved(resource));
+                    Outcome::success(format!("{found} {}", state.len()))
+                } else {
+                    Outcome::success(found.to_string())
+                }
             }
         };
         running.outcome = Some(outcome);

@@ -60,6 +60,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "undo: brought back",
     "undo: a concurrent one counts again",
     "history: told why before it was forgotten",
+    "history: forgotten for a state",
+    "history: begun with a state",
     "state: read",
     "state: changed behind our back",
     "state: differs",

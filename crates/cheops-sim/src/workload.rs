@@ -79,6 +79,10 @@ const SET_AND_APPEND_READ: &str = r#"{"ResolutionMatrix": [
 const INCS: &str =
     r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "take-both"}]}"#;
 
+const INCS_READ: &str = r#"{"ResolutionMatrix": [
+    {"Before": "inc", "After": "inc", "Result": "take-both"}],
+    "State": {"Read": "save", "Write": "bring back"}}"#;
+
 const INCS_UNDONE: &str = r#"{"ResolutionMatrix": [
     {"Before": "inc", "After": "inc", "Result": "ordered"}],
     "Types": {"inc": {"Undo": "take it back", "Check": "is it there"}}}"#;
@@ -166,6 +170,12 @@ pub const FLAVOURS: &[Flavour] = &[
         ],
     },
     Flavour { name: "sum", config: INCS, changed: None, verbs: &[("inc", CommandKind::Inc)] },
+    Flavour {
+        name: "sum-read",
+        config: INCS_READ,
+        changed: Some(INCS),
+        verbs: &[("inc", CommandKind::Inc)],
+    },
     Flavour {
         name: "sum-undone",
         config: INCS_UNDONE,

@@ -46,9 +46,12 @@ impl SlotName {
     }
 }
 
-/// Contents without which the entry's operation cannot run.
+/// Contents without which the entry's operation cannot run, or a state that stands for others be written.
 pub(crate) fn blobs_of(entry: &Entry) -> Vec<BlobId> {
-    let EntryBody::Operation(operation) = &entry.body else { return Vec::new() };
+    let EntryBody::Operation(operation) = &entry.body else {
+        let kept = entry.kept_state();
+        return kept.into_iter().map(|kept| BlobId(kept.floor.state.0)).collect();
+    };
     match &operation.payload {
         Payload::Shell { files, .. } => files.iter().map(|file| file.blob).collect(),
         Payload::Http { body, .. } => body.iter().map(|file| file.blob).collect(),

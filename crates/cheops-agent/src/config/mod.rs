@@ -171,6 +171,8 @@ pub struct ShellConfig {
     pub directory: Option<PathBuf>,
     /// How long after it was read a resource's state is read again.
     pub verify_every: Duration,
+    /// From how many operations of a resource on a state that all sites verified stands for them.
+    pub short_history: usize,
 }
 
 /// `[audit]`.

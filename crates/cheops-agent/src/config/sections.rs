@@ -249,6 +249,9 @@ fn proxy<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> Proxy
     }
 }
 
+/// More operations than any resource has: for who wants to keep all.
+const MOST_OPERATIONS: usize = 1_000_000_000;
+
 fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> ShellConfig {
     let mut table = reader.table(root, "shell");
     let output = |text: &str| match values::size(text)? {
@@ -261,6 +264,9 @@ fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> Shell
     let jobs = reader.value(&mut table, "jobs_at_once", &a_count, values::count(MOST_JOBS));
     let directory = reader.path(&mut table, "directory");
     let verify_every = reader.value(&mut table, "verify_every", A_TIME, values::duration);
+    let operations = format!("a number from 1 to {MOST_OPERATIONS}");
+    let short_history =
+        reader.value(&mut table, "short_history", &operations, values::count(MOST_OPERATIONS));
     reader.end(&table);
     ShellConfig {
         time_limit: time_limit.map_or(Duration::from_secs(60), |(limit, _)| limit),
@@ -268,6 +274,7 @@ fn shell<'a>(reader: &mut ConfigReader<'a>, root: &mut ConfigTable<'a>) -> Shell
         jobs_at_once: jobs.map_or(64, |(jobs, _)| jobs),
         directory,
         verify_every: verify_every.map_or(Duration::from_secs(10 * 60), |(every, _)| every),
+        short_history: short_history.map_or(1_000, |(operations, _)| operations),
     }
 }
 

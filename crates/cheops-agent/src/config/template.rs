@@ -89,6 +89,8 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # directory = "."               # default: where the agent was started
 # verify_every = "10m"          # how often the states of resources that say how are read and compared,
 #                               # with a fiftieth of the time at most
+# short_history = 1000          # from so many operations of a resource on a state that all sites verified
+#                               # stands for them, and they are forgotten
 
 # How long history that no longer counts can be looked at.
 [audit]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{FileRef, Operation, OperationId, Payload};
+use cheops_core::model::{FileRef, MAX_STATE_BYTES, Operation, OperationId, Payload};
 
 use super::ExecutorState;
 use super::content::{Keeping, pieces};
@@ -69,10 +69,22 @@ impl<'a> CommandRequest<'a> {
                     Keeping::begin(move || content.save(&resource, id), executor.snapshot_limit);
                 CommandRequest { prints: Prints::State(keeping), ..ask(command) }
             }
-            Task::Read { command } => CommandRequest {
-                prints: Prints::Fingerprint(executor.snapshot_limit),
-                ..ask(command)
-            },
+            Task::Read { command, keep } => {
+                let (content, resource) = (Arc::clone(&executor.content), job.resource.clone());
+                let keeping = keep.then(|| {
+                    let limit = executor.snapshot_limit.min(MAX_STATE_BYTES);
+                    Keeping::begin(move || content.keep(&resource), limit)
+                });
+                let prints = Prints::Fingerprint(executor.snapshot_limit, keeping);
+                CommandRequest { prints, ..ask(command) }
+            }
+            Task::Write { state, command, .. } => {
+                let (content, state) = (Arc::clone(&executor.content), *state);
+                CommandRequest {
+                    input: Input::Pieces(pieces(move || content.open(&state))),
+                    ..ask(command)
+                }
+            }
             Task::Restore { id, command } => {
                 let (content, resource) = (Arc::clone(&executor.content), job.resource.clone());
                 let id = *id;

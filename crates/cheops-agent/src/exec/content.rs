@@ -33,6 +33,15 @@ pub trait ContentStore: Send + Sync + 'static {
     /// When nothing can be written.
     fn save(&self, resource: &ResourceId, id: SnapshotId) -> io::Result<Box<dyn Saving>>;
 
+    /// Begins to keep a state of a resource as a content, by its hash, for as long as nothing else holds it.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be written.
+    fn keep(&self, _resource: &ResourceId) -> io::Result<Box<dyn Saving>> {
+        Err(io::Error::other("states are not kept here"))
+    }
+
     /// Opens a state that was kept.
     ///
     /// # Errors

@@ -374,6 +374,7 @@ fn word_for(task: &Task) -> &'static str {
         Task::Snapshot { .. } => "snapshot",
         Task::Restore { .. } => "restore",
         Task::Read { .. } => "read",
+        Task::Write { .. } => "write",
     }
 }
 

@@ -32,8 +32,9 @@ pub(super) enum Prints {
     List,
     /// A state to be kept; its errors are its output.
     State(Keeping),
-    /// A state of which only the fingerprint is wanted, if it is no longer than this.
-    Fingerprint(u64),
+    /// A state of which the fingerprint is wanted, if it is no longer than this; and which is to be kept as
+    /// well, if there is a way.
+    Fingerprint(u64, Option<Keeping>),
 }
 
 /// Where what is printed apart goes.
@@ -48,15 +49,41 @@ pub(super) enum Sink {
 pub(super) struct Fingerprinting {
     hasher: blake3::Hasher,
     room: u64,
+    size: u64,
+    keeping: Option<Keeping>,
 }
 
 impl Fingerprinting {
-    fn take(&mut self, piece: &[u8]) -> Result<(), String> {
+    async fn take(&mut self, piece: &[u8]) -> Result<(), String> {
         let length = piece.len() as u64;
         self.room = self.room.checked_sub(length).ok_or("the state is larger than the limit")?;
+        self.size += length;
         self.hasher.update(piece);
+        if let Some(mut keeping) = self.keeping.take() {
+            match keeping.take(piece).await {
+                Ok(()) => self.keeping = Some(keeping),
+                Err(why) => not_kept(&why),
+            }
+        }
         Ok(())
     }
+
+    /// The fingerprint; and the size, if the state is kept.
+    async fn end(self) -> Output {
+        let found = Fingerprint(*self.hasher.finalize().as_bytes());
+        let kept = match self.keeping {
+            Some(keeping) => {
+                keeping.finish().await.map_err(|error| not_kept(&causes(&error))).is_ok()
+            }
+            None => false,
+        };
+        Output::whole(if kept { format!("{found} {}", self.size) } else { found.to_string() })
+    }
+}
+
+/// What was read counts all the same.
+fn not_kept(why: &str) {
+    tracing::warn!(why, "a state cannot be kept in the place of history, which stays long");
 }
 
 impl Sink {
@@ -65,8 +92,9 @@ impl Sink {
             Prints::Output => Self::Nowhere,
             Prints::List => Self::List(Capture::new(LIST_BYTES)),
             Prints::State(keeping) => Self::State(keeping),
-            Prints::Fingerprint(room) => {
-                Self::Fingerprint(Box::new(Fingerprinting { hasher: blake3::Hasher::new(), room }))
+            Prints::Fingerprint(room, keeping) => {
+                let hasher = blake3::Hasher::new();
+                Self::Fingerprint(Box::new(Fingerprinting { hasher, room, size: 0, keeping }))
             }
         }
     }
@@ -92,7 +120,7 @@ impl Sink {
                 loop {
                     match capture::next(from, &mut chunk).await {
                         Ok(0) => return Ok(()),
-                        Ok(read) => state.take(&chunk[..read])?,
+                        Ok(read) => state.take(&chunk[..read]).await?,
                         Err(error) => return Err(causes(&error)),
                     }
                 }
@@ -139,10 +167,7 @@ impl Sink {
                 return CommandEnding::Broken(reason.to_owned());
             }
             Self::Fingerprint(_) if code != 0 => printed.into_output(),
-            Self::Fingerprint(state) => {
-                let found = Fingerprint(*state.hasher.finalize().as_bytes());
-                Output::whole(found.to_string())
-            }
+            Self::Fingerprint(state) => state.end().await,
         };
         CommandEnding::Exited { code, output }
     }

@@ -247,7 +247,9 @@ async fn about_failure(
 fn not_undoable(resource: &ResourceId, why: &engine::NotUndoable) -> HttpRefusal {
     let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
     match why {
-        engine::NotUndoable::ReplacedAll(_) | engine::NotUndoable::Unknown(_) => refused.hint(
+        engine::NotUndoable::ReplacedAll(_)
+        | engine::NotUndoable::InState(_)
+        | engine::NotUndoable::Unknown(_) => refused.hint(
             format!("`cheops history {resource}` tells what was before: submit that again"),
         ),
         engine::NotUndoable::NoRepair { .. } => refused.hint(

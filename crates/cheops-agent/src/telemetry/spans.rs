@@ -85,6 +85,8 @@ fn operation_of(task: &Task) -> Option<&OperationId> {
         | Task::RunPart { operation, .. }
         | Task::Decompose { operation, .. } => Some(&operation.id),
         Task::Undo { operation, .. } | Task::Check { operation, .. } => Some(operation),
-        Task::Snapshot { .. } | Task::Restore { .. } | Task::Read { .. } => None,
+        Task::Snapshot { .. } | Task::Restore { .. } | Task::Read { .. } | Task::Write { .. } => {
+            None
+        }
     }
 }

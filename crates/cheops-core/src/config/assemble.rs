@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::check::{command_fault, contradictions, index, reserved, too_long, too_many, warnings};
 use super::document::{
     self, ConfigDocument, DocumentEntry, HOOKS, HookEntry, MATRIX, READ, RESTORE, SNAPSHOT, STATE,
-    TARGET, TYPES, TypeEntry, WRITE,
+    TARGET, TYPES, TypeEntry, VOLATILE, WRITE,
 };
 use super::hooks::bad_hooks;
 use super::place::ConfigPlace;
@@ -168,18 +168,21 @@ fn assemble(document: ConfigDocument, entries: &[DocumentEntry]) -> (Config, Vec
     let base =
         base.filter(|_| document.target.is_some()).map(|both| (both.read, both.write)).unzip();
     let (read, write) = (document.read, document.write);
+    let (volatile, volatile_at) = document.volatile.unzip();
+    let volatile = volatile.unwrap_or_default();
     let half = match (read.command.over(base.0), write.command.over(base.1)) {
         (Some(read), Some(write)) => {
             let commands = StateCommands { read, write };
             config.state = Some(match &document.target {
-                Some((target, _)) => state::about(&commands, target),
+                Some((target, _)) => state::about(&commands, target, &volatile),
+                None if !volatile.is_empty() => state::without_target(&commands, &volatile),
                 None => commands,
             });
             None
         }
         (None, None) => {
-            let target = document.target.map(|(_, place)| place);
-            target.map(|place| (TARGET, place.at, STATE))
+            let target = document.target.map(|(_, place)| (TARGET, place.at, STATE));
+            target.or_else(|| volatile_at.map(|place| (VOLATILE, place.at, STATE)))
         }
         (Some(_), None) => Some((read.key, read.at, other_half(read.key))),
         (None, Some(_)) => Some((write.key, write.at, other_half(write.key))),

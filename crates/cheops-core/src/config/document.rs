@@ -25,6 +25,7 @@ pub(super) const STATE: &str = "State";
 pub(super) const READ: &str = "Read";
 pub(super) const WRITE: &str = "Write";
 pub(super) const TARGET: &str = "Target";
+pub(super) const VOLATILE: &str = "Volatile";
 pub(super) const HOOKS: &str = "Hooks";
 
 /// What a document says.
@@ -37,6 +38,8 @@ pub(super) struct ConfigDocument {
     pub(super) write: StateCommand,
     /// What the application calls the resource.
     pub(super) target: Option<(String, ConfigPlace)>,
+    /// What of its state each site fills in by itself, as JSON pointers.
+    pub(super) volatile: Option<(Vec<String>, ConfigPlace)>,
     pub(super) hooks: Vec<HookEntry>,
 }
 
@@ -113,9 +116,9 @@ struct DocumentReader {
 
 impl DocumentReader {
     fn document(&mut self, root: &TreeNode) -> Option<ConfigDocument> {
-        let keys = [MATRIX, TYPES, STATE, TARGET, SNAPSHOT, RESTORE, "Profile", HOOKS];
+        let keys = [MATRIX, TYPES, STATE, TARGET, VOLATILE, SNAPSHOT, RESTORE, "Profile", HOOKS];
         let place = ConfigPlace { path: String::new(), at: root.at };
-        let [matrix, types, state, target, snapshot, restore, profile, hooks] =
+        let [matrix, types, state, target, volatile, snapshot, restore, profile, hooks] =
             self.fields(&Field { node: root, place }, keys)?;
         let (read, write) = self.state(state, snapshot, restore);
         Some(ConfigDocument {
@@ -125,6 +128,7 @@ impl DocumentReader {
             read,
             write,
             target: target.and_then(|field| self.target(&field)),
+            volatile: volatile.and_then(|field| self.volatile(&field)),
             hooks: hooks.map(|field| self.hooks(&field)).unwrap_or_default(),
         })
     }
@@ -172,6 +176,26 @@ impl DocumentReader {
             }
             None => Some((text.to_owned(), field.place.clone())),
         }
+    }
+
+    fn volatile(&mut self, field: &Field<'_>) -> Option<(Vec<String>, ConfigPlace)> {
+        let TreeValue::List(nodes) = &field.node.value else {
+            self.wrong_kind(field, "a list of JSON pointers such as `/updated_at`");
+            return None;
+        };
+        let mut pointers = Vec::new();
+        for (i, node) in nodes.iter().enumerate() {
+            let field = Field { node, place: field.place.index(i, node.at) };
+            let Some(text) = self.text(&field) else { continue };
+            if let Some(fault) = command_fault(text) {
+                self.report(&field.place, fault);
+            } else if !text.starts_with('/') || text.contains('\n') {
+                self.wrong_kind(&field, "a JSON pointer such as `/updated_at`");
+            } else {
+                pointers.push(text.to_owned());
+            }
+        }
+        Some((pointers, field.place.clone()))
     }
 
     fn profile(&mut self, field: &Field<'_>) -> Option<&'static Profile> {

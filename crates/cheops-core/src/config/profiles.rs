@@ -110,7 +110,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("create", Idempotent),
             ("post", Once),
         ],
-        state: None,
+        state: Some(state::HTTP),
     },
     ProfileOutline {
         name: "kubernetes",
@@ -144,7 +144,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("delete", Idempotent),
             ("create", Once),
         ],
-        state: None,
+        state: Some(state::KUBERNETES),
     },
     ProfileOutline {
         name: "redis",

@@ -3,12 +3,21 @@
 use super::StateCommands;
 use crate::ids::ID_PLACEHOLDER;
 
-/// The same commands, about that target: they find it in the variable `target`.
-pub(super) fn about(commands: &StateCommands, target: &str) -> StateCommands {
-    StateCommands {
-        read: with_target(&commands.read, target),
-        write: with_target(&commands.write, target),
-    }
+/// The same commands, about that target: they find it in the variable `target`, and in `volatile`, line by
+/// line, what each site fills in by itself.
+pub(super) fn about(commands: &StateCommands, target: &str, volatile: &[String]) -> StateCommands {
+    let about = |command: &str| match volatile {
+        [] => with_target(command, target),
+        some => with_target(&format!("volatile={}; {command}", quoted(&some.join("\n"))), target),
+    };
+    StateCommands { read: about(&commands.read), write: about(&commands.write) }
+}
+
+/// The same of what speaks of no target.
+pub(super) fn without_target(commands: &StateCommands, volatile: &[String]) -> StateCommands {
+    let volatile = quoted(&volatile.join("\n"));
+    let about = |command: &str| format!("volatile={volatile}; {command}");
+    StateCommands { read: about(&commands.read), write: about(&commands.write) }
 }
 
 /// The same command, with that target in the variable `target`.
@@ -41,6 +50,84 @@ pub(super) const REDIS: (&str, &str) = (
     r#"IFS= read -r kind || exit 1; case $kind in none) verb=;; string) verb=SET;; set) verb=SADD;; list) verb=RPUSH;; hash) verb=HSET;; zset) verb=ZADD;; *) echo "this is not the state of a key of Redis" >&2; exit 1;; esac; key=$(printf '%s' "$target" | sed 's/[\\"]/\\&/g'); { printf 'MULTI\nDEL "%s"\n' "$key"; while IFS= read -r value; do printf '%s "%s" %s\n' "$verb" "$key" "$value"; done; echo EXEC; } | ${REDIS_CLI:-redis-cli} -e > /dev/null"#,
 );
 
+/// What is read by a program of Python: JSON, with its members in order and without what each site fills in by
+/// itself, by pointers of which a `*` stands for every element; anything else byte by byte.
+macro_rules! canonical {
+    () => {
+        r#"canonical() { python3 -c '
+import json, sys
+data = sys.stdin.buffer.read()
+def drop(value, path):
+    name = path[0].replace("~1", "/").replace("~0", "~")
+    if isinstance(value, dict):
+        keys = [name] if name in value else []
+    elif isinstance(value, list):
+        keys = range(len(value)) if name == "*" else [int(name)] if name.isdigit() and int(name) < len(value) else []
+    else:
+        keys = []
+    for key in list(keys):
+        if path[1:]:
+            drop(value[key], path[1:])
+        elif isinstance(value, dict):
+            del value[key]
+try:
+    value = json.loads(data)
+except ValueError:
+    sys.stdout.buffer.write(b"body\n" + data)
+    sys.exit()
+for pointer in sys.argv[1].split("\n"):
+    if pointer:
+        drop(value, pointer[1:].split("/"))
+text = json.dumps(value, sort_keys=True, ensure_ascii=False, indent=1)
+sys.stdout.buffer.write(b"json\n" + text.encode() + b"\n")' "$1"; }; "#
+    };
+}
+
+/// Says which program is missing, if one is.
+macro_rules! needs {
+    ($tools:literal) => {
+        concat!(
+            "for tool in ",
+            $tools,
+            r#"; do command -v "$tool" > /dev/null || { echo "$tool is not installed here, and the state is read and written by it" >&2; exit 1; }; done; "#
+        )
+    };
+}
+
+/// A resource of a service by its address: what `GET` gives, or that there is none. It is written by `PUT`, or,
+/// where that makes nothing, by `POST` to what is above it, and then has to be there; and taken away by `DELETE`.
+/// How requests are made, the variable `CURL` of the agent's environment may say (`curl -H "X-Token: …"`).
+pub(super) const HTTP: (&str, &str) = (
+    concat!(
+        needs!("curl python3"),
+        canonical!(),
+        r#"body=$(mktemp) || exit 1; trap 'rm -f -- "$body"' EXIT; status=$(${CURL:-curl} -sS -o "$body" -w '%{http_code}' --url "$target") || exit 1; case $status in 404|410) echo absent;; 2??) canonical "${volatile-}" < "$body";; *) echo "GET $target was answered $status" >&2; exit 1;; esac"#
+    ),
+    concat!(
+        needs!("curl"),
+        r#"IFS= read -r kind || exit 1; body=$(mktemp) || exit 1; trap 'rm -f -- "$body"' EXIT; cat > "$body" || exit 1; cli() { ${CURL:-curl} -sS -o /dev/null -w '%{http_code}' "$@"; }; case $kind in json) type=application/json;; body) type=application/octet-stream;; absent) status=$(cli -X DELETE --url "$target") || exit 1; case $status in 2??|404|410) exit 0;; *) echo "DELETE $target was answered $status" >&2; exit 1;; esac;; *) echo "this is not the state of a resource of a service" >&2; exit 1;; esac; status=$(cli -X PUT -H "Content-Type: $type" --data-binary @"$body" --url "$target") || exit 1; case $status in 2??) exit 0;; 404|405|410|501) ;; *) echo "PUT $target was answered $status" >&2; exit 1;; esac; above=${target%/*}; status=$(cli -X POST -H "Content-Type: $type" --data-binary @"$body" --url "$above") || exit 1; case $status in 2??) ;; *) echo "POST $above was answered $status" >&2; exit 1;; esac; status=$(cli --url "$target") || exit 1; case $status in 2??) ;; *) echo "POST $above made something else than $target: does it take the id that it is given?" >&2; exit 1;; esac"#
+    ),
+);
+
+/// An object of Kubernetes, such as `deployment/web`, without what the server fills in, or that there is none.
+/// Which cluster it is, the variable `KUBECTL` of the agent's environment may say (`kubectl -n shop`).
+pub(super) const KUBERNETES: (&str, &str) = (
+    concat!(
+        needs!("python3"),
+        canonical!(),
+        r#"object=$(${KUBECTL:-kubectl} get --ignore-not-found -o json "$target") || exit 1; if [ -z "$object" ]; then echo absent; else printf '%s\n' "$object" | canonical "/status
+/metadata/uid
+/metadata/resourceVersion
+/metadata/generation
+/metadata/creationTimestamp
+/metadata/managedFields
+/metadata/selfLink
+/metadata/annotations/deployment.kubernetes.io~1revision
+${volatile-}"; fi"#
+    ),
+    r#"IFS= read -r kind || exit 1; cli() { ${KUBECTL:-kubectl} "$@"; }; case $kind in absent) cli delete --ignore-not-found "$target";; json) there=$(cli get --ignore-not-found -o name "$target") || exit 1; if [ -n "$there" ]; then cli replace -f -; else cli create -f -; fi;; *) echo "this is not the state of an object of Kubernetes" >&2; exit 1;; esac"#,
+);
+
 #[cfg(test)]
 mod tests {
     use super::super::Config;
@@ -62,6 +149,11 @@ mod tests {
             ("{State: {Read: cat x, Write: cat > x}}", Some("cat x")),
             ("{Target: x, State: {Read: \"cat $target\", Write: w}}", Some("target='x'")),
             ("{Snapshot: cat x, Restore: cat > x}", Some("cat x")),
+            (
+                "{Profile: http, Target: 'http://a/b', Volatile: [/id, \"/it's\"]}",
+                Some("target='http://a/b'; volatile='/id\n/it'\\''s'; "),
+            ),
+            ("{Profile: kubernetes, Target: deployment/web}", Some("target='deployment/web'; ")),
         ] {
             if document.contains("State: null") {
                 let errors = Config::parse(document).unwrap_err().to_string();
@@ -87,6 +179,9 @@ mod tests {
             ("{Target: /srv/x}", "there is `Target` but no `State`"),
             ("{Profile: file, Target: \"\"}", "is empty"),
             ("{Profile: file, Target: [a]}", "found a list"),
+            ("{Volatile: [/id]}", "there is `Volatile` but no `State`"),
+            ("{Profile: http, Target: a, Volatile: /id}", "a list of JSON pointers"),
+            ("{Profile: http, Target: a, Volatile: [id]}", "a JSON pointer"),
         ] {
             let errors = Config::parse(document).unwrap_err().to_string();
             assert!(errors.contains(expected), "{document}: {errors}");

@@ -136,7 +136,8 @@ mod tests {
 
     fn pruned(resource: &str, upto: EntryId) -> Record {
         let upto = [upto].into_iter().collect();
-        let base = Base { upto, declared: None, chain: Default::default(), order: None };
+        let base =
+            Base { upto, declared: None, chain: Default::default(), order: None, state: None };
         Pruned(of(resource), Box::new(base))
     }
 

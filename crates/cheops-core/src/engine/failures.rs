@@ -51,6 +51,9 @@ impl Engine {
         if !resource.resolution.counts(operation) {
             return Err(NotFailed::Overridden(operation.clone()));
         }
+        if resource.is_about_to_be_forgotten(operation, self.me()) {
+            return Err(unknown());
+        }
         if resource.runs.log.outcome(operation) == Some(RunEffect::Refused) {
             return Ok(());
         }

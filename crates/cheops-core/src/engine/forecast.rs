@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::ports::{Now, Refusal, Submission};
 use super::resource::Resource;
-use super::run::item;
+use super::run::items_of;
 use super::submit::declaration;
 use super::{Engine, SiteStatus};
 use crate::config::Config;
@@ -121,7 +121,7 @@ impl Engine {
             .collect();
         let me = &self.me().site;
         let not_heard = sites.iter().filter(|site| *site != me && !heard.contains(*site));
-        let items: Vec<_> = list.iter().map(|operation| item(operation)).collect();
+        let items = items_of(then, list.iter());
         let health = plan::plan(&items, &resource.runs.log, then.config()).health;
         Forecast {
             new_resource: false,

@@ -4,7 +4,7 @@
 use super::context::Turn;
 use super::replies::Replies;
 use super::resource::Resource;
-use super::run::item;
+use super::run::items_of;
 use super::settings::Application;
 use crate::model::{Author, OperationId};
 use crate::plan::{self, Divergence, Health, Item, RunEffect};
@@ -24,7 +24,7 @@ impl Resource {
         let (listed, left_out) = self.may_turn_void();
         let Some(last) = listed.last().copied() else { return health };
         let list = self.resolution.list_without(listed.into_iter().chain(left_out));
-        let list: Vec<_> = list.iter().map(|operation| item(operation)).collect();
+        let list = items_of(&self.resolution, list.iter());
         let then = plan::plan(&list, &self.runs.log, &self.config()).health;
         match self.admit_unknown_past(then, || list, turn) {
             Health::InStep => Health::Undecided { on: last.clone() },

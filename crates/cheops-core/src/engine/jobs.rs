@@ -12,6 +12,9 @@ use super::timers::Timer;
 use crate::model::{Outcome, Status};
 use crate::plan::{Ended, Item, Step};
 
+/// So much of what a command printed is shown as a reason.
+const MOST_SHOWN: usize = 512;
+
 impl Resource {
     /// The job of the step under way came to its end.
     pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
@@ -19,6 +22,9 @@ impl Resource {
             return self.read_ended(job, &outcome, turn);
         };
         match (&current.step, current.phase) {
+            (step @ Step::Run(item), Phase::Whole) if item.kind.is_state() => {
+                self.state_was_written(step, &outcome, turn);
+            }
             (step @ Step::Run(_), Phase::Whole)
                 if let Outcome::NotYet { reason, in_doubt } = &outcome =>
             {
@@ -69,6 +75,24 @@ impl Resource {
                 }
             }
         }
+    }
+
+    /// A state that cannot be written yet is written a while later: nothing can be run before it.
+    fn state_was_written(&mut self, step: &Step, outcome: &Outcome, turn: &mut Turn<'_>) {
+        if outcome.succeeded() {
+            self.runs.reached();
+            return self.finish(step.clone(), Ended::Ok, turn);
+        }
+        let (why, in_doubt) = match outcome {
+            Outcome::NotYet { reason, in_doubt } => (reason.clone(), *in_doubt),
+            Outcome::NotStarted { reason } => (reason.clone(), false),
+            Outcome::TimedOut { limit_ms } => (format!("it took more than {limit_ms} ms"), true),
+            other => (other.text().trim().chars().take(MOST_SHOWN).collect(), true),
+        };
+        let reason = format!("the state that all sites verified could not be written: {why}");
+        self.runs.not_yet(step, in_doubt, reason, turn.now.mono_ms);
+        turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
+        self.set_retry(turn);
     }
 
     fn set_retry(&self, turn: &mut Turn<'_>) {

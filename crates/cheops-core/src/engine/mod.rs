@@ -14,7 +14,8 @@
 //! stands), `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking one out), `forecast` (what would come of something), `files`
 //! (letting go of large
 //! ones), `lies` (authors that sign two things in one place), `id_map` (what sites call a service's
-//! resource), `needs` (what has to be there first), `past` (what is told of what is forgotten), `links` (who is heard), `submit`
+//! resource), `needs` (what has to be there first), `past` (what is told of what is forgotten),
+//! `short_history` (what a state stands for), `links` (who is heard), `submit`
 //! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
 //! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
 
@@ -39,6 +40,7 @@ mod resource;
 mod rulebook;
 mod run;
 mod settings;
+mod short_history;
 mod standing;
 mod submit;
 mod sync;
@@ -159,6 +161,7 @@ fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     resource.settle(turn);
     resource.publish(turn);
     resource.prune_if_possible(turn);
+    resource.forget_for_state(turn);
     resource.shed_files(turn);
     resource.review_peers(turn);
     turn.context.needs.changed(&resource.id);

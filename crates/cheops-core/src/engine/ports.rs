@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::model::OverLimit;
 use crate::model::{
-    Asker, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
-    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, Undoing, Vector,
+    Asker, BlobId, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
+    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, StateFloor,
+    Undoing, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -224,6 +225,17 @@ pub enum Task {
     },
     /// Read the resource's state: what comes back is the text of its fingerprint.
     Read {
+        /// How.
+        command: String,
+        /// Whether what it prints is to be kept as content: then its size comes after the fingerprint.
+        keep: bool,
+    },
+    /// Make the resource what a state that stands for forgotten operations says.
+    Write {
+        /// The state.
+        state: BlobId,
+        /// How many bytes it has.
+        size: u64,
         /// How.
         command: String,
     },
@@ -463,6 +475,9 @@ pub struct Base {
     pub chain: Chain,
     /// The last place in the order that a forgotten operation had.
     pub order: Option<Stamp>,
+    /// The state that stands for those of the forgotten operations which count. It is believed only
+    /// where the sites that have it say so themselves.
+    pub state: Option<Box<StateFloor>>,
 }
 
 impl Base {

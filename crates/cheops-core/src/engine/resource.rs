@@ -18,9 +18,9 @@ use super::undo::LastUndoing;
 use super::verify::StateReads;
 use crate::config::Config;
 use crate::model::{
-    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, Operation,
-    OperationId, OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, SmallMap, Stamp,
-    Status, Vector,
+    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, KeptState,
+    Operation, OperationId, OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, SmallMap,
+    Stamp, StateFloor, Status, Vector,
 };
 use crate::plan::RunEffect;
 use crate::resolve::{ListChange, Resolution, Rules, Why};
@@ -64,6 +64,10 @@ pub(super) struct Resource {
     /// What sites said of their own applications.
     pub(super) reports: SmallMap<Author, Reported>,
     pub(super) reads: StateReads,
+    /// The states that sites keep in the place of history, as they last said.
+    pub(super) kept: SmallMap<Author, Arc<KeptState>>,
+    /// Whether that may have come to something.
+    pub(super) kept_is_news: bool,
     /// Operations that failed and are to be let be.
     pub(super) dismissed: BTreeSet<OperationId>,
     /// What was last said of operations that somebody took out.
@@ -143,6 +147,8 @@ impl Resource {
             set_right: Vector::default(),
             reports: SmallMap::default(),
             reads: StateReads::default(),
+            kept: SmallMap::default(),
+            kept_is_news: false,
             dismissed: BTreeSet::new(),
             undoings: BTreeMap::new(),
             entries: SmallMap::default(),
@@ -262,6 +268,11 @@ impl Resource {
                 return;
             }
         }
+    }
+
+    /// What waits for its past.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.waiting.values()
     }
 
     pub(super) fn awaits_past(&self, id: &EntryId) -> bool {
@@ -395,6 +406,7 @@ impl Resource {
         // The rest is said again by what is kept.
         self.reports.retain(|_, reported| base.includes(&reported.entry));
         self.start_over_reports();
+        self.kept = SmallMap::default();
         self.files.start_over();
     }
 
@@ -459,7 +471,8 @@ impl Resource {
         }
         turn.context.old_incarnations.see(entry);
         self.knows.add(&id);
-        if entry.state_report().is_none() {
+        let kept = entry.kept_state();
+        if entry.state_report().is_none() && kept.is_none() {
             self.news.add(&id);
         }
         self.chain.set(&id.author, entry.hash());
@@ -484,6 +497,9 @@ impl Resource {
         }
         if let Some(report) = entry.state_report() {
             self.see_state_report(report, &id, entry.stamp().wall_ms);
+        }
+        if let Some(kept) = kept {
+            self.see_kept_state(&id.author, kept);
         }
     }
 
@@ -690,7 +706,7 @@ impl Resource {
         }
     }
 
-    fn is_all_answered(&self) -> bool {
+    pub(super) fn is_all_answered(&self) -> bool {
         self.unanswered.is_empty()
     }
 
@@ -794,18 +810,30 @@ impl Resource {
         most.of(own.map(|(_, held)| &held.entry))
     }
 
+    /// The config that held where what was pruned ends.
+    pub(super) fn base_config(&self) -> Option<&Arc<Config>> {
+        self.base_config.as_ref().map(|(_, config)| config)
+    }
+
     /// What was pruned, for whoever may not have seen it.
     pub(super) fn ground(&self) -> Base {
         let declared = Declared { config: self.base_config.clone(), ..self.declared.clone() };
         let (chain, order) = (self.base_chain.clone(), self.base_order);
-        Base { upto: self.base.clone(), declared: Some(declared), chain, order }
+        let state = self.resolution.pruned_state().map(|state| Box::new(StateFloor::clone(state)));
+        Base { upto: self.base.clone(), declared: Some(declared), chain, order, state }
     }
 
     /// Takes over what another site has pruned, or this one had before it was started.
     pub(super) fn take_base(&mut self, base: &Base) -> u64 {
         let sites = base.declared.iter().flat_map(|declared| &declared.sites);
         self.base_sites.extend(sites.cloned());
+        // One that forgot more, and has no state for it, forgot what replaced the state.
+        let is_later = base.upto.covers(&self.base);
+        let says_other = base.state.is_some() || base.upto != self.base;
         let forgotten = self.forget(&base.upto, base.config());
+        if is_later && says_other {
+            self.resolution.stand_on(&base.upto, base.state.as_deref().cloned());
+        }
         for (author, hash) in base.chain.iter() {
             if self.base.last_of(author) == base.upto.last_of(author) {
                 self.base_chain.set(author, hash);

@@ -2,6 +2,7 @@
 //! durable before it and the outcome after it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
@@ -9,9 +10,9 @@ use super::needs::{Go, Needed};
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
-use crate::model::{Operation, OperationId, Outcome, Status, Vector};
+use crate::model::{BlobId, Operation, OperationId, Outcome, StateFloor, Status, Vector};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
-use crate::resolve::ListChange;
+use crate::resolve::{ListChange, Resolution};
 
 /// What ran here, what is running, and how far behind the list that is.
 #[derive(Debug)]
@@ -272,6 +273,16 @@ impl Runs {
 /// there is: a repair may try it again after each one that it takes back.
 const RUNS_TO_SPARE: usize = 8;
 
+/// What is to be run of such a list: the state that stands for what was forgotten comes before it.
+pub(super) fn items_of<'a>(
+    resolution: &Resolution,
+    list: impl Iterator<Item = &'a Arc<Operation>> + Clone,
+) -> Vec<Item> {
+    let state = resolution.state_before(list.clone().map(|operation| &operation.id));
+    let state = state.and_then(StateFloor::stand_in).map(Item::state);
+    state.into_iter().chain(list.map(|operation| item(operation))).collect()
+}
+
 pub(super) fn item(operation: &Operation) -> Item {
     Item { id: operation.id.clone(), kind: operation.kind.clone(), replaces: operation.replaces }
 }
@@ -302,6 +313,7 @@ impl Resource {
         self.advance(turn);
         self.report_standing(turn);
         self.see_to_reading(turn);
+        self.say_state_is_kept(turn);
         self.say_differs(turn);
         self.say_converged(turn);
     }
@@ -461,8 +473,9 @@ impl Resource {
 
     pub(super) fn items(&self) -> Vec<Item> {
         let operations = self.resolution.operations();
-        let listed = self.resolution.list().filter_map(|id| operations.operation(id));
-        listed.map(|operation| item(operation)).collect()
+        let listed: Vec<_> =
+            self.resolution.list().filter_map(|id| operations.operation(id)).collect();
+        items_of(&self.resolution, listed.iter().copied())
     }
 
     fn report_health(&mut self, health: Health, turn: &mut Turn<'_>) {
@@ -510,6 +523,7 @@ impl Resource {
     fn task(&self, step: &Step) -> Option<Task> {
         let config = self.config();
         Some(match step {
+            Step::Run(item) if item.kind.is_state() => self.write_task(&item.id)?,
             Step::Run(item) => Task::Run(self.operation(&item.id)?.clone()),
             Step::Undo(item) => Task::Undo {
                 operation: item.id.clone(),
@@ -526,6 +540,15 @@ impl Resource {
                 Task::Restore { id: *id, command: config.state.as_ref()?.write.clone() }
             }
         })
+    }
+
+    /// The bytes belong to the commands that held when they were read.
+    fn write_task(&self, id: &OperationId) -> Option<Task> {
+        let floor = self.resolution.pruned_state()?;
+        let command = self.base_config()?.state.as_ref()?.write.clone();
+        let is_it = floor.stand_in().as_ref() == Some(id);
+        let (state, size) = (BlobId(floor.state.0), floor.size);
+        is_it.then_some(Task::Write { state, size, command })
     }
 
     /// What was in doubt turned out to have happened.

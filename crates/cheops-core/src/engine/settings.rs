@@ -43,6 +43,9 @@ pub struct Settings {
     pub verify_after_ms: u64,
     /// How long after that it is read again.
     pub verify_every_ms: u64,
+    /// From how many operations of a resource on a state that all sites verified stands for them, so that
+    /// they are forgotten: until then any of them can still be undone.
+    pub short_history_from: usize,
 }
 
 /// What the application may hold when a site's memory is new.
@@ -77,6 +80,7 @@ impl Settings {
             jobs_at_once: 64,
             verify_after_ms: 1_000,
             verify_every_ms: 600_000,
+            short_history_from: 1_000,
         }
     }
 }

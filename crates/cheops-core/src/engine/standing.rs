@@ -117,6 +117,7 @@ impl Resource {
         let sites = &self.declared.sites;
         self.runs.health == Health::InStep
             && self.is_done_everywhere()
+            && self.has_its_state_everywhere(me)
             && sites.iter().all(|site| self.trouble_at(site, me).is_none())
     }
 
@@ -187,10 +188,34 @@ impl Resource {
                 Standing::Running { operation: operation.clone() }
             }
             Some(operation) => Standing::Waiting { operation: Some(operation.clone()), what: None },
+            None if let Some(what) = self.awaits_its_state(site, me) => {
+                Standing::Waiting { operation: None, what: Some(what) }
+            }
             None if knows.covers(&self.news) => return None,
             None => Standing::Waiting { operation: None, what: None },
         };
         Some((standing, since_ms))
+    }
+
+    /// Why a site that began with nothing but a state does not hold it yet, as far as is known here.
+    fn awaits_its_state(&self, site: &SiteId, me: &Author) -> Option<String> {
+        if *site == me.site {
+            let state = self.state_to_write()?;
+            let what = || format!("the state {} is to be written first", state.state);
+            return Some(self.runs.waits_for().unwrap_or_else(what));
+        }
+        let incarnation = self.peers.get(site)?.incarnation?;
+        let author = Author { site: site.clone(), incarnation };
+        // It says what it read, once it has written it.
+        let is_silent = self.knows.last_of(&author) == 0;
+        let what =
+            || "it has not said yet that it wrote the state that all sites verified".to_owned();
+        self.resolution.state().filter(|_| is_silent).map(|_| what())
+    }
+
+    /// Whether each site holds the state that stands for what was forgotten.
+    fn has_its_state_everywhere(&self, me: &Author) -> bool {
+        self.declared.sites.iter().all(|site| self.awaits_its_state(site, me).is_none())
     }
 
     /// Operations that went wrong at some site and ask for somebody: those that count, and those that

@@ -15,7 +15,9 @@ use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
-use crate::model::{Author, Entry, EntryId, Incarnation, OperationId, ResourceId, SiteId, Vector};
+use crate::model::{
+    Author, Entry, EntryId, Incarnation, OperationId, ResourceId, SiteId, StateFloor, Vector,
+};
 
 impl Resource {
     /// Takes in what another site of the resource says.
@@ -55,7 +57,9 @@ impl Resource {
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
-            } else if self.believes(base, from, turn) && !self.waits_for_others(base, from, turn) {
+            } else if self.believes_state(base, &update.entries, turn)
+                || self.believes(base, from, turn) && !self.waits_for_others(base, from, turn)
+            {
                 self.offered_ms = None;
                 self.adopt(base, turn);
             }
@@ -209,7 +213,7 @@ impl Resource {
             // Who knows what was pruned has seen what it declared.
             let seen = peer.knows.covers(&self.base);
             let declared = self.ground();
-            if seen { Base { declared: None, ..declared } } else { declared }
+            if seen { Base { declared: None, state: None, ..declared } } else { declared }
         });
         let Some(peer) = self.peers.get_mut(to) else { return };
         peer.told = self.knows.clone();
@@ -426,7 +430,10 @@ impl Resource {
         let Some(floor) = self.resolution.floor().cloned() else { return };
         let Some(below) = self.resolution.operations().past(&floor).cloned() else { return };
         let holds = self.replies.get(&floor).is_some_and(Replies::succeeded_somewhere);
-        if !holds || self.base.covers(&below) || !self.stable().includes(&floor.0) {
+        let has_dead_state =
+            self.resolution.pruned_state().is_some() && self.resolution.state().is_none();
+        let is_forgotten = self.base.covers(&below) && !has_dead_state;
+        if !holds || is_forgotten || !self.stable().includes(&floor.0) {
             return;
         }
         self.prune(&below, turn);
@@ -435,6 +442,10 @@ impl Resource {
     fn prune(&mut self, below: &Vector, turn: &mut Turn<'_>) {
         self.tell_what_is_left_out(below, turn);
         let forgotten = self.forget(below, None);
+        if self.resolution.state().is_none() {
+            // What it stood for was replaced for good.
+            self.resolution.stand_on(below, None);
+        }
         self.runs.log.prune(below, &self.items(), &self.config());
         turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
@@ -468,6 +479,15 @@ impl Resource {
         }
     }
 
+    /// Whether a base with a state is believed, of which something is not known here: all sites said
+    /// themselves that they keep it. Where all of it is known, this site forgets by itself.
+    fn believes_state(&self, base: &Base, arriving: &[Arc<Entry>], turn: &Turn<'_>) -> bool {
+        let me = &turn.context.settings.me;
+        !self.knows.covers(&base.upto)
+            && base.upto.last_of(me) <= self.base.last_of(me).max(self.knows.last_of(me))
+            && self.is_shown_to_be_kept(base, arriving, turn)
+    }
+
     /// Whether a base is believed on another site's word.
     ///
     /// Where all of it is known here, only if it is what this site would forget itself, but for
@@ -482,6 +502,11 @@ impl Resource {
         let me = &turn.context.settings.me;
         if self.knows.covers(&base.upto) {
             return self.has_floor_over(&base.upto);
+        }
+        // A state is taken for what all sites say that it is, if this one is among them.
+        let is_mine = |floor: &StateFloor| floor.sites.contains(&me.site);
+        if base.state.as_deref().is_some_and(is_mine) {
+            return false;
         }
         let was_in_step = self.peers.get(from).is_some_and(|peer| peer.was_in_step);
         // Nobody has written more than it says itself. Who has not said it yet says it soon, and a

@@ -7,7 +7,7 @@
 use super::Engine;
 use super::context::Turn;
 use super::resource::Resource;
-use super::run::item;
+use super::run::items_of;
 use crate::model::{
     EntryBody, EntryId, Extension, OperationId, Reply, ResourceId, Stamp, Status, Undoing,
 };
@@ -47,6 +47,12 @@ pub enum NotUndoable {
     /// What it replaced is forgotten.
     #[error("`{0}` replaced all before it, and what was before is needed by no site any more")]
     ReplacedAll(OperationId),
+    /// All sites verified what it came to.
+    #[error(
+        "`{0}` is part of a state that all sites verified and that stands for what was before, which is \
+         needed no more; submit what sets things right"
+    )]
+    InState(OperationId),
     /// This site has not run it yet, or cannot tell whether it did.
     #[error("this site has not said yet what became of `{0}`")]
     NotRun(OperationId),
@@ -79,6 +85,9 @@ impl Engine {
         }
         if !undoing.back {
             resource.may_undo(operation)?;
+        }
+        if resource.is_about_to_be_forgotten(operation, self.me()) {
+            return Err(NotUndoable::InState(operation.clone()));
         }
         let replies = resource.replies.get(operation);
         match replies.and_then(|replies| replies.by(self.me())).map(|reply| &reply.status) {
@@ -134,7 +143,7 @@ impl Resource {
             void.push(&undoing.operation);
         }
         let list = self.resolution.list_if_void(void);
-        let list: Vec<_> = list.iter().map(|operation| item(operation)).collect();
+        let list = items_of(&self.resolution, list.iter());
         plan::plan(&list, &self.runs.log, &self.config()).health
     }
 
@@ -191,7 +200,8 @@ impl Resource {
     pub(super) fn undo(&mut self, undoing: &Undoing, turn: &mut Turn<'_>) {
         let me = &turn.context.settings.me;
         let own = self.replies.get(&undoing.operation).and_then(|replies| replies.by(me));
-        let Some(carrier) = own.cloned() else { return };
+        let is_too_late = self.is_about_to_be_forgotten(&undoing.operation, me);
+        let Some(carrier) = own.filter(|_| !is_too_late).cloned() else { return };
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, ..carrier };

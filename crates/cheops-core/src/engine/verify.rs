@@ -34,6 +34,12 @@ const UNMOVED_LIMIT: u32 = 3;
 pub(super) struct StateReads {
     /// The job that reads it now, and what had moved until it began.
     under_way: Option<(JobId, u64)>,
+    /// Whether what that job reads is kept.
+    keeps: bool,
+    /// The list after which it was last tried to keep what was read.
+    tried_to_keep: Option<Fingerprint>,
+    /// What was last read and kept here.
+    pub(super) kept: Option<KeptHere>,
     /// Where it stands in the site's queue.
     queued: Option<ReadTurn>,
     /// How often something had moved when it was last read, or is taken as read.
@@ -60,6 +66,26 @@ pub struct ReadHere {
     list: Fingerprint,
     /// What was read, believed or not.
     state: Option<Fingerprint>,
+}
+
+/// A state that is kept at this site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeptHere {
+    pub(super) list: Fingerprint,
+    pub(super) state: Fingerprint,
+    pub(super) size: u64,
+}
+
+impl StateReads {
+    /// What that author last said that it read.
+    pub(super) fn reported_state(&self, author: &Author) -> Option<Fingerprint> {
+        self.reports.get(author).map(|said| said.report.state)
+    }
+
+    /// In which entries what was read is said.
+    pub(super) fn said_in(&self) -> impl Iterator<Item = (&Author, &EntryId)> {
+        self.reports.iter().map(|(author, said)| (author, &said.entry))
+    }
 }
 
 /// What a site said that it read.
@@ -231,7 +257,9 @@ impl Resource {
         if !self.is_at_rest() || self.reads.under_way.is_some() {
             return;
         }
-        let wanted = match self.reads.seen == Some(moved) {
+        let is_to_be_kept = self.is_state_to_be_kept(turn)
+            && self.reads.tried_to_keep != Some(self.resolution.list_fingerprint());
+        let wanted = match self.reads.seen == Some(moved) && !is_to_be_kept {
             false => ReadTurn::Fresh(
                 self.reads.noticed.1.saturating_add(turn.context.settings.verify_after_ms),
             ),
@@ -273,7 +301,7 @@ impl Resource {
     }
 
     /// Whether all that is known has been run, and could be.
-    fn is_at_rest(&self) -> bool {
+    pub(super) fn is_at_rest(&self) -> bool {
         self.runs.is_idle() && self.runs.health == Health::InStep && !self.knows.is_empty()
     }
 
@@ -288,7 +316,9 @@ impl Resource {
         }
         let job = turn.context.start_job(&self.id)?;
         self.reads.under_way = Some((job, moved));
-        let (resource, task) = (self.id.clone(), Task::Read { command });
+        self.reads.keeps = self.is_state_to_be_kept(turn);
+        let (resource, keep) = (self.id.clone(), self.reads.keeps);
+        let task = Task::Read { command, keep };
         turn.effect(Effect::Run(Job { id: job, resource, again: false, task, inline_body: None }));
         Some(job)
     }
@@ -308,6 +338,12 @@ impl Resource {
         let list = self.resolution.list_fingerprint();
         let read = found_by(outcome);
         let state = read.as_ref().ok().copied();
+        if self.reads.keeps {
+            self.reads.tried_to_keep = Some(list);
+            let size =
+                outcome.text().trim().split_once(' ').and_then(|(_, size)| size.parse().ok());
+            self.reads.kept = state.zip(size).map(|(state, size)| KeptHere { list, state, size });
+        }
         let found = self.believe(read, list);
         if let Ok(state) = found {
             self.report_state(StateReport { list, state }, turn);
@@ -350,7 +386,7 @@ impl Resource {
         if self.reads.reports.get(me).is_some_and(is_known) {
             return;
         }
-        let Some(carrier) = self.lightest_own_reply(me).cloned() else { return };
+        let Some(carrier) = self.carrier(me) else { return };
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, ..carrier };
@@ -434,7 +470,8 @@ impl Resource {
 
 fn found_by(outcome: &Outcome) -> Result<Fingerprint, String> {
     if outcome.succeeded() {
-        let found = Fingerprint::parse(outcome.text().trim());
+        // Its size comes after it, if it was kept.
+        let found = outcome.text().split_whitespace().next().and_then(Fingerprint::parse);
         return found.ok_or_else(|| "what was read has no fingerprint".to_owned());
     }
     Err(match outcome {

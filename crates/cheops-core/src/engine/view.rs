@@ -11,7 +11,8 @@ use super::standing::{SiteStanding, Standing};
 use super::verify::{Agreement, ReadHere};
 use crate::config::Config;
 use crate::model::{
-    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId, Vector,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId,
+    StateFloor, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Frozen, LeftOut};
@@ -85,6 +86,8 @@ pub struct ResourceView {
     pub was_called: Option<String>,
     /// What keeps the next operation from being tried, if something does.
     pub waits_for: Option<String>,
+    /// The state that stands for what was pruned and counts, which comes before the list.
+    pub state: Option<StateFloor>,
 }
 
 /// A resource in a line: as much as can be told without a look at all its operations' content.
@@ -412,6 +415,7 @@ impl Engine {
             id_map: resource.names_now(settings),
             was_called: resource.was_called(settings),
             waits_for: resource.runs.waits_for(),
+            state: resource.resolution.state().cloned(),
         }
     }
 

@@ -5,6 +5,7 @@ mod dismissal;
 mod entry;
 mod id_map;
 mod inline_body;
+mod kept_state;
 mod limits;
 mod operation;
 mod placeholder;
@@ -25,6 +26,7 @@ pub use clock::{HybridClock, Stamp};
 pub use entry::{Entry, EntryBody, Extension};
 pub use id_map::{Act, IdMap, LocalName, SaysAlready, ServiceRef};
 pub use inline_body::MAX_INLINE_BODY_BYTES;
+pub use kept_state::{KeptState, MAX_STATE_BYTES, StateFloor};
 pub use limits::{
     MAX_COMMAND_BYTES, MAX_FILES, MAX_HEADER_BYTES, MAX_HEADERS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES,
     MAX_PARENTS, MAX_PATH_BYTES, MAX_SITES, MAX_STEPS, OverLimit,

@@ -300,7 +300,9 @@ impl RunLog {
     /// effect is there stays, whatever became of its operation.
     pub fn prune(&mut self, upto: &Vector, list: &[Item], config: &Config) {
         let listed: BTreeSet<_> = list.iter().map(|item| &item.id).collect();
-        let gone = |id: &OperationId| upto.includes(&id.0) && !listed.contains(id);
+        // A state is no entry, which no vector includes.
+        let is_over = |id: &OperationId| upto.includes(&id.0) || id.0.n > u64::MAX / 2;
+        let gone = |id: &OperationId| is_over(id) && !listed.contains(id);
         self.ended.retain(|id, _| !gone(id));
         forget(&mut self.runs, &gone, config);
         for saved in &mut self.snapshots {
@@ -310,6 +312,20 @@ impl RunLog {
         if !self.runs.iter().any(|run| run.recalled) && !saved.any(|run| run.recalled) {
             self.suspects.clear();
         }
+    }
+
+    /// From now on `state` stands for the runs of what is up to there: the application holds what they came
+    /// to, and what ran since.
+    pub fn stand_on(&mut self, upto: &Vector, state: Item) {
+        let is_over = |item: &Item| upto.includes(&item.id.0) || item.kind.is_state();
+        self.runs.retain(|run| !is_over(&run.item));
+        let trace = Trace::Took;
+        self.runs.insert(0, Run { item: state.clone(), trace, fixed: false, recalled: false });
+        self.ended.retain(|id, _| !upto.includes(&id.0));
+        self.ended.insert(state.id, RunsEnding { last: RunEffect::Took, refusals: 0 });
+        // What led to them is not on record any more.
+        self.snapshots.clear();
+        self.suspects.retain(|suspect| !is_over(suspect));
     }
 
     /// The snapshot to take before the next run, where one is due.

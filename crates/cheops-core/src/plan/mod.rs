@@ -50,6 +50,13 @@ pub struct Item {
     pub replaces: Replaces,
 }
 
+impl Item {
+    /// A state that stands for operations which are forgotten: it overwrites whatever was there.
+    pub fn state(id: OperationId) -> Self {
+        Self { id, kind: OperationType::state(), replaces: Replaces::PastByForce }
+    }
+}
+
 /// What the site is asked to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
@@ -134,6 +141,17 @@ pub enum Health {
 /// several parts of which one reads another; then it stays without a run, and the state is right.)
 pub fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     repair::plan(list, log, config)
+}
+
+/// Whether the application holds what those of the list which are `over` come to, and the rest can be run
+/// after them. Costs as [`plan`] does.
+pub fn has_run_all(
+    list: &[Item],
+    log: &RunLog,
+    config: &Config,
+    over: impl Fn(&OperationId) -> bool,
+) -> bool {
+    log.in_doubt().is_none() && repair::has_run_all(list, log, config, over)
 }
 
 /// The same as [`plan`] in the usual case, without walking the list: where the plan was

@@ -9,6 +9,7 @@ use super::log::{RunLog, SnapshotId, Trace};
 use super::view::{Assessment, ListIndex, Ran, Refusals, View};
 use super::{Divergence, Health, Item, Next, Plan, Step};
 use crate::config::Config;
+use crate::model::OperationId;
 
 /// A matrix with more independent parts than this is past repair by starting again; every choice
 /// among them is tried.
@@ -41,6 +42,17 @@ pub(super) fn plan(list: &[Item], log: &RunLog, config: &Config) -> Plan {
     repair.map_or_else(|| view.diverged(&ran, &now), in_step)
 }
 
+pub(super) fn has_run_all(
+    list: &[Item],
+    log: &RunLog,
+    config: &Config,
+    over: impl Fn(&OperationId) -> bool,
+) -> bool {
+    let view = View::new(list, log, config);
+    let now = view.assess(&view.in_effect(&log.runs), Refusals::Believe);
+    now.is_good() && !now.todo.iter().any(|place| over(&list[*place].id))
+}
+
 fn in_step(next: Next) -> Plan {
     Plan { next, health: Health::InStep }
 }
@@ -56,7 +68,10 @@ impl View<'_> {
         }
         let unheard = now.unheard.iter().find(|place| self.can_be_heard(ran, **place));
         let Some(place) = unheard.or(now.todo.first()) else { return Next::Nothing };
-        Next::Do(self.log.due_snapshot(self.config).unwrap_or_else(|| self.run(*place)))
+        // What a state takes the place of is nothing to save.
+        let is_state = self.list[*place].kind.is_state();
+        let snapshot = self.log.due_snapshot(self.config).filter(|_| !is_state);
+        Next::Do(snapshot.unwrap_or_else(|| self.run(*place)))
     }
 
     /// Whether an operation whose effect is to be wiped away at once may be run: only if it surely

@@ -14,7 +14,9 @@ use super::order::{self, ListPlace};
 use super::reason::{LeftOut, Reasons, by_replacer};
 use super::ruling::Ruling;
 use crate::config::{Config, Rule};
-use crate::model::{Author, Fingerprint, Operation, OperationId, OperationType, Replaces, Vector};
+use crate::model::{
+    Author, Fingerprint, Operation, OperationId, OperationType, Replaces, StateFloor, Vector,
+};
 
 /// What an insertion changed, so that the caller can do little when little changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Resolution {
     pub(super) contested: BTreeSet<u64>,
     /// Those, by arrival, that were decided by breaking a circle.
     pub(super) stuck: BTreeSet<u64>,
+    /// The state that stands for operations which were pruned and count, unless they are replaced.
+    state: Option<Arc<StateFloor>>,
 }
 
 impl Resolution {
@@ -53,6 +57,7 @@ impl Resolution {
             bases: Vec::new(),
             contested: BTreeSet::new(),
             stuck: BTreeSet::new(),
+            state: None,
         }
     }
 
@@ -206,7 +211,8 @@ impl Resolution {
         rules: impl Into<Rules>,
         void: impl IntoIterator<Item = &'a OperationId>,
     ) -> Self {
-        let mut anew = Self { operations: self.operations.without_any(), ..Self::new(rules) };
+        let (operations, state) = (self.operations.without_any(), self.state.clone());
+        let mut anew = Self { operations, state, ..Self::new(rules) };
         let mut operations: Vec<_> = self.operations.iter().collect();
         operations.sort_by_key(|operation| operation.position());
         for operation in operations {
@@ -221,7 +227,8 @@ impl Resolution {
     /// What there is before any of its operations is known: what was pruned is pruned.
     #[must_use]
     pub fn without_operations(&self) -> Self {
-        Self { operations: self.operations.without_any(), ..Self::new(self.rules.clone()) }
+        let (operations, state) = (self.operations.without_any(), self.state.clone());
+        Self { operations, state, ..Self::new(self.rules.clone()) }
     }
 
     /// Forgets every operation included in `upto`, which must be causally closed. The list changes
@@ -279,9 +286,65 @@ impl Resolution {
         self.list.ids()
     }
 
-    /// What stands for the list. Pruning takes nothing out of it: what is pruned was left out before.
+    /// What stands for the list. Pruning takes nothing out of it: what is pruned was left out before, or
+    /// there is a state that stands for it.
     pub fn list_fingerprint(&self) -> Fingerprint {
-        self.list.fingerprint()
+        self.with_state(self.list.fingerprint())
+    }
+
+    /// The same of what is up to there.
+    pub fn list_fingerprint_upto(&self, upto: &Vector) -> Fingerprint {
+        self.with_state(self.list.fingerprint_upto(upto))
+    }
+
+    fn with_state(&self, mut list: Fingerprint) -> Fingerprint {
+        if let Some(state) = self.state() {
+            list.0.iter_mut().zip(state.list.0).for_each(|(all, one)| *all ^= one);
+        }
+        list
+    }
+
+    /// From now on this state stands for what was pruned up to there; or none does.
+    pub fn stand_on(&mut self, upto: &Vector, state: Option<StateFloor>) {
+        if let Some(state) = &state {
+            self.operations.set_pruned_heads(upto, &state.heads);
+        }
+        self.state = state.map(Arc::new);
+    }
+
+    /// The state that stands for what was pruned, whether that counts or not.
+    pub fn pruned_state(&self) -> Option<&Arc<StateFloor>> {
+        self.state.as_ref()
+    }
+
+    /// The state before all of the list, if there is one that was not replaced.
+    pub fn state(&self) -> Option<&StateFloor> {
+        self.state_before(self.list.replacers())
+    }
+
+    /// The same of a list that has these.
+    pub fn state_before<'a>(
+        &self,
+        mut listed: impl Iterator<Item = &'a OperationId>,
+    ) -> Option<&StateFloor> {
+        let state = self.state.as_deref()?;
+        let replaces = |node: &OperationNode| {
+            node.replaces() && state.heads.iter().all(|head| node.past.includes(&head.0))
+        };
+        let is_replaced = listed.any(|id| self.operations.node(id).is_some_and(replaces));
+        (!is_replaced).then_some(state)
+    }
+
+    /// The types of what is in the list, that of the last operation first.
+    pub fn listed_kinds(&self) -> Vec<OperationType> {
+        let mut kinds: Vec<OperationType> = Vec::new();
+        let listed = self.list.backwards().map(|operation| &operation.kind);
+        for kind in listed.chain(self.state().into_iter().flat_map(|state| &state.kinds)) {
+            if !kinds.contains(kind) {
+                kinds.push(kind.clone());
+            }
+        }
+        kinds
     }
 
     /// The last of the list: what a new operation is compared with.
@@ -339,17 +402,19 @@ impl Resolution {
             return Replaces::PastByForce;
         }
         let entry = |before: &OperationType| &self.config().resolution(before, kind).rule;
-        match self.last().map(|last| entry(&last.kind)) {
+        // What a state stands for comes before all of the list.
+        let before = || self.state().into_iter().flat_map(|state| &state.kinds);
+        match self.last().map(|last| &last.kind).or_else(|| before().next()).map(entry) {
             Some(Rule::TakeOne | Rule::ReverseOrder) => {}
             _ => return Replaces::Nothing,
         }
-        let is_kept = |listed: &Arc<Operation>| entry(&listed.kind).is_ordered();
+        let is_kept = |listed: &OperationType| entry(listed).is_ordered();
         let may_keep = self
             .config()
             .matrix
             .iter()
             .any(|((_, after), resolution)| after == kind && resolution.rule.is_ordered());
-        let listed = || self.list().filter_map(|id| self.operations.operation(id));
+        let listed = || self.list.backwards().map(|listed| &listed.kind).chain(before());
         if may_keep && listed().any(is_kept) { Replaces::Nothing } else { Replaces::Past }
     }
 

@@ -49,6 +49,16 @@ impl List {
         Fingerprint(self.fingerprint)
     }
 
+    /// That of those which the vector includes. Costs with the list.
+    pub(super) fn fingerprint_upto(&self, upto: &Vector) -> Fingerprint {
+        let mut all = [0; 32];
+        for id in self.ids().filter(|id| upto.includes(&id.0)) {
+            let one = Fingerprint::of(id.to_string().as_bytes());
+            all.iter_mut().zip(one.0).for_each(|(all, one)| *all ^= one);
+        }
+        Fingerprint(all)
+    }
+
     pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
         self.places.values().map(|operation| &operation.id)
     }

@@ -151,6 +151,12 @@ impl OperationSet {
         chain.range(..id.0.n).next_back().map(|(_, node)| node)
     }
 
+    /// The number of the last operation of an author that is here; 0 if there is none.
+    pub fn last_of(&self, author: &Author) -> u64 {
+        let chain = self.chains.get(author);
+        chain.and_then(|chain| chain.last_key_value()).map_or(0, |(n, _)| *n)
+    }
+
     /// The last operation of the same author before that one.
     pub fn before(&self, id: &OperationId) -> Option<&Arc<Operation>> {
         self.node_before(id).map(|node| &node.operation)
@@ -204,6 +210,17 @@ impl OperationSet {
         self.kinds.retain(|_, count| *count > 0);
         self.chains.retain(|_, chain| !chain.is_empty());
         self.pruned.join(upto);
+    }
+
+    /// The heads of what was pruned up to there are these, whatever was known of it: what comes next is made
+    /// on them, unless something known here already is.
+    pub(super) fn set_pruned_heads(&mut self, upto: &Vector, heads: &[OperationId]) {
+        self.heads.retain(|head, _| !upto.includes(&head.0));
+        for head in heads {
+            if !self.nodes().any(|node| node.past.includes(&head.0)) {
+                self.heads.get_or_insert_with(head, || ());
+            }
+        }
     }
 
     pub(super) fn node(&self, id: &OperationId) -> Option<&OperationNode> {

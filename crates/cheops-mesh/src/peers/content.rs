@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use cheops_core::causes;
 use cheops_core::engine::{Event, Message};
-use cheops_core::model::{BlobId, Entry, EntryBody, FileRef, Operation, OperationId, SiteId};
+use cheops_core::model::{
+    BlobId, Entry, EntryBody, FileRef, MAX_STATE_BYTES, Operation, OperationId, SiteId,
+};
 use tokio::sync::Semaphore;
 
 use super::frame::{self, LinkError, StreamReply, StreamRequest};
@@ -147,7 +149,28 @@ impl Peers {
         operation: &Operation,
         incoming: &IncomingFiles,
     ) -> Result<(), String> {
-        let gone = operation.files().iter().filter(|file| !incoming.0.files.contains(&file.blob));
+        // What every site has made use of is let go of, and no site will have it.
+        let may_be_gone = operation.service_ref().is_some();
+        self.bring_back_files(operation.files(), may_be_gone, incoming).await
+    }
+
+    /// The same of a state that stands for operations.
+    pub async fn bring_back_state(
+        &self,
+        state: BlobId,
+        size: u64,
+        incoming: &IncomingFiles,
+    ) -> Result<(), String> {
+        self.bring_back_files(&[state_file(state, size)], false, incoming).await
+    }
+
+    async fn bring_back_files(
+        &self,
+        files: &[FileRef],
+        may_be_gone: bool,
+        incoming: &IncomingFiles,
+    ) -> Result<(), String> {
+        let gone = files.iter().filter(|file| !incoming.0.files.contains(&file.blob));
         for file in gone {
             let failed = |why: &str| format!("file `{}` is not here any more, {why}", file.name);
             let mut had = false;
@@ -161,8 +184,6 @@ impl Peers {
                     break;
                 }
             }
-            // What every site has made use of is let go of, and no site will have it.
-            let may_be_gone = operation.service_ref().is_some();
             if !had && !may_be_gone && self.sites().any(|site| self.link(site).is_none()) {
                 return Err(failed("nor at the sites that can be reached"));
             }
@@ -202,6 +223,10 @@ impl FileGate {
 
     /// The message, if nothing it brings needs a file that is not here.
     pub(super) fn pass(&self, message: Message) -> Option<Message> {
+        if has_too_large_a_state(&message) {
+            metrics::counter!("cheops_messages_dropped_total").increment(1);
+            return None;
+        }
         let needed = files_of(&message);
         if needed.is_empty() {
             return Some(message);
@@ -274,7 +299,24 @@ fn files_of(message: &Message) -> Vec<FilesNeeded> {
         let files = files.map(|file| WantedFile { file, may_be_gone }).collect();
         Some(FilesNeeded { by: operation.id.clone(), files })
     };
-    update.entries.iter().filter_map(needed).collect()
+    let states = update.base.iter().filter_map(|base| {
+        let floor = base.state.as_ref()?;
+        let file = state_file(BlobId(floor.state.0), floor.size);
+        let files = vec![WantedFile { file, may_be_gone: false }];
+        Some(FilesNeeded { by: floor.stand_in()?, files })
+    });
+    states.chain(update.entries.iter().filter_map(needed)).collect()
+}
+
+fn state_file(blob: BlobId, size: u64) -> FileRef {
+    FileRef { name: "state".to_owned(), blob, size }
+}
+
+/// Whether it rests on a state that is larger than any may be.
+fn has_too_large_a_state(message: &Message) -> bool {
+    let Message::Update(update) = message else { return false };
+    let floor = update.base.as_ref().and_then(|base| base.state.as_ref());
+    floor.is_some_and(|floor| floor.size > MAX_STATE_BYTES)
 }
 
 /// Fetches what these operations need, each in its turn.

@@ -10,9 +10,10 @@ use cheops_core::engine::{
 };
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryHeader,
-    EntryId, Evidence, Extension, FileRef, Header, IdMap, Incarnation, KeyId, LocalId, LocalName,
-    MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position, Proof,
-    Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, Status, Vector,
+    EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation, KeyId, LocalId,
+    LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
+    Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, StateFloor, Status,
+    Vector,
 };
 use cheops_core::plan::{Divergence, Ended, Item, RunLog, SnapshotId, Step};
 
@@ -213,7 +214,27 @@ fn base() -> Base {
         config: Some(given),
         id_map: Some(id_map),
     };
-    Base { upto: vector(), declared: Some(declared), chain: chain(), order: Some(stamp(7)) }
+    Base {
+        upto: vector(),
+        declared: Some(declared),
+        chain: chain(),
+        order: Some(stamp(7)),
+        state: None,
+    }
+}
+
+/// The same, with a state that stands for what was forgotten.
+fn base_with_state() -> Base {
+    let state = StateFloor {
+        list: Fingerprint([1; 32]),
+        state: Fingerprint([2; 32]),
+        size: 300,
+        write: Fingerprint([3; 32]),
+        sites: BTreeSet::from([site("lyon"), site("paris")]),
+        heads: vec![operation_id(7)],
+        kinds: vec![OperationType::new("inc").unwrap()],
+    };
+    Base { state: Some(Box::new(state)), ..base() }
 }
 
 pub(crate) fn evidence() -> Box<Evidence> {
@@ -250,6 +271,7 @@ pub(crate) fn records() -> Vec<(String, Record)> {
         ("earlier life", Record::EarlierIncarnation(album(), site("lyon"), vector())),
         ("life", Record::Incarnation(site("lyon"), Incarnation(6))),
         ("pruned", Record::Pruned(album(), Box::new(base()))),
+        ("pruned for a state", Record::Pruned(album(), Box::new(base_with_state()))),
         ("shed", Record::Shed(album(), BTreeSet::from([operation_id(1), operation_id(2)]))),
         ("set apart", Record::SetApart(evidence())),
     ];
@@ -358,7 +380,11 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ("heartbeat", Message::Heartbeat(heartbeat)),
         ("first heartbeat", Message::Heartbeat(first)),
         ("update", update(entries().into_iter().map(|(_, entry)| entry).collect())),
-        ("bare update", Message::Update(Box::new(bare))),
+        ("bare update", Message::Update(Box::new(bare.clone()))),
+        (
+            "update with a state",
+            Message::Update(Box::new(Update { base: Some(base_with_state()), ..bare })),
+        ),
         ("evidence", Message::Evidence(evidence())),
     ]
 }

@@ -83,6 +83,7 @@ impl World {
             Task::Snapshot { .. } => self.sometimes.saw("run: snapshot"),
             Task::Restore { .. } => self.sometimes.saw("run: restored"),
             Task::Read { .. } => self.sometimes.saw("state: read"),
+            Task::Write { .. } => self.sometimes.saw("history: begun with a state"),
             Task::RunPart { .. } | Task::Decompose { .. } => {}
         }
         let (least, most) = self.setup.command_ms;
@@ -117,7 +118,14 @@ impl World {
             Notice::SiteUp(_) => self.sometimes.saw("site: seen up again"),
             Notice::SiteLostItsDisk(_) => self.sometimes.saw("site: rejoined without its memory"),
             Notice::StrangeClock(..) => self.sometimes.saw("clock: strange stamp flagged"),
-            Notice::Pruned(..) => self.sometimes.saw("sync: pruned"),
+            Notice::Pruned(resource, _) => {
+                self.sometimes.saw("sync: pruned");
+                let engine = self.sites[site].engine.as_ref();
+                let view = engine.and_then(|engine| engine.resource(resource));
+                if view.is_some_and(|view| view.state.is_some()) {
+                    self.sometimes.saw("history: forgotten for a state");
+                }
+            }
             Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
             Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
             Notice::Differs(_) => self.sometimes.saw("state: differs"),

@@ -36,6 +36,9 @@ use crate::trace::SimTrace;
 /// How often states are read again: often enough for a run to see it.
 const VERIFY_EVERY_MS: u64 = 5_000;
 
+/// From so few operations on a state stands for them: few resources have many.
+const SHORT_HISTORY_FROM: usize = 6;
+
 /// How a world is set up.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -166,6 +169,7 @@ impl World {
             world.indexes.insert(id.clone(), index);
             let mut settings = Settings::new(world.new_author(id), names.iter().cloned());
             settings.verify_every_ms = VERIFY_EVERY_MS;
+            settings.short_history_from = SHORT_HISTORY_FROM;
             world.sites.push(SimSite {
                 id: id.clone(),
                 engine: None,
@@ -181,6 +185,7 @@ impl World {
                 set_apart: BTreeSet::new(),
                 lies: false,
                 saw_end_of_time: false,
+                states: BTreeMap::new(),
                 read_before: (world.setup.bug == Some(Bug::StateOfAnotherList)).then(BTreeMap::new),
                 tick_ms: None,
             });
@@ -281,12 +286,27 @@ impl World {
             return;
         }
         let Some(mut message) = self.admit(to, from, message) else { return };
+        if !self.brings_its_state(to, from, &message) {
+            return;
+        }
         if let (Some(bug), Message::Update(update)) = (self.setup.bug, &mut message) {
             let wall_ms = self.sites[to].now(self.now_ms).wall_ms;
             update.entries.iter_mut().for_each(|entry| bug.arrives(entry, wall_ms));
         }
         let from = self.sites[from].id.clone();
         self.handle(to, Event::Heard { from, message });
+    }
+
+    /// What rests on a state is taken in only with its content, which the sender may have.
+    fn brings_its_state(&mut self, to: usize, from: usize, message: &Message) -> bool {
+        let Message::Update(update) = message else { return true };
+        let Some(floor) = update.base.as_ref().and_then(|base| base.state.as_ref()) else {
+            return true;
+        };
+        if let Some(saved) = self.sites[from].states.get(&floor.state).cloned() {
+            self.sites[to].states.entry(floor.state).or_insert(saved);
+        }
+        self.sites[to].states.contains_key(&floor.state)
     }
 
     fn carry_out(&mut self, site: usize, start: u64, job: JobId) {
@@ -391,6 +411,7 @@ impl World {
         self.crash(site);
         let held = self.sites[site].disk.clone();
         self.sites[site].disk.lose();
+        self.sites[site].states.clear();
         // Files are gone with it, whoever still has them.
         let with_body = self.operations.values().filter(|held| !held.files().is_empty());
         self.sites[site].shed = with_body.map(|held| held.id.clone()).collect();

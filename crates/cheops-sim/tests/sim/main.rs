@@ -8,6 +8,7 @@ mod published;
 mod report;
 mod scale;
 mod services;
+mod short_history;
 mod sync;
 mod torture;
 mod verdicts;

@@ -120,3 +120,11 @@ fn an_undo_that_one_site_skips_is_found_by_lists_that_differ() {
     let found = (1..=200).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
     assert!(found.is_some());
 }
+
+#[test]
+fn a_state_that_stands_as_soon_as_one_site_keeps_it_is_found_by_lists_that_differ() {
+    let by = ["different lists", "know the same of", "apart"];
+    let found = |seed| torture(seed, Some(Bug::StateOfOneSite), false).violation;
+    let found = (1..=300).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
+    assert!(found.is_some());
+}

@@ -103,7 +103,7 @@ pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Recor
 }
 
 pub(crate) fn base(upto: Vector, declared: Option<Declared>) -> Base {
-    Base { upto, declared, chain: Chain::default(), order: None }
+    Base { upto, declared, chain: Chain::default(), order: None, state: None }
 }
 
 pub(crate) fn converged(of: &str) -> Notice {

@@ -16,6 +16,7 @@ mod needs;
 mod pruning;
 mod recovery;
 mod repairs;
+mod short_history;
 mod standing;
 mod states;
 mod steps;

@@ -157,7 +157,7 @@ fn no_state(document: &NamedText, target: Option<&str>) -> Failure {
 struct Tried {
     results: TrialResults,
     /// The states that trials began with.
-    starts: Vec<states::KeptState>,
+    starts: Vec<states::KeptTrialState>,
 }
 
 /// Tries everything, and puts the state back, whatever happens.

@@ -17,7 +17,7 @@ use cheops_core::model::{
 use cheops_core::plan::SnapshotId;
 use tempfile::TempDir;
 
-use super::states::{KeptState, MAX_STATE_BYTES, States};
+use super::states::{KeptTrialState, MAX_STATE_BYTES, States};
 use crate::failure::Failure;
 use crate::output::VerbOutput;
 use crate::text::printable;
@@ -145,11 +145,13 @@ impl TrialRunner {
     }
 
     /// The state there is.
-    pub(super) async fn read(&mut self) -> Result<KeptState, TrialsStopped> {
+    pub(super) async fn read(&mut self) -> Result<KeptTrialState, TrialsStopped> {
         let id = SnapshotId(self.jobs);
         let task = Task::Snapshot { id, command: self.state.read.clone() };
         match self.job(task).await {
-            outcome if outcome.succeeded() => Ok(KeptState { id, bytes: self.states.take(id)? }),
+            outcome if outcome.succeeded() => {
+                Ok(KeptTrialState { id, bytes: self.states.take(id)? })
+            }
             outcome => Err(TrialsStopped::Broken {
                 message: "the state could not be read".to_owned(),
                 printed: printed(&outcome),
@@ -159,7 +161,7 @@ impl TrialRunner {
     }
 
     /// Makes the resource so.
-    async fn write(&mut self, state: &KeptState) -> Result<(), TrialsStopped> {
+    async fn write(&mut self, state: &KeptTrialState) -> Result<(), TrialsStopped> {
         self.states.leave(state);
         let task = Task::Restore { id: state.id, command: self.state.write.clone() };
         match self.job(task).await {
@@ -173,7 +175,7 @@ impl TrialRunner {
     }
 
     /// Makes the resource so, and makes sure of it.
-    pub(super) async fn put_back(&mut self, state: &KeptState) -> Result<(), TrialsStopped> {
+    pub(super) async fn put_back(&mut self, state: &KeptTrialState) -> Result<(), TrialsStopped> {
         self.write(state).await?;
         let now = self.read().await?;
         match now.bytes == state.bytes {
@@ -195,9 +197,9 @@ impl TrialRunner {
     pub(super) async fn try_all(
         &mut self,
         trials: &[Trial],
-        before: &KeptState,
+        before: &KeptTrialState,
         output: &mut VerbOutput,
-    ) -> Result<(TrialResults, Vec<KeptState>), TrialsStopped> {
+    ) -> Result<(TrialResults, Vec<KeptTrialState>), TrialsStopped> {
         let starts = self.starts(before).await?;
         let began = Instant::now();
         let mut results = TrialResults::new();
@@ -212,7 +214,10 @@ impl TrialRunner {
 
     /// The states to begin with: each is what its command makes of the state before, and can be
     /// written.
-    async fn starts(&mut self, before: &KeptState) -> Result<Vec<KeptState>, TrialsStopped> {
+    async fn starts(
+        &mut self,
+        before: &KeptTrialState,
+    ) -> Result<Vec<KeptTrialState>, TrialsStopped> {
         let mut starts = Vec::new();
         for command in self.starts.clone() {
             self.write(before).await?;
@@ -243,7 +248,7 @@ impl TrialRunner {
     async fn trial(
         &mut self,
         trial: &Trial,
-        start: &KeptState,
+        start: &KeptTrialState,
     ) -> Result<TrialResult, TrialsStopped> {
         self.write(start).await?;
         let mut endings = Vec::with_capacity(trial.steps.len());

@@ -20,7 +20,7 @@ const MAX_ALL_BYTES: usize = 256 * 1024 * 1024;
 
 /// A state, and the name by which the executor finds it.
 #[derive(Debug, Clone)]
-pub(super) struct KeptState {
+pub(super) struct KeptTrialState {
     pub(super) id: SnapshotId,
     pub(super) bytes: Arc<[u8]>,
 }
@@ -58,7 +58,7 @@ impl States {
     }
 
     /// Leaves a state under that name, to be written.
-    pub(super) fn leave(&self, state: &KeptState) {
+    pub(super) fn leave(&self, state: &KeptTrialState) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.by_name.insert(state.id.0, Arc::clone(&state.bytes));
     }
@@ -103,7 +103,7 @@ impl Write for StateBeingRead {
 
 impl Saving for StateBeingRead {
     fn finish(self: Box<Self>) -> io::Result<()> {
-        self.states.leave(&KeptState { id: self.id, bytes: self.bytes.into() });
+        self.states.leave(&KeptTrialState { id: self.id, bytes: self.bytes.into() });
         Ok(())
     }
 }
@@ -114,7 +114,7 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    pub(super) fn keep(state: &KeptState) -> Result<Self, Failure> {
+    pub(super) fn keep(state: &KeptTrialState) -> Result<Self, Failure> {
         let kept = || -> io::Result<NamedTempFile> {
             let mut file = tempfile::Builder::new().prefix("cheops-state-before-").tempfile()?;
             file.write_all(&state.bytes)?;

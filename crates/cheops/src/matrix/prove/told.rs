@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::counts;
-use super::states::KeptState;
+use super::states::KeptTrialState;
 use crate::failure::Failure;
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::text::{columns, counted, cut, hanging, printable};
@@ -30,7 +30,7 @@ pub(super) struct MatrixProof<'p> {
     pub(super) target: Option<&'p str>,
     pub(super) config: &'p Config,
     pub(super) samples: &'p TrialSamples,
-    pub(super) starts: &'p [KeptState],
+    pub(super) starts: &'p [KeptTrialState],
     pub(super) trials: usize,
     pub(super) claims: &'p [JudgedClaim],
     /// The same config, with what is false put right.

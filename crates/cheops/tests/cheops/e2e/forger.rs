@@ -100,7 +100,13 @@ impl Forger {
             EntryBody::Reply(_) => None,
         });
         let declared = Declared { sites: sites.unwrap(), config: None, id_map: None };
-        let base = Base { upto, declared: Some(declared), chain: Chain::default(), order: None };
+        let base = Base {
+            upto,
+            declared: Some(declared),
+            chain: Chain::default(),
+            order: None,
+            state: None,
+        };
         let record = Record::Pruned(self.resource.clone(), Box::new(base));
         self.log.keep(std::slice::from_ref(&record), &[]).unwrap();
     }

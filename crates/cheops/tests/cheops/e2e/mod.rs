@@ -26,6 +26,7 @@ mod proving;
 mod relay;
 #[path = "../../../../cheops-sim/tests/sim/report/mod.rs"]
 mod report;
+mod short_history;
 mod states;
 mod stopping;
 mod strangers;

@@ -169,6 +169,55 @@ fn the_profile_for_http_tells_the_truth_about_the_sample_service() {
     assert!(of("holds") > 10 && of("false") == 0, "{claims:#?}");
 }
 
+/// Of what a profile claims, nothing is false, and only what such samples do not do was not tried.
+fn assert_none_is_false(ran: &Ran, without: &[&str]) {
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let proof = ran.json();
+    let claims = proof["claims"].as_array().unwrap();
+    let of = |verdict: &str| claims.iter().filter(|it| it["verdict"] == verdict).count();
+    let is_about = |it: &&Value| {
+        let types = it["types"].as_array().unwrap();
+        types.iter().any(|kind| without.iter().any(|it| kind == it))
+    };
+    let untried: Vec<&Value> = claims.iter().filter(|it| it["verdict"] == "not-tried").collect();
+    assert!(untried.iter().all(is_about), "{untried:#?}");
+    assert!(of("holds") > 8 && of("false") == 0, "{claims:#?}");
+}
+
+#[test]
+fn the_profile_for_http_reads_and_writes_the_records_of_the_sample_service_by_itself() {
+    let ground = Ground::new();
+    let store = ImageStore::start(ground.folder.path());
+    let volatile = "{Profile: http, Volatile: [/created, /self]}";
+    let matrix = ground.file("record.yaml", volatile);
+    let target = format!("{}/v1/images/trial", store.url);
+    let file = samples("http-record.yaml");
+    let arguments = [&matrix, "--target", &target, "-o", "json", "--samples"];
+    let ran = ground.proven(&[&arguments[..], &[file.to_str().unwrap()]].concat());
+    assert_none_is_false(&ran, &["post", "part"]);
+    let mut gone = Command::new("curl");
+    gone.args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", &target]);
+    let status = gone.output().unwrap().stdout;
+    assert_eq!(String::from_utf8_lossy(&status), "404", "there was none before");
+}
+
+#[test]
+fn the_profile_for_kubernetes_reads_and_writes_objects_of_a_model_of_its_server() {
+    let ground = Ground::new();
+    let before = r#"{"deployment/web": {"kind": "Deployment", "metadata": {"name": "web", "uid": "1"},
+        "spec": {"replicas": 9}}}"#;
+    ground.file("objects.json", before);
+    let file = samples("kubernetes.yaml");
+    let kubectl = format!("python3 {}", samples("kubectl.py").display());
+    let arguments = ["--profile", "kubernetes", "--target", "deployment/web", "-o", "json"];
+    let mut command = ground.prove(&arguments);
+    command.arg("--samples").arg(file).env("KUBECTL", kubectl);
+    command.env("KUBE_OBJECTS", ground.path("objects.json"));
+    assert_none_is_false(&command.output().unwrap().into(), &[]);
+    let after = ground.text("objects.json").unwrap();
+    assert!(after.contains(r#""replicas": 9"#) && after.contains(r#""uid""#), "{after}");
+}
+
 const FALSE_MATRIX: &str = "\
 ResolutionMatrix:
 - {Before: set, After: set, Result: take-one}

@@ -1,6 +1,9 @@
 //! States that are read and compared: what is in sync is proven, and what is not is told the same at
 //! every site.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use cheops_api::{Resource, Standing, StateAgreement, Submit, Wait};
 
 use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
@@ -201,4 +204,69 @@ async fn what_failed_at_one_site_is_run_again_there_or_let_be_and_all_sites_say_
     assert_eq!(cluster[2].file("left"), "begin\n");
     let (code, _) = said(&cluster[3], &["dismiss", "left", &failed[1]]);
     assert_eq!(code, Some(2), "there is nothing to dismiss any more");
+}
+
+/// The image store of each site, which all requests there reach as `http://image`.
+struct ImageStores(Vec<std::process::Child>);
+
+impl ImageStores {
+    fn at(cluster: &Cluster) -> Self {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/imagery/image.mjs");
+        let start = |number: u8| {
+            let mut command = cluster.command(number, "node");
+            command.args([program, "--listen", "127.0.0.1:0", "--client-ids", "--data"]);
+            command.arg(cluster[number].files.join("images")).stdout(Stdio::piped());
+            let mut process = command.spawn().expect("node runs");
+            let mut line = String::new();
+            BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            let port = line.trim().rsplit(':').next().unwrap();
+            let leads = format!("connect-to = \"image:80:127.0.0.1:{port}\"\n");
+            cluster[number].change_file("curlrc", &leads);
+            process
+        };
+        Self(cluster.numbers().map(start).collect())
+    }
+}
+
+impl Drop for ImageStores {
+    fn drop(&mut self) {
+        for process in &mut self.0 {
+            let _gone = process.kill();
+            let _gone = process.wait();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn patches_of_a_resource_of_a_service_made_in_a_cut_end_equal_and_verified() {
+    let cluster = Setup::sites(3).start().await;
+    let _stores = ImageStores::at(&cluster);
+    let config = r#"{"Profile": "http", "Target": "http://image/v1/images/front",
+                     "Volatile": ["/created", "/self"]}"#;
+    let curl = |words: &str| format!("curl -K curlrc -fsS http://image/v1/images{words}");
+    let create = shell("create", curl(r#" -d '{"id":"front","name":"begin"}'"#));
+    cluster[1].does("front", &with_config(create, &cluster, config)).await;
+    until_all_say(&cluster, "front", "verified", is_verified).await;
+    cluster.cut();
+    let patch = |text: &str| curl(&format!("/front -X PATCH -d '{text}'"));
+    let [a, b, c] = [
+        patch(r#"{"name":"one","one":1}"#),
+        patch(r#"{"name":"two","shape":"round"}"#),
+        patch(r#"{"name":"three","shape":null}"#),
+    ];
+    one_at_each_site(&cluster, "front", [("patch", &a), ("patch", &b), ("patch", &c)]).await;
+    cluster.nobody_hears().await;
+    cluster.heal();
+    until_all_say(&cluster, "front", "verified", is_verified).await;
+    let record = |number: u8| {
+        let mut command = cluster.command(number, "curl");
+        command.args(["-K", "curlrc", "-fsS", "http://image/v1/images/front"]);
+        let read = command.current_dir(&cluster[number].files).output().unwrap();
+        let mut record: serde_json::Value = serde_json::from_slice(&read.stdout).unwrap();
+        record.as_object_mut().unwrap().remove("created");
+        record
+    };
+    let first = record(1);
+    assert_eq!(first["one"], 1, "what only one of them named is there: {first}");
+    assert!(cluster.numbers().all(|number| record(number) == first), "{first}");
 }

@@ -169,6 +169,7 @@ impl Site {
         let log = OpenOptions::new().create(true).append(true).open(&self.log).unwrap();
         let agent = command
             .env("REDIS_CLI", "redis-cli -s redis.sock")
+            .env("CURL", "curl -K curlrc")
             .args(["agent", "--with-parent", "--config"])
             .arg(&self.config)
             .stdin(Stdio::piped())
