@@ -495,7 +495,8 @@ fn entry_on_wire(resource: &ResourceId, entry: &Entry) -> wire::Change {
 
 fn said_beside(entry: &Entry) -> Option<wire::SaidBeside> {
     if let Some(undoing) = entry.undoes() {
-        let said = if undoing.back { wire::SaidBeside::BroughtBack } else { wire::SaidBeside::Undone };
+        let said =
+            if undoing.back { wire::SaidBeside::BroughtBack } else { wire::SaidBeside::Undone };
         return Some(said);
     }
     if let Some(operation) = entry.dismisses() {

@@ -171,7 +171,12 @@ fn event(item: &HistoryItem, resource: &str, width: usize) -> Vec<String> {
 }
 
 /// What a site told beside a reply, which is no news by itself.
-pub(super) fn told_beside(operation: &str, site: &str, beside: &SaidBeside, width: usize) -> String {
+pub(super) fn told_beside(
+    operation: &str,
+    site: &str,
+    beside: &SaidBeside,
+    width: usize,
+) -> String {
     let (style, text) = match beside {
         SaidBeside::ReadState => (DIM, format!("{site} has read its state")),
         SaidBeside::InSync => (GOOD, format!("{site} follows the list again")),
