@@ -165,6 +165,7 @@ fn assemble(document: ConfigDocument, entries: &[DocumentEntry]) -> (Config, Vec
     }
     // What a profile brings needs to be told of what: without a target, nothing is known of a state.
     let base = document.profile.and_then(|profile| profile.state.clone());
+    let waits_for_target = base.is_some() && document.target.is_none();
     let base =
         base.filter(|_| document.target.is_some()).map(|both| (both.read, both.write)).unzip();
     let (read, write) = (document.read, document.write);
@@ -182,6 +183,7 @@ fn assemble(document: ConfigDocument, entries: &[DocumentEntry]) -> (Config, Vec
         }
         (None, None) => {
             let target = document.target.map(|(_, place)| (TARGET, place.at, STATE));
+            let volatile_at = volatile_at.filter(|_| !waits_for_target);
             target.or_else(|| volatile_at.map(|place| (VOLATILE, place.at, STATE)))
         }
         (Some(_), None) => Some((read.key, read.at, other_half(read.key))),

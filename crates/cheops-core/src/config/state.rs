@@ -145,6 +145,7 @@ mod tests {
             ("{Profile: file, Target: \"it's; rm -rf /\"}", Some(r"target='it'\''s; rm -rf /'")),
             ("{Profile: file, Target: /srv/__ID__.txt}", Some("target='/srv/'__ID__'.txt'")),
             ("{Profile: redis, Target: __ID__}", Some("target=__ID__")),
+            ("{Profile: http, Volatile: [/id]}", None),
             ("{Profile: file, Target: x, State: null}", None),
             ("{State: {Read: cat x, Write: cat > x}}", Some("cat x")),
             ("{Target: x, State: {Read: \"cat $target\", Write: w}}", Some("target='x'")),

@@ -107,6 +107,10 @@ impl Resource {
                     self.join_declared(declared, turn);
                 }
                 self.take_base(&base);
+                if base.upto == self.base {
+                    // The own log's last word holds, also where no more was forgotten than before.
+                    self.resolution.stand_on(&base.upto, base.state.as_deref().cloned());
+                }
             }
         }
     }

@@ -332,6 +332,9 @@ mod tests {
                         site2-2.9 is concurrent and of the replacing kind; (set, add):
                         take-both-keep-order, replace-wins
             00:00:05  4 entries are needed no more, and kept for reading
+            00:00:06  site2 has read its state
+            00:00:06  site2 has diverged: its state is not that of `site1`
+            00:00:07  site1-1f00c0ffee5eed.12 was undone at site2, for all sites
         "#]]
         .assert_eq(&bare(&lines));
         assert!(bare(&lines).lines().all(|line| line.chars().count() <= 80));

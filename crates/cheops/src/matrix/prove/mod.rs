@@ -148,7 +148,7 @@ fn no_state(document: &NamedText, target: Option<&str>) -> Failure {
         document.name
     ));
     match target {
-        None => failure.hint("the profiles `file` and `redis` know, given a `--target`"),
+        None => failure.hint("the built-in profiles know, given a `--target`"),
         Some(_) => failure.hint("add `State: {Read: …, Write: …}` to the matrix"),
     }
 }

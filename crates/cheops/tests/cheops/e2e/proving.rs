@@ -412,9 +412,11 @@ fn a_state_that_is_not_the_same_when_read_again_proves_nothing_and_is_told() {
 fn what_cannot_be_tried_is_refused_before_anything_runs() {
     let ground = Ground::new();
     let samples = ground.file("samples.yaml", "Samples: {put: touch ran}");
+    let stateless = "ResolutionMatrix: [{Before: put, After: put, Result: take-one}]";
+    let stateless = ground.file("stateless.yaml", stateless);
     for (arguments, expected) in [
         (
-            &["--profile", "http", "--target", "x", "--samples", &samples][..],
+            &[stateless.as_str(), "--target", "x", "--samples", &samples][..],
             "there is `Target` but no `State`",
         ),
         (&["--profile", "file", "--samples", &samples], "given a `--target`"),

@@ -101,12 +101,12 @@ async fn what_ran_when_its_agent_was_killed_is_in_doubt_until_the_operator_settl
             .await;
         }
         // Whoever asks beside it for what needs the operator is told, and where to settle it.
-        let listed = cluster[2].cheops(&["resources", "--state", "in-doubt"]);
+        let listed = cluster[2].cheops(&["resources", "--state", "unknown-result"]);
         assert!(String::from_utf8_lossy(&listed.stdout).contains("doubtful"), "{listed:?}");
         let beside = cluster[2].cheops(&["settle", "doubtful", &operation, decision]);
         assert_eq!(beside.status.code(), Some(2));
         let told = String::from_utf8_lossy(&beside.stderr);
-        assert!(told.contains("it is in doubt at site1: `--site site1`"), "{told}");
+        assert!(told.contains("its result is unknown at site1: `--site site1`"), "{told}");
         // One is settled where it is in doubt, the other from the site beside it.
         let settled = match decision {
             "skip" => cluster[1].cheops(&["settle", "doubtful", &operation, decision]),
