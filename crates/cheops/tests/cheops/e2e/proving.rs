@@ -432,5 +432,5 @@ fn what_cannot_be_tried_is_refused_before_anything_runs() {
     let ran = ground.proven(&["--profile", "file", "--target", "x", "--samples", &wrong]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("did you mean `Samples`?"), "{}", ran.err);
-    assert_eq!(ground.names(), ["samples.yaml", "wrong.yaml"]);
+    assert_eq!(ground.names(), ["samples.yaml", "stateless.yaml", "wrong.yaml"]);
 }
