@@ -29,7 +29,7 @@ use crate::actuators::SiteActuators;
 use crate::api_server::{self, ApiServer, Socket, SocketError, TlsError, TokenError};
 use crate::config::{AgentConfig, Auth, LONGEST_SOCKET, ServiceConfig, WebhooksConfig};
 use crate::content::{KeptStates, SiteContent};
-use crate::driver::{self, Actuators, Driver, Signer, room_left};
+use crate::driver::{self, Actuators, AgentFailure, Driver, DriverThread, Signer, room_left};
 use crate::exec::{
     AnswerRules, ExecError, ExecSettings, Executor, RequestSettings, RunToken, end_leftovers,
 };
@@ -187,7 +187,7 @@ pub struct Agent {
     following: JoinHandle<()>,
     /// Of what the metrics were told.
     sorting: JoinHandle<()>,
-    thread: std::thread::JoinHandle<()>,
+    thread: DriverThread,
 }
 
 /// What is kept free on the disk for what is already under way.
@@ -350,6 +350,12 @@ impl Agent {
         &self.proxy_addresses
     }
 
+    /// Waits until it cannot go on, which is never while all is well. What is left to do then is to
+    /// stop it.
+    pub async fn failed(&mut self) -> AgentFailure {
+        self.thread.failed().await
+    }
+
     /// Takes nothing new in, lets what runs come to its end, and stops.
     pub async fn stop(self) {
         let _nobody = self.stop.send(true);
@@ -360,7 +366,7 @@ impl Agent {
         let drained = self.driver.drain(DRAIN).await;
         self.peers.close().await;
         if drained {
-            let _ended = tokio::task::spawn_blocking(|| self.thread.join()).await;
+            self.thread.join().await;
         } else {
             tracing::warn!(
                 "some commands did not end in time; they are ended, and their results unknown"
@@ -563,7 +569,7 @@ fn driver(
     opened: Opened,
     actuators: Box<dyn Actuators>,
     signer: Signer,
-) -> Result<(Driver, std::thread::JoinHandle<()>), StartError> {
+) -> Result<(Driver, DriverThread), StartError> {
     let start = driver::DriverStart {
         settings: engine_settings(config, me.clone()),
         signer,

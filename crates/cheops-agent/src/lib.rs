@@ -28,3 +28,4 @@ pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
 pub use cheops_mesh::{PeersError, identity as mesh};
 pub use cheops_services::{ConnectorError, Services};
+pub use driver::AgentFailure;

@@ -144,12 +144,19 @@ impl AppendError {
         matches!(self, Self::Full { .. })
     }
 
+    /// Whether this writer can never write again, so that trying is of no use.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Fenced)
+    }
+
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Full { .. } => Some("make room on the file system of the data directory"),
             Self::Failed { .. } => Some("look for errors of the medium in the system's log"),
-            Self::Fenced => Some("stop this agent: another one works with the same log"),
+            Self::Fenced => {
+                Some("another agent works with the same data directory: give each one of its own")
+            }
             Self::Corrupt(_) => Some(START_EMPTY),
             Self::TooLong(_) => None,
         }

@@ -7,7 +7,8 @@
 //!
 //! If a commit fails (the disk is full), nothing of it becomes visible. The driver tries again
 //! until it succeeds; meanwhile it answers questions (as if the commit had succeeded) and refuses
-//! operations, and lets everything else wait.
+//! operations, and lets everything else wait. If it can never succeed, because another agent has the
+//! log now, the driver ends, and whoever runs the agent hears why.
 
 mod actuators;
 mod files;
@@ -235,8 +236,50 @@ pub(crate) struct DriverStart {
     pub(crate) keep_free: u64,
 }
 
+/// Why an agent cannot go on, though nobody asked it to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentFailure {
+    /// Its log can never be written again.
+    #[error("the log can no longer be written by this agent")]
+    Log(#[from] AppendError),
+    /// A defect: the log is as it was at the last commit.
+    #[error("the thread that decides ended by a defect; the log holds what tells more")]
+    Defect,
+}
+
+impl AgentFailure {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Log(error) => error.hint(),
+            Self::Defect => Some("start it again: it goes on from its log; and please report it"),
+        }
+    }
+}
+
+/// The driver's thread.
+pub(crate) struct DriverThread {
+    thread: std::thread::JoinHandle<()>,
+    failed: oneshot::Receiver<AppendError>,
+}
+
+impl DriverThread {
+    /// Waits until it fails. While it works, and once it was drained, that is never.
+    pub(crate) async fn failed(&mut self) -> AgentFailure {
+        match (&mut self.failed).await {
+            Ok(error) => AgentFailure::Log(error),
+            Err(_dropped) => AgentFailure::Defect,
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn join(self) {
+        let _ended = tokio::task::spawn_blocking(|| self.thread.join()).await;
+    }
+}
+
 /// Starts the driver in a thread of its own, for it blocks on the disk.
-pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, std::thread::JoinHandle<()>)> {
+pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, DriverThread)> {
     let (events, events_in) = mpsc::channel(EVENTS_WAITING);
     let (requests, requests_in) = mpsc::channel(REQUESTS_WAITING);
     let (committed, committed_in) = watch::channel(0);
@@ -244,6 +287,7 @@ pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, std::thread:
     let driver = Driver { events, requests, committed: committed_in, trouble: trouble_in };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let reports_to = driver.clone();
+    let (failure, failed) = oneshot::channel();
     let thread = std::thread::Builder::new().name("driver".into()).spawn(move || {
         let began = Instant::now();
         let now = now(began);
@@ -271,9 +315,11 @@ pub(crate) fn start(start: DriverStart) -> std::io::Result<(Driver, std::thread:
             files: HeldFiles::default(),
             driver: reports_to,
         };
-        runtime.block_on(running.run(reaction));
+        if let Err(error) = runtime.block_on(running.run(reaction)) {
+            let _nobody = failure.send(error);
+        }
     })?;
-    Ok((driver, thread))
+    Ok((driver, DriverThread { thread, failed }))
 }
 
 fn now(began: Instant) -> Now {
@@ -351,19 +397,19 @@ impl PendingTurn {
 }
 
 impl DriverLoop {
-    async fn run(mut self, first: Reaction) {
+    async fn run(mut self, first: Reaction) -> Result<(), AppendError> {
         let mut turn = PendingTurn { reaction: first, ..PendingTurn::default() };
         loop {
             if self.settle_at.is_some_and(|at| at <= Instant::now()) {
-                self.settle();
+                self.settle()?;
             }
             if turn.may_wait() && self.draining.is_none() {
                 self.gather(&mut turn).await;
                 continue;
             }
-            self.make_durable(&mut turn).await;
+            self.make_durable(&mut turn).await?;
             if !turn.settling.is_empty() {
-                self.settle();
+                self.settle()?;
             }
             if self.settle_at.is_none() {
                 for done in turn.settling.drain(..) {
@@ -375,8 +421,8 @@ impl DriverLoop {
                 question(&self.engine, now(self.began));
             }
             if self.is_drained() {
-                self.settle();
-                return;
+                self.settle()?;
+                return Ok(());
             }
             turn = PendingTurn::default();
             self.gather(&mut turn).await;
@@ -475,8 +521,8 @@ impl DriverLoop {
         turn.reaction.join(self.engine.handle(now(self.began), event));
     }
 
-    /// Commits, however long it takes, and acts.
-    async fn make_durable(&mut self, turn: &mut PendingTurn) {
+    /// Commits, however long it takes, and acts; unless this agent can never write the log again.
+    async fn make_durable(&mut self, turn: &mut PendingTurn) -> Result<(), AppendError> {
         let free = turn.reaction.take_free();
         self.act(free);
         let mut reaction = Some(std::mem::take(&mut turn.reaction));
@@ -498,6 +544,7 @@ impl DriverLoop {
                     }
                     self.act(effects);
                 }
+                Err(Uncommitted { error, .. }) if error.is_final() => return Err(error),
                 Err(Uncommitted { error, reaction: again }) => {
                     if !stuck {
                         stuck = true;
@@ -510,11 +557,12 @@ impl DriverLoop {
         }
         turn.pins.clear();
         self.files.release(&self.engine);
+        Ok(())
     }
 
     /// Shows followers of the log what became durable. If the log's tables cannot be written, it
     /// takes what its journal has room for, and nobody else has to wait.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<(), AppendError> {
         let began = Instant::now();
         match self.log.settle() {
             Ok(()) => {
@@ -524,6 +572,7 @@ impl DriverLoop {
                 self.committed.send_modify(|commits| *commits += 1);
                 self.trouble.send_if_modified(|trouble| trouble.take().is_some());
             }
+            Err(error) if error.is_final() => return Err(error),
             Err(error) => {
                 self.settle_at = Some(Instant::now() + RETRY_AFTER);
                 let news = error.to_string();
@@ -534,6 +583,7 @@ impl DriverLoop {
                 }
             }
         }
+        Ok(())
     }
 
     fn report_trouble(&mut self, error: &AppendError, turn: &mut PendingTurn) {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use cheops_agent::config::AgentConfig;
-use cheops_agent::{Agent, StartError};
+use cheops_agent::{Agent, AgentFailure, StartError};
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -93,7 +93,7 @@ async fn live(
     let proxied = config.services.iter().filter(|service| service.listen.is_some());
     let proxied: Vec<_> =
         proxied.map(|service| (service.name.clone(), service.upstream.clone())).collect();
-    let agent = Agent::start(config).await.map_err(explained)?;
+    let mut agent = Agent::start(config).await.map_err(explained)?;
     let mesh = agent.mesh_address().map(|address| format!(", mesh on {address} (UDP)"));
     let socket = agent.api_socket().map(|path| format!(" and unix:{}", path.display()));
     output.line(format!(
@@ -106,23 +106,39 @@ async fn live(
         output.line(format!("service {service}: proxy on http://{address}, for {upstream}"))?;
     }
     let mut orphaned = std::pin::pin!(orphaned);
-    loop {
+    let failure = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
-            () = &mut orphaned => break,
+            _ = terminate.recv() => break None,
+            _ = interrupt.recv() => break None,
+            () = &mut orphaned => break None,
+            failure = agent.failed() => break Some(failure),
             _ = hang_up.recv() => {
                 tracing::warn!("SIGHUP is ignored: what changed in the config counts from the next start");
             }
         }
+    };
+    match &failure {
+        None => tracing::info!("stopping: what runs comes to its end"),
+        Some(failure) => tracing::error!(%failure, "stopping"),
     }
-    tracing::info!("stopping: what runs comes to its end");
     tokio::select! {
         () = agent.stop() => {}
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    Ok(Verdict::Fine)
+    match failure {
+        None => Ok(Verdict::Fine),
+        Some(failure) => Err(gave_up(failure)),
+    }
+}
+
+fn gave_up(failure: AgentFailure) -> Failure {
+    let hint = failure.hint();
+    let told = Failure::ours("the agent cannot go on, and ended").because(failure);
+    match hint {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
 }
 
 fn explained(error: StartError) -> Failure {

@@ -146,3 +146,24 @@ async fn what_may_run_twice_is_run_again_after_its_agent_was_killed() {
         assert_eq!(status, Some(ReplyStatus::Ok), "as {} knows it", site.name);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_whose_log_another_one_has_taken_ends_and_says_so() {
+    let mut cluster = Setup::sites(2).start().await;
+    begins(&cluster, "taken").await;
+    // As a second agent does whose start script clears locks away first.
+    let lock = cluster[1].data.join("lock");
+    std::fs::rename(&lock, lock.with_extension("old")).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    let refused = cluster[1].hand_in("taken", &shell("add", "echo >> never"), &[]).await;
+    assert!(refused.is_err(), "{refused:?}");
+    let ended = cluster[1].ended().await;
+    assert_eq!(ended.code(), Some(1), "not a stop that somebody asked for");
+    let told = cluster[1].log_tail();
+    assert!(told.contains("another writer has opened the log of this site"), "{told}");
+    assert!(told.contains("give each one of its own"), "{told}");
+    assert!(!cluster[1].files.join("never").exists(), "what is not in the log does not run");
+    cluster.restart(1).await;
+    cluster[2].does("taken", &shell("add", "echo on >> on")).await;
+    assert_eq!(cluster[1].file("on"), "on\n");
+}
