@@ -262,6 +262,7 @@ impl Agent {
         let access = Arc::new(Access::new(&config.api, token.as_ref(), api_address));
         let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
         let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
+        let reserve = Reserve::new(move || room_left(&dir), ROOM_BESIDE_FILES);
         let api = Arc::new(Api {
             access: access.clone(),
             site: config.site.clone(),
@@ -270,6 +271,7 @@ impl Agent {
             executor: executor.clone(),
             blobs: blobs.clone(),
             incoming: incoming.clone(),
+            reserve: reserve.clone(),
             feed: feed.clone(),
             backup,
             metrics: metrics.clone(),
@@ -289,7 +291,7 @@ impl Agent {
             memory,
             signatures: Arc::new(ProxySignatures(seals)),
             services,
-            reserve: Reserve::new(move || room_left(&dir), ROOM_BESIDE_FILES),
+            reserve,
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means);
         let threads = ports.threads_for_proxies()?;
@@ -509,11 +511,11 @@ async fn open(claim: Claim, config: &AgentConfig, signer: &Signer) -> Result<Ope
     Ok(opened.await.map_err(io::Error::other).map_err(system("a thread"))??)
 }
 
-/// A site of a mesh answers for what it had before there were signatures.
+/// A site of a mesh answers for what it had before there were signatures, or before it had a key.
 fn voucher(config: &AgentConfig, signer: &Signer) -> Voucher {
     let Some(key) = signer.0.clone() else { return Voucher::default() };
     let site = config.site.clone();
-    Voucher::new(move |entries| key.vouch(&site, entries))
+    Voucher::new(move |entries| key.answer_for(&site, entries))
 }
 
 /// Tells how far something has come that is done at a start, once a second and when it is done.

@@ -17,4 +17,6 @@ pub use self::ports::{
     AskedService, BodyPin, BodyStore, BodyWriter, NoReply, NotPassedOn, NotPassedOnReason,
     Operations, OtherSites, SignatureCheck, Signatures, StoredBody,
 };
-pub use self::requests::{Listening, Means, Proxies, Remembered, Reserve, Threads, parts_of};
+pub use self::requests::{
+    Listening, Means, NoRoom, Promise, Proxies, Remembered, Reserve, Threads, parts_of,
+};

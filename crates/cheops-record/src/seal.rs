@@ -219,9 +219,17 @@ impl SiteKey {
         }
     }
 
-    /// Vouches, in the name of that site, for entries from before there were signatures.
-    pub fn vouch(&self, site: &SiteId, entries: &[&Entry]) {
-        self.seal_as(&SignedBy::Voucher(site.clone()), entries);
+    /// Answers, in the name of that site, for entries that nobody signed: it vouches for those from
+    /// before there were signatures, and signs as their author what it wrote itself since, when it had
+    /// no key yet.
+    pub fn answer_for(&self, site: &SiteId, entries: &[&Entry]) {
+        let is_own = |entry: &&&Entry| {
+            let author = &entry.id().author;
+            author.site == *site && !author.incarnation.is_from_before_signatures()
+        };
+        let (own, old): (Vec<&Entry>, Vec<&Entry>) = entries.iter().partition(is_own);
+        self.seal_as(&SignedBy::Author, &own);
+        self.seal_as(&SignedBy::Voucher(site.clone()), &old);
     }
 }
 

@@ -14,6 +14,7 @@ use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::SharedApi;
+use super::principal::{self, AskedBy};
 use super::refusal::HttpRefusal;
 use super::submit::line;
 
@@ -22,6 +23,7 @@ const TOLD_EVERY: Duration = Duration::from_millis(500);
 
 pub(super) async fn backup(
     State(api): State<SharedApi>,
+    AskedBy(by): AskedBy,
     Json(asked): Json<wire::Backup>,
 ) -> Result<Response, HttpRefusal> {
     let dir = PathBuf::from(&asked.dir);
@@ -29,6 +31,7 @@ pub(super) async fn backup(
         let detail = format!("`{}` is not a whole path on the agent's machine", asked.dir);
         return Err(HttpRefusal::bad("no such place", detail));
     }
+    principal::record_of_site(&api, &by, &format!("backup to {}", asked.dir)).await?;
     // What was acknowledged until now belongs into the copy.
     api.driver.settle().await?;
     let (told, mut events) = mpsc::unbounded_channel();

@@ -32,7 +32,7 @@ pub(super) async fn exec(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let mut form = ReceivedForm::read(request, &*api.blobs, &TEXTS).await?;
+    let mut form = ReceivedForm::read(request, api.upload_room(), &TEXTS).await?;
     let (command, sites, kind) = (form.take("command")?, form.take("sites")?, form.take("type")?);
     let config = form.take_optional("config").as_deref().map(submit::parse_config).transpose()?;
     form.end(&TEXTS)?;
@@ -71,7 +71,7 @@ pub(super) async fn show(
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let id = resource_id(&id)?;
-    let mut form = ReceivedForm::read(request, &*api.blobs, &["command", "sites"]).await?;
+    let mut form = ReceivedForm::read(request, api.upload_room(), &["command", "sites"]).await?;
     let command = form.take("command")?;
     let sites = submit::sites(&api, &form.take("sites")?)?;
     let show = wire::Show { command, sites: None, timeout_ms: wire::DEFAULT_TIMEOUT_MS };

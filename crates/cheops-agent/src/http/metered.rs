@@ -2,35 +2,57 @@
 //!
 //! What reads forms takes all there is before it looks at it, and looks for the end of a part's head
 //! however far away that is. So a body is handed over in stretches, with a pause after each in which
-//! what came is taken in, and is broken off where too much comes without any of it being of use.
+//! what came is taken in, and is broken off where too much comes without any of it being of use, or
+//! where it trickles: it would hold room on the disk for nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::Request;
 use futures_util::Stream;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How much comes at once, about.
 const STRETCH: usize = 64 * 1024;
 /// How much may come before the first part, or for the head of one.
 pub(super) const LONGEST_HEAD: usize = 1024 * 1024;
 
-/// What came since something was taken in.
+/// So many bytes have to come,
+const LEAST: usize = 60 * 1024;
+/// within so long, not counting what the disk takes.
+const LEAST_WITHIN: Duration = Duration::from_secs(60);
+
+/// What is known of a body on its way.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Meter(Arc<AtomicUsize>);
+pub(super) struct Meter(Arc<MeterState>);
+
+#[derive(Debug, Default)]
+struct MeterState {
+    /// What came since something was taken in.
+    of_no_use: AtomicUsize,
+    trickles: AtomicBool,
+}
 
 impl Meter {
     /// Something was taken in: a part began, or some of its content came.
     pub(super) fn went_on(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.0.of_no_use.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the body was broken off.
+    /// Whether the body was broken off, because nothing in it was of use.
     pub(super) fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > LONGEST_HEAD
+        self.0.of_no_use.load(Ordering::Relaxed) > LONGEST_HEAD
+    }
+
+    /// Whether the body was broken off, because it came too slowly; and how much should have come.
+    pub(super) fn trickled(&self) -> Option<String> {
+        let trickles = self.0.trickles.load(Ordering::Relaxed);
+        let within = LEAST_WITHIN.as_secs();
+        trickles.then(|| format!("less than {LEAST} bytes of it came within {within} s"))
     }
 }
 
@@ -38,7 +60,12 @@ impl Meter {
 pub(super) fn metered(request: Request) -> (Request, Meter) {
     let meter = Meter::default();
     let (head, body) = request.into_parts();
-    let body = Metered { body: body.into_data_stream(), meter: meter.clone(), left: STRETCH };
+    let body = Metered {
+        body: body.into_data_stream(),
+        meter: meter.clone(),
+        left: STRETCH,
+        wait: Wait::default(),
+    };
     (Request::from_parts(head, Body::from_stream(body)), meter)
 }
 
@@ -47,6 +74,37 @@ struct Metered {
     meter: Meter,
     /// Of this stretch.
     left: usize,
+    wait: Wait,
+}
+
+/// How long the client was waited for, and what came of it.
+#[derive(Default)]
+struct Wait {
+    before: Duration,
+    since: Option<Instant>,
+    came: usize,
+    end: Option<Pin<Box<Sleep>>>,
+}
+
+impl Wait {
+    fn came(&mut self, bytes: usize) {
+        self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.came += bytes;
+        if self.came >= LEAST {
+            (self.before, self.came) = (Duration::ZERO, 0);
+        }
+    }
+
+    /// Nothing came yet: whether that is for too long by now. If not, it is looked at again then.
+    fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let until = since + LEAST_WITHIN.saturating_sub(self.before);
+        let end = self.end.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if end.deadline() != until {
+            end.as_mut().reset(until);
+        }
+        end.as_mut().poll(cx).is_ready()
+    }
 }
 
 impl Stream for Metered {
@@ -63,9 +121,17 @@ impl Stream for Metered {
             return Poll::Pending;
         }
         let polled = Pin::new(&mut self.body).poll_next(cx);
-        if let Poll::Ready(Some(Ok(bytes))) = &polled {
-            self.left = self.left.saturating_sub(bytes.len());
-            self.meter.0.fetch_add(bytes.len(), Ordering::Relaxed);
+        match &polled {
+            Poll::Ready(Some(Ok(bytes))) => {
+                self.left = self.left.saturating_sub(bytes.len());
+                self.wait.came(bytes.len());
+                self.meter.0.of_no_use.fetch_add(bytes.len(), Ordering::Relaxed);
+            }
+            Poll::Pending if self.wait.is_over(cx) => {
+                self.meter.0.trickles.store(true, Ordering::Relaxed);
+                return Poll::Ready(Some(Err("it comes too slowly".into())));
+            }
+            Poll::Ready(_) | Poll::Pending => {}
         }
         polled.map_err(Into::into)
     }
@@ -124,6 +190,39 @@ mod tests {
         assert_eq!(result, Ok(times * piece.len()));
         assert!(longest <= 2 * STRETCH, "{longest} bytes were in memory at once");
         assert!(!is_over);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_trickles_is_broken_off_and_one_that_is_only_slow_is_not() {
+        for (every_ms, is_slow) in [(1_000, false), (5_000, true)] {
+            let began = Instant::now();
+            let pieces = stream::unfold(0, move |n| async move {
+                tokio::time::sleep(Duration::from_millis(every_ms)).await;
+                let piece = match n {
+                    0 => HEAD,
+                    1..100 => piece(),
+                    100 => "\r\n--b--\r\n",
+                    _ => return None,
+                };
+                Some((Ok::<_, std::io::Error>(piece), n + 1))
+            });
+            let request = Request::post("/")
+                .header("content-type", "multipart/form-data; boundary=b")
+                .body(Body::from_stream(pieces))
+                .unwrap();
+            let (request, meter) = metered(request);
+            let mut form = Multipart::from_request(request, &()).await.unwrap();
+            let mut field = form.next_field().await.unwrap().unwrap();
+            let ended = loop {
+                match field.chunk().await {
+                    Ok(Some(_)) => meter.went_on(),
+                    ended => break ended,
+                }
+            };
+            assert_eq!(ended.is_err(), is_slow);
+            assert_eq!(meter.trickled().is_some(), is_slow);
+            assert_eq!(began.elapsed() < Duration::from_secs(62), is_slow);
+        }
     }
 
     #[tokio::test]

@@ -56,9 +56,11 @@ use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_mesh::{IncomingFiles, Peers};
+use cheops_proxy::Reserve;
 use cheops_store::{BackupMaker, Blobs, Feed};
 use metrics_exporter_prometheus::PrometheusHandle;
 use refusal::HttpRefusal;
+use upload::UploadRoom;
 
 use crate::driver::Driver;
 use crate::exec::Executor;
@@ -79,6 +81,8 @@ pub(crate) struct Api {
     pub(crate) executor: Executor,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) incoming: IncomingFiles,
+    /// Room on the disk for files that come with requests, shared with the proxies' bodies.
+    pub(crate) reserve: Reserve,
     pub(crate) feed: Arc<dyn Feed>,
     pub(crate) backup: BackupMaker,
     pub(crate) metrics: PrometheusHandle,
@@ -90,6 +94,12 @@ pub(crate) struct Api {
     pub(crate) access: Arc<Access>,
     /// Where the demo takes orders, if the agent is part of one.
     pub(crate) demo: Option<PathBuf>,
+}
+
+impl Api {
+    fn upload_room(&self) -> UploadRoom<'_> {
+        UploadRoom { blobs: &*self.blobs, reserve: &self.reserve }
+    }
 }
 
 type SharedApi = Arc<Api>;

@@ -118,7 +118,21 @@ pub(super) async fn record(
     by: &Asker,
     what: &str,
 ) -> Result<(), HttpRefusal> {
-    let notice = Notice::Asked(Some(resource.clone()), by.clone(), shortened(what));
+    record_of(api, Some(resource.clone()), by, what).await
+}
+
+/// The same of what is about the whole site.
+pub(super) async fn record_of_site(api: &Api, by: &Asker, what: &str) -> Result<(), HttpRefusal> {
+    record_of(api, None, by, what).await
+}
+
+async fn record_of(
+    api: &Api,
+    resource: Option<ResourceId>,
+    by: &Asker,
+    what: &str,
+) -> Result<(), HttpRefusal> {
+    let notice = Notice::Asked(resource, by.clone(), shortened(what));
     Ok(api.driver.happened(Event::Noticed(notice)).await?)
 }
 

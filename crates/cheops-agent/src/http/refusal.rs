@@ -10,6 +10,7 @@ use cheops_core::config::{ConfigErrors, ConfigProblem};
 use cheops_core::engine::Refusal;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_mesh::{FetchError, TunnelError};
+use cheops_proxy::NoRoom;
 use cheops_store::{BlobError, ReadError, Seq};
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
@@ -116,6 +117,10 @@ impl HttpRefusal {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too large", detail)
     }
 
+    pub(super) fn too_slow(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too slow", detail)
+    }
+
     pub(super) fn broken_disk(error: &std::io::Error) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the disk failed", causes(error))
             .logged("a file could not be written")
@@ -160,6 +165,13 @@ impl From<NotDurable> for HttpRefusal {
     fn from(why: NotDurable) -> Self {
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "cannot be made durable", why.to_string())
             .hint("make room on the disk of the agent's data directory; it goes on by itself")
+    }
+}
+
+impl From<NoRoom> for HttpRefusal {
+    fn from(why: NoRoom) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "no room for its files", why.to_string())
+            .hint("make room on the disk of the agent's data directory")
     }
 }
 

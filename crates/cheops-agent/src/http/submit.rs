@@ -334,7 +334,7 @@ async fn read(
     let content_type = header(&request, CONTENT_TYPE.as_str());
     let files = header(&request, FILES);
     if content_type.is_some_and(|kind| kind.starts_with(b"multipart/")) {
-        let mut form = ReceivedForm::read(request, &*api.blobs, &["operation"]).await?;
+        let mut form = ReceivedForm::read(request, api.upload_room(), &["operation"]).await?;
         let submit = parse(form.take("operation")?.as_bytes())?;
         form.end(&["operation"])?;
         return Handed::new(api, submit, form.files, form.pins, by);

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use axum::extract::{FromRequest, Request};
+use axum::http::header::CONTENT_LENGTH;
 use cheops_core::model::{FileRef, MAX_FILES, MAX_NAME_BYTES};
 use cheops_mesh::FilePin;
+use cheops_proxy::{Promise, Reserve};
 use cheops_store::{BlobWriter, Blobs};
 
 use super::metered::{LONGEST_HEAD, Meter, metered};
@@ -21,6 +23,38 @@ const LONGEST_FIELD: usize = 1024 * 1024;
 const ALL_TEXTS: usize = 2 * LONGEST_FIELD;
 /// Files, and a few texts.
 const MOST_PARTS: usize = MAX_FILES + 16;
+
+/// Where files of requests go, and how much of them there is room for.
+#[derive(Clone, Copy)]
+pub(super) struct UploadRoom<'a> {
+    pub(super) blobs: &'a dyn Blobs,
+    pub(super) reserve: &'a Reserve,
+}
+
+/// The room for the files of one request. It is asked for with the first of them: a request without
+/// any needs none.
+struct PromisedRoom<'a> {
+    room: UploadRoom<'a>,
+    /// Of the whole request, as it says.
+    length: Option<u64>,
+    promise: Option<Promise>,
+}
+
+impl PromisedRoom<'_> {
+    fn begin_file(&mut self) -> Result<Box<dyn BlobWriter>, HttpRefusal> {
+        if self.promise.is_none() {
+            self.promise = Some(self.room.reserve.promise(self.length)?);
+        }
+        Ok(self.room.blobs.create()?)
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), HttpRefusal> {
+        match &mut self.promise {
+            Some(promise) => Ok(promise.take(bytes as u64)?),
+            None => Ok(()),
+        }
+    }
+}
 
 /// A form, taken in whole.
 #[derive(Debug, Default)]
@@ -37,9 +71,12 @@ impl ReceivedForm {
     /// those with a file name are files.
     pub(super) async fn read(
         request: Request,
-        blobs: &dyn Blobs,
+        room: UploadRoom<'_>,
         texts: &[&str],
     ) -> Result<Self, HttpRefusal> {
+        let length = request.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let mut room = PromisedRoom { room, length, promise: None };
         let (request, meter) = metered(request);
         let form = Multipart::from_request(request, &()).await;
         let form = form.map_err(|error| {
@@ -47,7 +84,10 @@ impl ReceivedForm {
             HttpRefusal::bad("bad form", error.body_text())
                 .hint(format!("send multipart/form-data; its texts are {}", needed.join(", ")))
         })?;
-        let read = Self::take_parts(form, &meter, blobs, texts).await;
+        let read = Self::take_parts(form, &meter, &mut room, texts).await;
+        if let Some(how) = meter.trickled() {
+            return Err(HttpRefusal::too_slow(how));
+        }
         if meter.is_over() {
             let detail = format!("more than {LONGEST_HEAD} bytes without the content of a part");
             return Err(HttpRefusal::too_large(detail));
@@ -58,7 +98,7 @@ impl ReceivedForm {
     async fn take_parts(
         mut form: Multipart,
         meter: &Meter,
-        blobs: &dyn Blobs,
+        room: &mut PromisedRoom<'_>,
         texts: &[&str],
     ) -> Result<Self, HttpRefusal> {
         let mut read = Self::default();
@@ -77,7 +117,7 @@ impl ReceivedForm {
             }
             let name = field.name().unwrap_or_default().to_owned();
             if !texts.contains(&name.as_str()) && field.file_name().is_some() {
-                read.take_file(name, field, blobs, meter).await?;
+                read.take_file(name, field, room, meter).await?;
             } else {
                 read.take_text(name, field, meter).await?;
             }
@@ -117,7 +157,7 @@ impl ReceivedForm {
         &mut self,
         name: String,
         mut field: Field<'_>,
-        blobs: &dyn Blobs,
+        room: &mut PromisedRoom<'_>,
         meter: &Meter,
     ) -> Result<(), HttpRefusal> {
         // The original's clients give every file the same field name; the file's own tells more.
@@ -127,9 +167,10 @@ impl ReceivedForm {
             let detail = format!("two files are called `{name}`");
             return Err(HttpRefusal::bad("bad form", detail));
         }
-        let mut writer = blobs.create()?;
+        let mut writer = room.begin_file()?;
         while let Some(chunk) = field.chunk().await.map_err(|error| broken(&error))? {
             meter.went_on();
+            room.take(chunk.len())?;
             writer = blocking(move || append(writer, &chunk)).await?;
         }
         let stored = blocking(move || writer.finish().map_err(HttpRefusal::from)).await?;

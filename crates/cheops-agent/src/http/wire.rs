@@ -334,7 +334,9 @@ fn standing(of: &SiteStanding) -> wire::SiteStanding {
         Standing::Unknown => (wire::Standing::Unknown, None, None),
         Standing::Failed { operation } => (wire::Standing::Failed, Some(operation), None),
         Standing::InDoubt { operation } => (wire::Standing::InDoubt, Some(operation), None),
-        Standing::Diverged { why } => (wire::Standing::Diverged, None, Some(why.clone())),
+        Standing::Diverged { why, failed } => {
+            (wire::Standing::Diverged, failed.as_ref(), Some(why.clone()))
+        }
     };
     wire::SiteStanding {
         site: of.site.to_string(),
@@ -390,7 +392,7 @@ pub(super) fn resource(
         standings: outline.standings.iter().map(standing).collect(),
         health: outline.standings.iter().find(|at| at.site == *me).and_then(|at| {
             match &at.standing {
-                Standing::Diverged { why } => Some(why.clone()),
+                Standing::Diverged { why, .. } => Some(why.clone()),
                 _ => None,
             }
         }),

@@ -1,7 +1,7 @@
 //! Who asked: kept with every operation, and told where none is left.
 
 use crate::cluster::{Cluster, PATIENCE, shell};
-use cheops_api::{Change, Client, Cursor, Operation, Show};
+use cheops_api::{Change, Client, Cursor, Decision, Operation, Show};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -110,4 +110,25 @@ async fn a_client_cannot_say_that_it_is_somebody_else() {
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let anyone = ("anyone".to_owned(), "site1".to_owned());
     assert_eq!(asked_by(&cluster, 0, "forged").await, anyone);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_decides_about_an_operation_or_copies_a_site_leaves_a_record() {
+    let cluster = Cluster::of(2).await;
+    let client = by_socket(&cluster, 0);
+    let mut lines =
+        client.submit("broken", &shell("site1 & site2", "set", "false"), &[]).await.unwrap();
+    while lines.next().await.unwrap().is_some() {}
+    let failed = operations(&cluster, 0, "broken").await.remove(0).id;
+    client.settle("broken", &failed, Decision::Dismiss, Some("site2")).await.unwrap();
+    let what = format!("dismiss {failed}, passed on to site2");
+    assert_eq!(asked(&cluster, 0, "dismiss").await, told("broken", &me(), "site1", &what));
+    let what = format!("dismiss {failed}");
+    assert_eq!(asked(&cluster, 1, "dismiss").await, told("broken", &me(), "site1", &what));
+
+    let copy = cluster.file("copy");
+    let mut lines = client.backup(&copy).await.unwrap();
+    while lines.next().await.unwrap().is_some() {}
+    let record = asked(&cluster, 0, "backup").await;
+    assert_eq!(record, (None, me(), "site1".to_owned(), format!("backup to {copy}")));
 }

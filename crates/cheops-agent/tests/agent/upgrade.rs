@@ -3,12 +3,12 @@
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cluster::{replies, shell, until};
 use cheops_agent::Agent;
 use cheops_agent::config::AgentConfig;
-use cheops_api::{Client, ResourceState, SubmitEvent};
+use cheops_api::{Client, ResourceState, Submit, SubmitEvent, Wait};
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -25,14 +25,21 @@ fn copy(from: &Path, to: &Path) {
 
 /// A data directory as the program of commit 99ce964 left it, and the identity of its site.
 fn old_directory(site: &str, dir: &Path) {
-    let fixtures =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../cheops-store/tests/fixtures/format-3");
+    let fixtures = fixtures();
     copy(&fixtures.join(site), &dir.join(site));
     fs::set_permissions(dir.join(site), fs::Permissions::from_mode(0o700)).unwrap();
     let journal = fs::OpenOptions::new().write(true).open(dir.join(site).join("journal")).unwrap();
     journal.set_len(8 << 20).unwrap();
+    identity(site, dir);
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cheops-store/tests/fixtures/format-3")
+}
+
+fn identity(site: &str, dir: &Path) {
     let identity = dir.join(format!("{site}.pem"));
-    fs::copy(fixtures.join(format!("{site}.pem")), &identity).unwrap();
+    fs::copy(fixtures().join(format!("{site}.pem")), &identity).unwrap();
     fs::set_permissions(&identity, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
@@ -103,4 +110,39 @@ async fn two_old_directories_start_with_all_they_held_and_their_sites_go_on_toge
     }
     paris.stop().await;
     lyon.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_site_wrote_before_it_had_an_identity_is_taken_by_others_once_it_has_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let [at_paris, at_lyon] = free_ports();
+    for site in ["paris", "lyon"] {
+        identity(site, dir.path());
+    }
+    let alone = "site = \"paris\"\ndata_dir = \"paris\"\n\
+                 [api]\nlisten = \"127.0.0.1:0\"\nauth = \"none\"\n";
+    let config = AgentConfig::parse(alone, &dir.path().join("agent.toml"), |_| None).unwrap();
+    let paris = Agent::start(config).await.unwrap();
+    submit(&client(&paris), "paris").await;
+    paris.stop().await;
+
+    // Of the same name, so it is the same: its sites are those that either was made at.
+    let lyon = start(dir.path(), ("lyon", at_lyon), ("paris", at_paris)).await;
+    submit(&client(&lyon), "lyon & paris").await;
+    let paris = start(dir.path(), ("paris", at_paris), ("lyon", at_lyon)).await;
+    let (at_paris, at_lyon) = (client(&paris), client(&lyon));
+    until("both know both", async || {
+        let (here, there) = (at_paris.resource("counter").await, at_lyon.resource("counter").await);
+        let (Ok(here), Ok(there)) = (here, there) else { return false };
+        here.list == there.list && here.list.len() == 2
+    })
+    .await;
+    paris.stop().await;
+    lyon.stop().await;
+}
+
+async fn submit(client: &Client, sites: &str) {
+    let asked = Submit { wait: Wait::Local, ..shell(sites, "incr", "true") };
+    let mut lines = client.submit("counter", &asked, &[]).await.unwrap();
+    while lines.next().await.unwrap().is_some() {}
 }

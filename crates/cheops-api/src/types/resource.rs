@@ -129,7 +129,8 @@ pub struct SiteStanding {
     /// Why, or what it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The first operation that it is about.
+    /// The first operation that it is about; of one that has diverged, one that failed there, if that may
+    /// be why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
     /// Whether that site is connected at present: if not, this is the last that is known of it.

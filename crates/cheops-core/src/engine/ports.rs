@@ -481,6 +481,11 @@ pub struct Base {
 }
 
 impl Base {
+    /// That all this was forgotten, and nothing of what it was.
+    pub(super) fn of(upto: Vector) -> Self {
+        Self { upto, declared: None, chain: Chain::default(), order: None, state: None }
+    }
+
     /// The last config that the forgotten operations gave.
     pub(super) fn config(&self) -> Option<&Given> {
         self.declared.as_ref().and_then(|declared| declared.config.as_ref())

@@ -846,6 +846,20 @@ impl Resource {
         forgotten
     }
 
+    /// What another site's base can tell this one: nobody signed it, so nothing of what is known here.
+    /// With a hash for an entry of ours, this site would sign what contradicts it; with a place, a config
+    /// or a state of another, it would come to another list than those that know the same.
+    pub(super) fn news_of(&self, base: &Base) -> Base {
+        if self.knows.covers(&base.upto) {
+            return Base::of(base.upto.clone());
+        }
+        let is_news =
+            |(author, _): &(&Author, _)| base.upto.last_of(author) > self.knows.last_of(author);
+        let chain = base.chain.iter().filter(is_news);
+        let chain = chain.map(|(author, hash)| (author.clone(), hash)).collect();
+        Base { chain, ..base.clone() }
+    }
+
     /// Forgets everything up to there, but for the last config, which may be one that only who
     /// pruned it first has seen.
     pub(super) fn forget(&mut self, upto: &Vector, config: Option<&Given>) -> u64 {

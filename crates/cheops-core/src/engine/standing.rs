@@ -64,6 +64,9 @@ pub enum Standing {
     Diverged {
         /// Why, in its own words.
         why: String,
+        /// An operation that failed there and that nothing later has set right, where that may be why
+        /// its state is another one.
+        failed: Option<OperationId>,
     },
 }
 
@@ -146,10 +149,7 @@ impl Resource {
     fn trouble_at(&self, site: &SiteId, me: &Author) -> Option<(Standing, u64)> {
         let diverged = self.divergence_at(site, me);
         diverged.or_else(|| {
-            let words = self.in_trouble().filter_map(|id| self.word_of(site, id, me));
-            let worst = words
-                .filter(|reply| went_wrong(reply))
-                .max_by_key(|reply| (reply.status == Status::InDoubt, Reverse(reply.stamp)))?;
+            let worst = self.worst_word_of(site, me)?;
             let operation = worst.operation.clone();
             let standing = match worst.status {
                 Status::InDoubt => Standing::InDoubt { operation },
@@ -159,15 +159,29 @@ impl Resource {
         })
     }
 
+    /// The worst that a site said became of an operation there, if anything went wrong.
+    fn worst_word_of(&self, site: &SiteId, me: &Author) -> Option<&Reply> {
+        let words = self.in_trouble().filter_map(|id| self.word_of(site, id, me));
+        words
+            .filter(|reply| went_wrong(reply))
+            .max_by_key(|reply| (reply.status == Status::InDoubt, Reverse(reply.stamp)))
+    }
+
     fn divergence_at(&self, site: &SiteId, me: &Author) -> Option<(Standing, u64)> {
         // Also of this site: what is not said yet is no different for who asks here.
         if let Some(reported) = self.reported_by(site, me)
             && let StandingReport::Diverged { why } = &reported.report
         {
-            return Some((Standing::Diverged { why: why.clone() }, reported.since_ms));
+            return Some((
+                Standing::Diverged { why: why.clone(), failed: None },
+                reported.since_ms,
+            ));
         }
         let (why, since_ms) = self.agreement(me).trouble_of(site)?;
-        Some((Standing::Diverged { why }, since_ms))
+        let worst = self.worst_word_of(site, me);
+        let failed = worst.filter(|reply| reply.status != Status::InDoubt);
+        let failed = failed.map(|reply| reply.operation.clone());
+        Some((Standing::Diverged { why, failed }, since_ms))
     }
 
     /// What a site has yet to do, and since when.

@@ -16,7 +16,7 @@ use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
 use crate::model::{
-    Author, Entry, EntryId, Incarnation, OperationId, ResourceId, SiteId, StateFloor, Vector,
+    Author, Entry, EntryId, Incarnation, OperationId, ResourceId, SiteId, Stamp, StateFloor, Vector,
 };
 
 impl Resource {
@@ -53,7 +53,7 @@ impl Resource {
                 update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
             let declared = base.declared.as_ref();
             let is_allowed = declared.is_none_or(|declared| declared.check_limits().is_ok())
-                && base.order.is_none_or(|order| order.counter < u64::MAX / 2);
+                && base.order.is_none_or(Stamp::is_place);
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));
@@ -469,7 +469,7 @@ impl Resource {
         }
         if !self.base.covers(&base.upto) {
             self.tell_what_is_left_out(&base.upto, turn);
-            self.take_base(base);
+            self.take_base(&self.news_of(base));
             self.runs.log.prune(&base.upto, &self.items(), &self.config());
             turn.record(Record::Pruned(self.id.clone(), Box::new(self.ground())));
             turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));

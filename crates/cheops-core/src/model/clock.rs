@@ -29,6 +29,12 @@ impl Stamp {
         self.wall_ms <= LAST_CLAIM_MS && self.counter <= LAST_CLAIM_COUNTER
     }
 
+    /// Whether anything can have this place in the order: it is a claim, or so much after one that no
+    /// history is as long.
+    pub fn is_place(self) -> bool {
+        self.wall_ms <= LAST_CLAIM_MS && self.counter < u64::MAX / 2
+    }
+
     /// The place in the order of what claims this stamp and has that past: the claim, or just after
     /// the past where the claim is not. A claim is bounded and a place is not, so there is room
     /// after whatever anybody claims.

@@ -164,8 +164,9 @@ pub(super) struct Hello {
     pub(super) software: String,
 }
 
-/// What a stream of its own is opened for.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What a stream of its own is opened for. Its fields are in this order on the wire: later versions may
+/// add to the end, and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StreamRequest {
     /// The content of a blob, from there on.
     Blob { blob: BlobId, offset: u64 },
@@ -186,8 +187,8 @@ pub(super) enum StreamRequest {
     },
 }
 
-/// What the answer to it begins with. The content follows.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What the answer to it begins with, in this order too. The content follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum StreamReply {
     Blob { size: u64 },
     NoSuchBlob,
@@ -381,5 +382,46 @@ mod tests {
             "`lyon` speaks no older version of the protocol than 4, and this agent 3: upgrade this \
              agent, not the one at `lyon`"
         );
+    }
+
+    /// As written, and read with what a later version may add to the end.
+    fn is_written_as<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
+        head: &T,
+        bytes: &[u8],
+    ) {
+        let mut written = Vec::new();
+        encode_head(head, &mut written).unwrap();
+        assert_eq!(&written[4..], bytes, "{head:?}");
+        let later = [bytes, b"\x05later"].concat();
+        assert_eq!(&postcard::from_bytes::<T>(&later).unwrap(), head);
+    }
+
+    #[test]
+    fn what_a_stream_is_opened_for_is_these_bytes() {
+        let blob = BlobId([7; 32]);
+        let bytes = [&[0][..], &[7; 32], &[0xac, 0x02]].concat();
+        is_written_as(&StreamRequest::Blob { blob, offset: 300 }, &bytes);
+        let (method, path) = ("GET".to_owned(), "/p".to_owned());
+        let headers = vec![("h".to_owned(), b"v".to_vec())];
+        let http = StreamRequest::Http { method, path, headers };
+        is_written_as(&http, b"\x01\x03GET\x02/p\x01\x01h\x01v");
+        let service = StreamRequest::Service {
+            service: "image".to_owned(),
+            is_empty: true,
+            upgrade: Some(b"ws".to_vec()),
+            among: Some(BTreeSet::from([SiteId::new("lyon").unwrap()])),
+            method: "PUT".to_owned(),
+            path: "/".to_owned(),
+            headers: Vec::new(),
+        };
+        is_written_as(&service, b"\x02\x05image\x01\x01\x02ws\x01\x01\x04lyon\x03PUT\x01/\x00");
+    }
+
+    #[test]
+    fn what_an_answer_on_a_stream_begins_with_is_these_bytes() {
+        is_written_as(&StreamReply::Blob { size: 300 }, b"\x00\xac\x02");
+        is_written_as(&StreamReply::NoSuchBlob, b"\x01");
+        let headers = vec![("h".to_owned(), b"v".to_vec())];
+        is_written_as(&StreamReply::Http { status: 204, headers }, b"\x02\xcc\x01\x01\x01h\x01v");
     }
 }

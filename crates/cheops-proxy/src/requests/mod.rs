@@ -69,7 +69,7 @@ use crate::ports::{BodyStore, Operations, OtherSites, Signatures};
 
 pub use self::cross::parts_of;
 pub use self::listen::Listening;
-pub use self::reserve::Reserve;
+pub use self::reserve::{NoRoom, Promise, Reserve};
 pub use self::threads::Threads;
 
 /// The proxies of a site.

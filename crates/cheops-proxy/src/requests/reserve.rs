@@ -25,14 +25,14 @@ struct DiskReserve {
     "it takes {needed} bytes more, and {left} are free on the disk of the data directory, of which \
      {taken} are promised to others or have to stay so"
 )]
-pub(super) struct NoRoom {
+pub struct NoRoom {
     needed: u64,
     left: u64,
     taken: u64,
 }
 
 /// Room for one body.
-pub(super) struct Promise {
+pub struct Promise {
     disk: Reserve,
     left: u64,
 }
@@ -45,7 +45,11 @@ impl Reserve {
     }
 
     /// Promises room for a body of that length, or for the beginning of one of unknown length.
-    pub(super) fn promise(&self, length: Option<u64>) -> Result<Promise, NoRoom> {
+    ///
+    /// # Errors
+    ///
+    /// When it would not leave what has to stay free.
+    pub fn promise(&self, length: Option<u64>) -> Result<Promise, NoRoom> {
         let mut promise = Promise { disk: self.clone(), left: 0 };
         promise.grow(length.unwrap_or(STEP))?;
         Ok(promise)
@@ -70,7 +74,11 @@ impl Promise {
     }
 
     /// So much is to be written now.
-    pub(super) fn take(&mut self, bytes: u64) -> Result<(), NoRoom> {
+    ///
+    /// # Errors
+    ///
+    /// When that is more than was promised, and there is no room for the rest.
+    pub fn take(&mut self, bytes: u64) -> Result<(), NoRoom> {
         if self.left < bytes {
             self.grow((bytes - self.left).max(STEP))?;
         }

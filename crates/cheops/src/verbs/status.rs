@@ -174,13 +174,20 @@ fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<Stri
                 format!("cheops dismiss {id} {operation}"),
             ],
         ),
-        _ => (
-            "has diverged",
-            vec![
-                format!("cheops diff {id}    or: cheops explain {id}"),
-                format!("cheops exec --id {id} --force --type TYPE -- COMMAND    sets it anew"),
-            ],
-        ),
+        _ => {
+            let retry = at
+                .operation
+                .as_deref()
+                .map(|failed| format!("cheops retry {id} {failed} --site {}", at.site));
+            let look = format!("cheops diff {id}    or: cheops explain {id}");
+            let anew = "--force --type TYPE -- COMMAND    sets it anew";
+            let anew = format!("cheops exec --id {id} {anew}");
+            let word = match &retry {
+                Some(_) => "has diverged, and an operation failed",
+                None => "has diverged",
+            };
+            (word, retry.into_iter().chain([look, anew]).collect())
+        }
     };
     let why = at.why.as_deref().map(|why| format!(": {}", printable(why)));
     let what =

@@ -43,6 +43,8 @@ export function Callouts(props: {
                     forced operation does bring it back.
                 </Callout>
             )}
+            {/* What failed first: a state that is another one most likely comes of it. */}
+            <Failures resource={resource} tab={tab} />
             {said('diverged').map((at) => (
                 <Callout
                     key={`diverged ${at.site}`}
@@ -82,7 +84,6 @@ export function Callouts(props: {
                     until you say.
                 </Callout>
             ))}
-            <Failures resource={resource} tab={tab} />
             {said('waiting').map(
                 (at) =>
                     at.why && (

@@ -22,6 +22,16 @@ test('an operation that failed at several sites is told once, with all of them',
     ]);
 });
 
+test('where a site has diverged since something failed there, that is among what failed', () => {
+    const standings = [
+        at('lyon', 'diverged', 'paris-1.2', '2026-01-01T00:00:02Z'),
+        at('nice', 'diverged'),
+    ];
+    expect(failures(standings)).toEqual([
+        { operation: 'paris-1.2', sites: ['lyon'], since: '2026-01-01T00:00:02Z' },
+    ]);
+});
+
 test('the site that the page talks to comes first', () => {
     const standings = [at('lyon', 'in-sync'), at('rennes', 'in-sync'), at('nice', 'unknown')];
     expect(inOrder(standings, 'rennes').map(({ site }) => site)).toEqual([

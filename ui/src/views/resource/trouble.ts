@@ -12,7 +12,8 @@ export type Failure = {
 export function failures(standings: readonly SiteStanding[]): Failure[] {
     const found = new Map<string, Failure>();
     for (const { standing, operation, site, since } of standings) {
-        if (standing !== 'failed' || operation == null) continue;
+        // A failure is what a site's other state most likely comes of, and the first thing to mend.
+        if ((standing !== 'failed' && standing !== 'diverged') || operation == null) continue;
         const known = found.get(operation);
         found.set(operation, {
             operation,

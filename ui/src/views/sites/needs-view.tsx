@@ -169,7 +169,8 @@ function Need({ one }: { one: ResourceSummary }) {
                 <p class="muted">{RESOURCE_STATES[state].means}</p>
             </Line>
         );
-    if (state === 'diverged')
+    // Where an operation failed, to run that again is the first thing to try.
+    if (state === 'diverged' && standing.operation == null)
         return (
             <Line
                 {...shared}
@@ -271,7 +272,8 @@ function OperationNeed({ one, shared }: { one: ResourceSummary; shared: Shared }
         >
             <p class="need-why">
                 {command} failed{failed.length > 1 && ` at ${together(failed)}`}
-                {how && ` with ${how}`}, and nothing later has set it right.
+                {how && ` with ${how}`}, and nothing later has set it right
+                {state === 'diverged' ? `: the state at ${site} is another one.` : '.'}
             </p>
             {printed && <pre class="need-output">{printed}</pre>}
             {problem && <Problem of={problem} />}

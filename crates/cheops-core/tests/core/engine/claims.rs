@@ -1,8 +1,12 @@
 //! What a site claims without a signature: what was forgotten, what it knows, what others wrote before
 //! there were signatures. Nobody is made to forget, to believe or to be silent by it.
 
-use cheops_core::engine::{Declared, Record};
-use cheops_core::model::{Act, IdMap, LocalId, MetaId, OperationId, Position, ServiceRef, Stamp};
+use std::sync::Arc;
+
+use cheops_core::engine::{Base, Declared, Record, Submission};
+use cheops_core::model::{
+    Act, Entry, EntryHash, IdMap, LocalId, MetaId, OperationId, Position, ServiceRef, Stamp, Status,
+};
 
 use super::fixture::*;
 
@@ -52,6 +56,69 @@ fn who_knows_all_that_was_forgotten_takes_no_sites_or_rules_from_who_says_so() {
     paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
     let after = paris.engine.resource(&resource("counter")).unwrap();
     assert_eq!((after.sites, after.config), (before.sites, before.config));
+}
+
+/// Paris runs what it was asked for, lyon has replaced it and says that this went well. So paris would
+/// forget its own operation, if nantes had confirmed it; and lyon says that it has forgotten it.
+fn replaced_by_a_liar(base: impl FnOnce(&mut Base)) -> (Site, Arc<Entry>) {
+    let mut paris = paris();
+    let at = Some(sites("lyon nantes paris"));
+    paris.submits(Submission { sites: at, config: Some(set_and_inc()), ..asks_for("set") });
+    let first = paris.disk.0.iter().find_map(|record| match record {
+        Record::Entry(_, entry) => Some(entry.clone()),
+        _ => None,
+    });
+    let mut lyon = other("lyon");
+    lyon.learns("paris.1");
+    let entries = [op("set").on("paris.1").replacing(), says("lyon.1", Status::Ok)];
+    let entries = entries.map(|said| lyon.writes(said));
+    paris.hears("lyon", lyon.tells(entries));
+    let claim = lyon.tells([]).pruned("paris.1");
+    paris.hears("lyon", claim.changed(|it| base(it.base.as_mut().unwrap())));
+    assert!(paris.disk.0.iter().any(|record| matches!(record, Record::Pruned(..))));
+    (paris, first.unwrap())
+}
+
+#[test]
+fn nobody_tells_a_site_after_which_entry_of_its_own_it_writes_the_next() {
+    let (mut paris, first) = replaced_by_a_liar(|base| {
+        base.chain.set(&author("paris"), EntryHash([7; 32]));
+    });
+    paris.ends(1, ok());
+    for _ in 0..2 {
+        let next = paris.disk.0.iter().rev().find_map(|record| match record {
+            Record::Entry(_, entry) if entry.id().author == author("paris") => Some(entry.clone()),
+            _ => None,
+        });
+        let next = next.unwrap();
+        assert!(next.id().n > 1);
+        assert_eq!((next.after, next.after_hash), (1, first.hash()), "it would contradict itself");
+        paris.restarts();
+    }
+}
+
+#[test]
+fn of_what_is_known_here_nobody_else_says_where_in_the_order_it_was_or_what_it_declared() {
+    let last = Stamp { wall_ms: (1 << 48) - 1, counter: 0 };
+    let (mut lied_to, _) = replaced_by_a_liar(|base| {
+        base.order = Some(last);
+        let place = Position { stamp: last, id: operation("paris.1") };
+        base.declared = Some(Declared {
+            sites: sites("lyon nantes paris ys"),
+            config: Some((place, matrix("ordered"))),
+            id_map: None,
+        });
+    });
+    let (mut told_the_truth, _) = replaced_by_a_liar(|_| ());
+    let [one, other] = [&mut lied_to, &mut told_the_truth].map(|paris| {
+        let mut nantes = other("nantes");
+        nantes.learns("paris.1");
+        paris.hears("nantes", nantes.tells_of(op("inc").on("paris.1").at_ms(9)));
+        paris.restarts();
+        let view = paris.engine.resource(&resource("counter")).unwrap();
+        (view.list, view.sites, view.config)
+    });
+    assert_eq!(one, other);
 }
 
 #[test]

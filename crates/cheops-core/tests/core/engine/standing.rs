@@ -395,7 +395,8 @@ fn standings(site: &Site) -> String {
             Standing::Unknown => "unknown".to_owned(),
             Standing::Failed { operation } => format!("failed {operation}"),
             Standing::InDoubt { operation } => format!("in doubt {operation}"),
-            Standing::Diverged { why } => format!("diverged, {why}"),
+            Standing::Diverged { why, failed: None } => format!("diverged, {why}"),
+            Standing::Diverged { why, failed: Some(it) } => format!("diverged, {it} failed, {why}"),
         };
         format!("{}: {word}", at.site)
     };

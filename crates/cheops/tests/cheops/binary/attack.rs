@@ -28,6 +28,34 @@ fn attack(fake: &str) -> (bool, String) {
     (ran.status.success(), String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
+/// All that stands in source files below this folder.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text.push_str(&sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+    text
+}
+
+#[test]
+fn every_test_on_the_list_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sources = sources(&root.join("crates"));
+    let script = fs::read_to_string(root.join("scripts/attack")).unwrap();
+    let (_, claims) = script.split_once("claims='").unwrap();
+    let (claims, _) = claims.split_once('\'').unwrap();
+    let rows: Vec<_> = claims.lines().filter_map(|row| row.split_once(" | ")).collect();
+    assert!(rows.len() > 30, "{claims}");
+    for name in rows.iter().flat_map(|(_, tests)| tests.split_whitespace()) {
+        assert!(sources.contains(&format!("fn {name}(")), "no test is called {name}");
+    }
+}
+
 #[test]
 fn a_claim_is_held_only_if_its_tests_were_there_tried_and_passed() {
     let (link, row) = ("a_link_lets_one_browser_in_once", "a link to the page");

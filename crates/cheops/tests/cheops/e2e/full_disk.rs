@@ -23,6 +23,11 @@ fn fill(path: &Path, mebibytes: usize) {
     }
 }
 
+/// How many files the site has begun to keep.
+fn partial_files(site: &Site) -> usize {
+    fs::read_dir(site.data.join("blobs/partial")).map_or(0, Iterator::count)
+}
+
 /// Hands in an operation; how it was refused, if it was.
 async fn refusal(site: &Site) -> Option<(u16, String)> {
     let add = waiting_for(Wait::Local, shell("add", "echo asked >> __ID__"));
@@ -111,8 +116,17 @@ async fn a_file_that_does_not_fit_leaves_room_for_the_rest_and_comes_when_there_
         fs::read_to_string(&cluster[2].log).is_ok_and(|log| log.contains("bytes more, and"))
     })
     .await;
-    let partial = fs::read_dir(cluster[2].data.join("blobs/partial")).unwrap();
-    assert_eq!(partial.count(), 0, "a part of it is of no use to anyone");
+    // Nor does who hands it in there fill that disk: it is refused before it is read.
+    let upload = Upload { name: "big".to_owned(), path: cluster.folder().join("big") };
+    let set = waiting_for(Wait::Local, shell("add", "cp {big} __ID__"));
+    match cluster[2].hand_in("other", &first(set, &cluster.everywhere(), MATRIX), &[upload]).await {
+        Err(ClientError::Refused(problem)) => {
+            assert_eq!(problem.status, 507);
+            assert!(problem.detail.contains("bytes more, and"), "{}", problem.detail);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(partial_files(&cluster[2]), 0, "a part of it is of no use to anyone");
     let small = first(shell("add", "echo small >> __ID__"), &cluster.everywhere(), MATRIX);
     cluster[2].does("small", &small).await;
     assert!(cluster[2].stop().await.success());

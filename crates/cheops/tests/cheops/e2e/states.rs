@@ -270,3 +270,31 @@ async fn patches_of_a_resource_of_a_service_made_in_a_cut_end_equal_and_verified
     assert_eq!(first["one"], 1, "what only one of them named is there: {first}");
     assert!(cluster.numbers().all(|number| record(number) == first), "{first}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_whose_state_differs_since_an_operation_failed_there_offers_to_run_that_again() {
+    let cluster = Setup::sites(3).start().await;
+    let config = r#"{"Profile": "file", "Target": "motd"}"#;
+    let start = shell("set", "echo hello > motd");
+    cluster[1].does("motd", &with_config(start, &cluster, config)).await;
+    until_all_say(&cluster, "motd", "verified", is_verified).await;
+
+    cluster[2].change_file("full", "");
+    let add = cluster[1].does("motd", &shell("add", "[ ! -e full ] && echo more >> motd")).await;
+    let name = cluster[2].name.clone();
+    until_all_say(&cluster, "motd", "what failed there", |it| {
+        diverged(it) == [name.as_str()]
+            && it.standings.iter().any(|at| at.operation.as_ref() == Some(&add))
+    })
+    .await;
+    let out = cluster[3].cheops(&["status"]);
+    let text = String::from_utf8_lossy(&out.stdout);
+    let way = format!("cheops retry motd {add} --site {name}");
+    assert!(text.contains(&way), "{text}");
+
+    std::fs::remove_file(cluster[2].files.join("full")).unwrap();
+    let out = cluster[3].cheops(&["retry", "motd", &add, "--site", &name]);
+    assert!(out.status.success(), "{out:?}");
+    until_all_say(&cluster, "motd", "verified", is_verified).await;
+    assert_eq!(same_everywhere(&cluster, |site| site.file("motd")), "hello\nmore\n");
+}
