@@ -24,6 +24,7 @@ pub(crate) struct SiteActuators {
     pub(crate) incoming: IncomingFiles,
     pub(crate) snapshots: Snapshots,
     pub(crate) kept: KeptStates,
+    /// Which resources of services are kept at several sites, for proxies and executors.
     pub(crate) replicas: IdDirectory,
 }
 

@@ -21,7 +21,8 @@ pub(crate) trait Actuators: Send {
     /// Lets nothing more in from who holds that key.
     fn set_apart(&self, site: &SiteId, key: KeyId);
 
-    /// Lets readers know what the sites call a resource of a service.
+    /// Lets proxies and executors know what the sites call a resource of a service; or, with `None`, that
+    /// requests which speak of it are to be known no more.
     fn publish(&self, resource: &ResourceId, id_map: Option<Arc<IdMap>>);
 
     /// Tells the operator.

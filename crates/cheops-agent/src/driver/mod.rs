@@ -367,7 +367,8 @@ struct DriverLoop {
     driver: Driver,
 }
 
-/// What was handled and waits to become durable.
+/// What was handled and waits to become durable: the reactions to many events, joined into one, for one
+/// commit.
 #[derive(Default)]
 struct PendingTurn {
     reaction: Reaction,
@@ -560,7 +561,8 @@ impl DriverLoop {
         Ok(())
     }
 
-    /// Shows followers of the log what became durable. If the log's tables cannot be written, it
+    /// Shows followers of the log what became durable: that is all that is meant by it, nothing is decided
+    /// (see [`SiteLog::settle`]). If the log's tables cannot be written, it
     /// takes what its journal has room for, and nobody else has to wait.
     fn settle(&mut self) -> Result<(), AppendError> {
         let began = Instant::now();

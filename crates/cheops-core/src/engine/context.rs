@@ -129,7 +129,8 @@ impl Context {
     }
 }
 
-/// The handling of one event: when, with what at hand, and what came of it so far.
+/// The handling of one event: when, with what at hand, and what came of it so far. Not a turn of the
+/// driver, which is of many events.
 pub(super) struct Turn<'a> {
     pub(super) now: Now,
     pub(super) context: &'a mut Context,

@@ -6,18 +6,18 @@
 //! thousands of engines, in one thread under a simulator.
 //!
 //! What is where: `ports` (what goes in and out), `durable` (records and the way to the effects),
-//! `compaction` (which records make which obsolete),
-//! `context` (what all resources share while an event is handled), `resource` (one resource as
-//! this site knows it), `rulebook` (equal configs, kept once), `peer` (what another site knows of
-//! it), `replies` (what sites said of its operations), `sync` (keeping sites in step), `run` and
-//! `jobs` (running the list), `health` (whether it is followed), `standing` (how each site says it
-//! stands), `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking one out), `forecast` (what would come of something), `files`
-//! (letting go of large
-//! ones), `lies` (authors that sign two things in one place), `id_map` (what sites call a service's
-//! resource), `needs` (what has to be there first), `past` (what is told of what is forgotten),
-//! `short_history` (what a state stands for), `links` (who is heard), `submit`
-//! (taking in operations), `waiting` (users who wait), `timers` (what is due when), `recover` (from
-//! the log back to an engine), `view` (what readers see), `settings` (what the operator says).
+//! `compaction` (which records make which obsolete), `context` (what all resources share while an
+//! event is handled), `resource` (one resource as this site knows it), `rulebook` (equal configs,
+//! kept once), `peer` (what another site knows of it), `replies` (what sites said of its
+//! operations), `sync` (keeping sites in step), `run` (the next step of the list), `jobs` (its end,
+//! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
+//! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
+//! one out), `forecast` (what would come of something), `files` (letting go of large ones), `lies`
+//! (authors that sign two things in one place), `id_map` (what sites call a service's resource),
+//! `needs` (what has to be there first), `past` (what is told of what is forgotten), `short_history`
+//! (what a state stands for), `links` (who is heard), `submit` (taking in operations), `waiting`
+//! (users who wait), `timers` (what is due when), `recover` (from the log back to an engine), `view`
+//! (what readers see), `settings` (what the operator says).
 
 mod compaction;
 mod context;
@@ -156,7 +156,8 @@ impl Engine {
 /// Each in a place of its own: a tree of large values is half empty.
 type Resources = BTreeMap<ResourceId, Box<Resource>>;
 
-/// What follows from any change to a resource: replies, runs, messages, and less history.
+/// What follows from any change to a resource: replies and the next run (`settle`, in `run`),
+/// messages (`publish`, in `sync`), and less history.
 fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     resource.settle(turn);
     resource.publish(turn);

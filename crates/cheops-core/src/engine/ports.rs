@@ -148,8 +148,8 @@ pub enum Effect {
     },
     /// Tell whoever cares: hooks, logs, metrics.
     Notify(Notice),
-    /// From now on, requests that speak of this resource of a service are to be known; or, with
-    /// `None`, no more.
+    /// From now on, requests that speak of this resource of a service are to be known, to the proxies
+    /// and executors of this site; or, with `None`, no more.
     Publish(ResourceId, Option<Arc<IdMap>>),
     /// From now on, nothing is to be heard from who holds that key of that site, and nothing said to
     /// it: it was shown to lie.

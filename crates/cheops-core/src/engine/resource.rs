@@ -446,6 +446,8 @@ impl Resource {
         held.entry.inline_body().map(Arc::from)
     }
 
+    /// Takes in an entry, of this site or another, and has it made durable. If it is a reply, whoever
+    /// waits for it is answered.
     fn insert(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         turn.record(Record::Entry(self.id.clone(), entry.clone()));
         self.restore(entry, turn);

@@ -1,5 +1,5 @@
 //! Running what the list asks for at this site: one step of a resource at a time, the intent
-//! durable before it and the outcome after it.
+//! durable before it and the outcome after it. What follows when it has ended is in `jobs`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -288,7 +288,8 @@ pub(super) fn item(operation: &Operation) -> Item {
 }
 
 impl Resource {
-    /// Does what the present knowledge asks for: replies to what will not run, and the next run.
+    /// Does what the present knowledge asks for: replies to what will not run, and the next run, whose
+    /// end is [`Resource::ended`].
     pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
         match std::mem::take(&mut self.runs.look_for_superseded) {
             StandingsToCheck::At(operations) => {

@@ -71,6 +71,8 @@ pub(super) fn declaration(
     Ok(news.map(|config| Arc::new(Declaration { sites: are, config: Some(config) })))
 }
 
+/// Makes an operation of it, at the end of all that this site knows. What other sites wrote is taken in
+/// by [`Resource::accept`].
 fn accept(
     resource: &mut Resource,
     submission: Submission,

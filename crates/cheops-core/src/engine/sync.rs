@@ -185,7 +185,8 @@ impl Resource {
         }
     }
 
-    /// Sends this site's own new entries to every site of the resource that can be reached.
+    /// Sends this site's own new entries to every site of the resource that can be reached. What ids mean
+    /// is told otherwise: see [`Resource::publish_id_map`].
     pub(super) fn publish(&mut self, turn: &mut Turn<'_>) {
         let me = turn.context.settings.me.clone();
         let most = Most::by(&turn.context.settings);

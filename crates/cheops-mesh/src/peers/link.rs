@@ -405,7 +405,7 @@ impl LinkReader {
             self.link.replaced();
             return None;
         }
-        // A site leads one life on one link.
+        // A site is in one incarnation for as long as a link lasts.
         let life = match &message {
             Message::Heartbeat(beat) => Some(beat.incarnation),
             Message::Update(update) => Some(update.incarnation),

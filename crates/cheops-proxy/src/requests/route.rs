@@ -264,6 +264,8 @@ impl Proxies {
         !head.method.is_safe() && (among.is_some() || is_kept())
     }
 
+    /// Lets a request run here, as another site's agent decided: its scope was followed there, and is not
+    /// looked at again.
     async fn for_peer(
         &self,
         service: &LocalService,
