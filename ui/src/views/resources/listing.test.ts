@@ -364,3 +364,16 @@ it('one that moved to a later page is not shown twice', async () => {
     await request('after=6%2Fa&limit=1000').answer({ items: [one('b'), one('c')], next: null });
     expect(shown.rows.list.map(({ id }) => id)).toEqual(['b', 'a', 'c']);
 });
+
+it('who came to the end while all was loaded anew need not scroll again for more', async () => {
+    begin();
+    await request('limit=100').answer(page([one('a')], 'a'));
+    await later();
+    sight.current.to = 1;
+    feed.reset();
+    list.more();
+    await request('limit=100').answer(page([one('a')], 'a'));
+    await request('after=a&limit=1000').answer(page([one('b')]));
+    expect(rows()).toBe('a:1 b:1');
+    expect(asked).toEqual([]);
+});

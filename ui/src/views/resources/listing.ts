@@ -116,6 +116,8 @@ export function follow(
     let begun = false;
     let loading = false;
     let isOld = false;
+    /** Whether the end of the rows came near while something else was loaded. */
+    let isMoreWanted = false;
     let problem: ApiProblem | null = null;
     const byName = isByName(filter);
     const order = orderOf(filter);
@@ -167,14 +169,16 @@ export function follow(
         overtaken.clear();
         look();
         if (isOld) anew();
+        else if (isMoreWanted && !problem) more();
     };
 
     const note = (items: readonly ResourceSummary[]) => {
         if (!byName) for (const one of items) keys.set(one.id, sortKey(one, order));
     };
 
-    const more = () =>
-        load(async () => {
+    const more = () => {
+        isMoreWanted = loading;
+        return load(async () => {
             if (begun && rows.next === null) return;
             const before = rows.list.length;
             // A page may end before it found anything: with many resources and a rare state.
@@ -187,6 +191,7 @@ export function follow(
                 if (!signal.aborted) tell({ current: isSettled });
             } while (rows.list.length === before && rows.next !== null);
         });
+    };
 
     /** All that is loaded may be old: as far as it is looked at, it is loaded anew. */
     const anew = () => {
