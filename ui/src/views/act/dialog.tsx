@@ -4,9 +4,10 @@ import { Decide } from './decide';
 import { Delete } from './delete';
 import { Look } from './look';
 import { Run } from './run';
+import { Undo } from './undo';
 import './act.css';
 
-export type Act = 'run' | 'look' | 'force' | 'delete' | 'decide';
+export type Act = 'run' | 'look' | 'force' | 'delete' | 'decide' | 'undo';
 
 export type ActProps = {
     resource: Resource;
@@ -26,5 +27,7 @@ export function ActDialog(props: ActProps & { act: Act; op: string | null; site:
             return <Delete {...shared} />;
         case 'decide':
             return op ? <Decide {...shared} op={op} site={site} /> : null;
+        case 'undo':
+            return op ? <Undo {...shared} op={op} /> : null;
     }
 }

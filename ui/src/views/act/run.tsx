@@ -6,7 +6,8 @@ import { Button, Dialog } from '../../parts';
 import type { ActProps } from './dialog';
 import { Acts, OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
-import { EMPTY, knownTypes, mistakes, placeholders, submitted } from './form';
+import { Foresee, Foreseen, useForecast } from './forecast-view';
+import { EMPTY, knownTypes, mistakes, placeholders, submitted, type Form } from './form';
 import { leaveWord } from './progress';
 
 export function Run({ resource, explanation, force, onClose }: ActProps & { force: boolean }) {
@@ -18,6 +19,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
     const [tried, setTried] = useState(false);
     const [sure, setSure] = useState(false);
     const handing = useHanding();
+    const foreseeing = useForecast(resource.id);
     const types = knownTypes(
         resource.config,
         (explanation?.operations ?? []).map(({ type }) => type),
@@ -26,11 +28,21 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
         [...files].filter(([name]) => placeholders(form.command).includes(name)),
     );
     const wrong = mistakes(form);
+    const operation = submitted(form, force ? { force: true } : {});
+    const change = (form: Form) => {
+        setForm(form);
+        foreseeing.forget();
+    };
+    const isRight = (): boolean => {
+        setTried(true);
+        return Object.keys(wrong).length === 0;
+    };
+    const foresee = () => {
+        if (isRight()) void foreseeing.ask({ submit: operation });
+    };
     const submit = (event: Event) => {
         event.preventDefault();
-        setTried(true);
-        if (Object.keys(wrong).length > 0) return;
-        const operation = submitted(form, force ? { force: true } : {});
+        if (!isRight()) return;
         const sent = form.does === 'shell' ? wanted : new Map<string, File>();
         void handing.hand(
             path`/api/v1/resources/${resource.id}/operations`,
@@ -68,7 +80,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                     )}
                     <OperationFields
                         form={form}
-                        onForm={setForm}
+                        onForm={change}
                         files={files}
                         onFiles={setFiles}
                         types={types}
@@ -87,6 +99,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                             Yes, replace everything before it
                         </label>
                     )}
+                    <Foreseen foreseeing={foreseeing} explanation={explanation} />
                     <Following handing={handing} resource={resource.id} />
                     <Acts
                         word={force ? 'Force it' : 'Run it'}
@@ -94,7 +107,9 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                         busy={handing.busy}
                         disabled={force && !sure}
                         onClose={onClose}
-                    />
+                    >
+                        <Foresee foreseeing={foreseeing} onAsk={foresee} />
+                    </Acts>
                 </form>
             )}
         </Dialog>

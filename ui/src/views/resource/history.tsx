@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { Icon, Time } from '../../parts';
+import { undone } from '../../undoing';
 import { concurrent } from './concurrent';
 import { sentence } from './decisions';
 import { folded, laidOut, type Drawing, type Edge, type Node } from './layout';
@@ -109,7 +110,11 @@ function scaled(room: number, lanes: number): Scale {
 /** Decisions between operations that did not know of each other. */
 function conflictsIn({ operations, decisions }: Explanation): DecidedPair[] {
     const apart = concurrent(operations);
-    return decisions.filter(({ operation, winner }) => winner && apart(operation, winner));
+    // What undid one is no operation, and wins over nothing.
+    const known = new Set(operations.map(({ id }) => id));
+    return decisions.filter(
+        ({ operation, winner }) => winner && known.has(winner) && apart(operation, winner),
+    );
 }
 
 function Legend({ hidden, conflicts }: { hidden: number; conflicts: number }) {
@@ -352,6 +357,7 @@ function Card({ operation, place, conflicts }: CardProps) {
     const lost = conflicts.find(
         (decision) => decision.operation === operation.id && !decision.counts,
     );
+    const isUndone = undone(operation.left_out) !== null;
     const won = conflicts.filter(
         (decision) => decision.winner === operation.id && !decision.counts,
     );
@@ -366,6 +372,7 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {operation.replaces === 'force' && <b class="node-flag bad">forced</b>}
                 {won.length > 0 && <b class="node-flag won">won</b>}
                 {lost && <b class="node-flag lost">lost</b>}
+                {isUndone && <b class="node-flag">undone</b>}
                 {place >= 0 && (
                     <span class="node-place">
                         <span class="hidden">, applied as number </span>
@@ -378,7 +385,7 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {operation.site} · <Time at={operation.time} />
             </span>
             {lost && <span class="hidden">, lost to {lost.winner}</span>}
-            {!operation.counts && !lost && <span class="hidden">, overridden</span>}
+            {!operation.counts && !lost && !isUndone && <span class="hidden">, overridden</span>}
             {operation.replaces !== 'nothing' && (
                 <span class="hidden">, replaces all before it</span>
             )}

@@ -100,6 +100,7 @@ export default function ResourceView({ id, op, query }: Props) {
                     feed={feed}
                     sides={sides}
                     onDecide={(site) => at({ act: 'decide', at: site })}
+                    onUndo={() => at({ act: 'undo' })}
                 />
             )}
             {isAct(query['act']) && (
@@ -118,7 +119,14 @@ export default function ResourceView({ id, op, query }: Props) {
 
 const RESOURCES = { word: 'Resources', href: href({ name: 'resources' }) };
 
-const ACTS: readonly string[] = ['run', 'look', 'force', 'delete', 'decide'] satisfies Act[];
+const ACTS: readonly string[] = [
+    'run',
+    'look',
+    'force',
+    'delete',
+    'decide',
+    'undo',
+] satisfies Act[];
 const isAct = (text: string | undefined): text is Act => text !== undefined && ACTS.includes(text);
 
 function Panel(props: {

@@ -23,6 +23,7 @@ import {
     Time,
 } from '../../parts';
 import { go } from '../../route';
+import { undone } from '../../undoing';
 import { useOperation } from './data';
 import { asJson } from './compare';
 import { byId, Told } from './decisions';
@@ -32,6 +33,7 @@ import { blocks } from './outputs';
 import { Outputs } from './outputs-view';
 import { address, place, type Tab } from './places';
 import { replied, type Side } from './sides';
+import { UndoneBy } from './undone';
 
 type Props = {
     resource: Resource;
@@ -41,10 +43,11 @@ type Props = {
     feed: ChangeSource;
     sides: readonly Side[];
     onDecide: (site: string) => void;
+    onUndo: () => void;
 };
 
 export function OperationPanel(props: Props) {
-    const { resource, op, tab, explanation, feed, sides, onDecide } = props;
+    const { resource, op, tab, explanation, feed, sides, onDecide, onUndo } = props;
     const panel = useRef<HTMLElement>(null);
     const close = () => {
         go(place({ id: resource.id, tab }));
@@ -80,7 +83,7 @@ export function OperationPanel(props: Props) {
             <div class="panel-body">
                 {explanation.value ? (
                     <About
-                        {...{ resource, op, tab, feed, sides, onDecide }}
+                        {...{ resource, op, tab, feed, sides, onDecide, onUndo }}
                         explanation={explanation.value}
                     />
                 ) : explanation.problem ? (
@@ -101,6 +104,7 @@ function About({
     feed,
     sides,
     onDecide,
+    onUndo,
 }: Omit<Props, 'explanation'> & { explanation: Explanation }) {
     const total = explanation.operations.map(({ id }) => id);
     const { value: operation, problem, reload } = useOperation(resource, feed, explanation, op);
@@ -124,6 +128,9 @@ function About({
     const isAppliedEverywhere = resource.sites.every(
         (site) => operation.replies[site]?.status === 'OK',
     );
+    const out = undone(operation.left_out);
+    // Of a service, the request that sets things right is for a person to send.
+    const mayUndo = operation.counts && resource.replicant == null;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
     const failed = standings.some((at) => at.standing === 'failed')
@@ -143,8 +150,8 @@ function About({
                     </span>
                 ) : (
                     <span class="badge tone-off">
-                        <Icon name="over" />
-                        overridden
+                        <Icon name={out ? 'undo' : 'over'} />
+                        {out ? 'undone' : 'overridden'}
                     </span>
                 )}
                 {operation.replaces === 'past' && (
@@ -159,6 +166,11 @@ function About({
                         forced: replaces all before it
                     </span>
                 )}
+                {mayUndo && (
+                    <Button small icon="undo" class="panel-undo" onClick={onUndo}>
+                        Undo…
+                    </Button>
+                )}
             </p>
             {doubtful.map(({ site }) => (
                 <p key={site} class="panel-doubt">
@@ -172,6 +184,14 @@ function About({
                 <div class="panel-failed">
                     <span>It failed at {together(failed)}.</span>
                     <FailureActs id={resource.id} op={op} sites={failed} />
+                </div>
+            )}
+            {out && (
+                <div class="panel-failed panel-undone">
+                    <UndoneBy resource={resource.id} operation={operation} by={out} />
+                    <Button icon="retry" onClick={onUndo}>
+                        Bring it back…
+                    </Button>
                 </div>
             )}
             <section>
@@ -222,7 +242,9 @@ function About({
             </section>
             {(own.length > 0 || won.length > 0 || operation.left_out) && (
                 <section>
-                    <h3>Why it is {operation.counts ? 'applied' : 'overridden'}</h3>
+                    <h3>
+                        Why it is {operation.counts ? 'applied' : out ? 'undone' : 'overridden'}
+                    </h3>
                     <ul class="panel-decisions">
                         {own.map((decision) => (
                             <li key={decision.winner}>
@@ -339,6 +361,7 @@ const sameReply = (a: Reply, b: Reply): boolean =>
     a.by === b.by;
 
 function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
+    const out = undone(operation.left_out);
     const found = blocks(mapped(operation.replies, readable), sameReply);
     const waiting = sides
         .filter(({ site }) => !(site in operation.replies))
@@ -362,8 +385,17 @@ function Replies({ operation, sides }: { operation: Operation; sides: readonly S
                         class="reply-about"
                         title={sites.map((site) => replied(site, printed).title).join('\n')}
                     >
-                        <ReplyBadge status={printed.status} />
-                        <Ending reply={printed} />
+                        {out && printed.by === out.by ? (
+                            <span class="badge tone-off">
+                                <Icon name="undo" />
+                                Taken out
+                            </span>
+                        ) : (
+                            <>
+                                <ReplyBadge status={printed.status} />
+                                <Ending reply={printed} />
+                            </>
+                        )}
                         <Time at={printed.time} />
                     </span>
                 )}

@@ -4,6 +4,7 @@ import type { Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { sites, type ChangeSource } from '../../live';
 import { Button, Icon, Problem, SiteName, Time, type IconName, type Tone } from '../../parts';
+import { undone } from '../../undoing';
 import { useOperations } from './data';
 import { shownOrder, shownPart } from './order';
 import { address } from './places';
@@ -189,6 +190,7 @@ type LineProps = {
 
 function Line({ row, sides, resource, chosen }: LineProps) {
     const { operation, loaded } = row;
+    const out = undone(operation?.left_out);
     const classes = [
         !operation?.counts && 'set-back',
         row.standsOut && loaded && 'stands-out',
@@ -218,7 +220,11 @@ function Line({ row, sides, resource, chosen }: LineProps) {
                             </span>
                             {operation.left_out && (
                                 <span class="row-about">
-                                    {operation.left_out.by ? (
+                                    {out ? (
+                                        <>
+                                            undone at <SiteName site={out.site} />
+                                        </>
+                                    ) : operation.left_out.by ? (
                                         <>
                                             overridden by{' '}
                                             <a
