@@ -104,6 +104,7 @@ export function pages({ conflict, loser, last, failed, replica, cross }: Gallery
         one,
         `${one}?tab=state`,
         `${one}?tab=history`,
+        `${one}?tab=log`,
         `${one}?tab=decisions`,
         `${one}?tab=settings`,
         `${one}/operations/${id(loser)}`,

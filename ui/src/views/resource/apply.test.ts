@@ -119,6 +119,11 @@ test('what replaces all before it leaves all of it out, in the words of the agen
     const pruned = change({ event: 'pruned', entries: 4 }, { kept: ['c'] });
     const kept = explanationAfter(after, pruned)!;
     expect([kept.operations.length, kept.list, kept.decisions]).toEqual([1, ['c'], []]);
+    expect(kept.past?.map(({ id, left_out }) => [id, left_out?.by])).toEqual([
+        ['a', 'c'],
+        ['b', 'c'],
+    ]);
+    expect(kept.past_more).toBe(false);
     expect(
         explanationAfter(after, change({ event: 'pruned', entries: 4 }, {})),
         'too many to be named',

@@ -93,10 +93,18 @@ function decision(operation: string, { by, why }: LeftOut): DecidedPair {
     return { operation, winner: by ?? null, counts: false, entry: null, sentence };
 }
 
+/** As many as an agent tells. */
+const PAST_AT_MOST = 1000;
+
 function keeping(old: Explanation, kept: readonly string[]): Explanation {
     const isKept = new Set(kept);
+    // What is needed no more can still be read, at least for a while.
+    const gone = old.operations.filter(({ id }) => !isKept.has(id));
+    const past = [...(old.past ?? []), ...gone];
     return {
         ...old,
+        past: past.slice(-PAST_AT_MOST),
+        past_more: (old.past_more ?? false) || past.length > PAST_AT_MOST,
         operations: old.operations.filter(({ id }) => isKept.has(id)),
         list: old.list.filter((id) => isKept.has(id)),
         decisions: old.decisions.filter(({ operation }) => isKept.has(operation)),

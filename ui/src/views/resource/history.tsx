@@ -7,7 +7,9 @@ import { undone } from '../../undoing';
 import { concurrent } from './concurrent';
 import { sentence } from './decisions';
 import { folded, laidOut, type Drawing, type Edge, type Node } from './layout';
+import { before, FEW, withPast } from './past';
 import { address } from './places';
+import { Turn } from './table';
 
 /** More would not be looked at, and would make the page slow. */
 const MOST = 500;
@@ -19,7 +21,16 @@ const CARD = { height: 3.625, gap: 2.125, aside: 2.25, narrowest: 10.75, widest:
 
 type Props = { resource: Resource; explanation: Explanation; op: string | null };
 
-export function History({ resource, explanation, op }: Props) {
+export function History({ resource, explanation: needed, op }: Props) {
+    const past = needed.past ?? [];
+    const [isPastShown, setPastShown] = useState(
+        () => past.length <= FEW || past.some(({ id }) => id === op),
+    );
+    const explanation = useMemo(
+        () => (isPastShown ? withPast(needed) : needed),
+        [needed, isPastShown],
+    );
+    const told = before(needed);
     const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
     const [room, setRoom] = useState(0);
     const frame = useRef<HTMLDivElement>(null);
@@ -57,6 +68,18 @@ export function History({ resource, explanation, op }: Props) {
     return (
         <section class="history" aria-label="History as a graph">
             <Legend hidden={hidden} conflicts={conflicts.length} />
+            {told?.gone && (
+                <p class="muted small log-end">
+                    {told.gone}{' '}
+                    <a href={address({ id: resource.id, op, tab: 'log' })}>What the log has</a>
+                </p>
+            )}
+            {past.length > 0 && !isPastShown && (
+                <Turn
+                    word={`${plural(past.length, 'operation')} before, which no site needs any more…`}
+                    onClick={() => setPastShown(true)}
+                />
+            )}
             <div class="history-frame" ref={frame}>
                 <div
                     class="history-canvas"
@@ -71,6 +94,7 @@ export function History({ resource, explanation, op }: Props) {
                         conflicts={conflicts}
                         scale={scale}
                         explanation={explanation}
+                        past={new Set(past.map(({ id }) => id))}
                         resource={resource.id}
                         op={op}
                         onUnfold={(ids) => {
@@ -244,12 +268,15 @@ type CardsProps = {
     conflicts: DecidedPair[];
     scale: Scale;
     explanation: Explanation;
+    /** Those that no site needs any more. */
+    past: ReadonlySet<string>;
     resource: string;
     op: string | null;
     onUnfold: (ids: string[]) => void;
 };
 
-function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold }: CardsProps) {
+function Cards(props: CardsProps) {
+    const { drawing, conflicts, scale, explanation, past, resource, op, onUnfold } = props;
     const list = useRef<HTMLOListElement>(null);
     const [focused, setFocused] = useState<string | null>(null);
     const known = new Map(explanation.operations.map((operation) => [operation.id, operation]));
@@ -300,6 +327,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                                 class={[
                                     'node',
                                     operation.counts ? 'counts' : 'left-out',
+                                    past.has(node.id) && 'past',
                                     op === node.id && 'chosen',
                                 ]
                                     .filter(Boolean)
@@ -311,6 +339,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                                 <Card
                                     operation={operation}
                                     place={explanation.list.indexOf(node.id)}
+                                    isPast={past.has(node.id)}
                                     conflicts={conflicts}
                                 />
                             </a>
@@ -351,9 +380,14 @@ function neighbour(nodes: readonly Node[], from: Node, key: string): Node | unde
     }
 }
 
-type CardProps = { operation: ExplainedOperation; place: number; conflicts: DecidedPair[] };
+type CardProps = {
+    operation: ExplainedOperation;
+    place: number;
+    isPast: boolean;
+    conflicts: DecidedPair[];
+};
 
-function Card({ operation, place, conflicts }: CardProps) {
+function Card({ operation, place, isPast, conflicts }: CardProps) {
     const lost = conflicts.find(
         (decision) => decision.operation === operation.id && !decision.counts,
     );
@@ -386,6 +420,7 @@ function Card({ operation, place, conflicts }: CardProps) {
             </span>
             {lost && <span class="hidden">, lost to {lost.winner}</span>}
             {!operation.counts && !lost && !isUndone && <span class="hidden">, overridden</span>}
+            {isPast && <span class="hidden">, which no site needs any more</span>}
             {operation.replaces !== 'nothing' && (
                 <span class="hidden">, replaces all before it</span>
             )}

@@ -1,14 +1,7 @@
 // One operation: what it does, where it comes from, what became of it, and why.
+import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type {
-    Explanation,
-    FileSent,
-    HttpRequest,
-    Operation,
-    Reply,
-    Resource,
-} from '../../api/types';
-import { bytes } from './bytes';
+import type { Explanation, HttpRequest, Operation, Reply, Resource } from '../../api/types';
 import { together } from '../../format';
 import type { Live, ChangeSource } from '../../live';
 import {
@@ -20,10 +13,12 @@ import {
     Problem,
     ReplyBadge,
     SiteName,
+    Ticked,
     Time,
 } from '../../parts';
 import { go } from '../../route';
 import { undone } from '../../undoing';
+import { Bodies } from './bodies-view';
 import { useOperation } from './data';
 import { asJson } from './compare';
 import { byId, Told } from './decisions';
@@ -32,6 +27,7 @@ import { FailureActs } from './failures';
 import { blocks } from './outputs';
 import { Outputs } from './outputs-view';
 import { address, place, type Tab } from './places';
+import { withPast } from './past';
 import { replied, type Side } from './sides';
 import { UndoneBy } from './undone';
 
@@ -106,7 +102,9 @@ function About({
     onDecide,
     onUndo,
 }: Omit<Props, 'explanation'> & { explanation: Explanation }) {
-    const total = explanation.operations.map(({ id }) => id);
+    const all = withPast(explanation);
+    const total = all.operations.map(({ id }) => id);
+    const isPast = !explanation.operations.some(({ id }) => id === op);
     const { value: operation, problem, reload } = useOperation(resource, feed, explanation, op);
     if (problem && !operation) return <Problem of={problem} retry={reload} />;
     if (operation === null)
@@ -114,23 +112,25 @@ function About({
             <Empty
                 icon="search"
                 title="It is not known here"
-                hint="It may not have arrived yet, or was forgotten since every site has what came of it."
+                hint={
+                    <Ticked text="It may not have arrived yet. Or no site needs it any more, and it is not held for reading either: `retention` and `size` of `[audit]` in the agent's config say how long." />
+                }
             />
         );
     if (!operation) return <Loading what="Loading the operation…" />;
     const listed = explanation.list.indexOf(op);
-    const decisions = explanation.decisions.filter(
+    const decisions = all.decisions.filter(
         (decision) => decision.operation === op || decision.winner === op,
     );
     const own = decisions.filter((decision) => decision.operation === op);
     const won = decisions.filter((decision) => decision.winner === op && !decision.counts);
-    const known = byId(explanation);
+    const known = byId(all);
     const isAppliedEverywhere = resource.sites.every(
         (site) => operation.replies[site]?.status === 'OK',
     );
     const out = undone(operation.left_out);
     // Of a service, the request that sets things right is for a person to send.
-    const mayUndo = operation.counts && resource.replicant == null;
+    const mayUndo = operation.counts && !isPast && resource.replicant == null;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
     const failed = standings.some((at) => at.standing === 'failed')
@@ -141,7 +141,16 @@ function About({
             {problem && <Problem of={problem} retry={reload} />}
             <p class="panel-summary">
                 <span class="type">{operation.type}</span>
-                {operation.counts ? (
+                {isPast && (
+                    <span
+                        class="badge tone-off"
+                        title="No site needs it any more; it is kept for reading"
+                    >
+                        <Icon name="box" />
+                        kept for reading
+                    </span>
+                )}
+                {operation.counts && isPast ? null : operation.counts ? (
                     <span class={`badge tone-${isAppliedEverywhere ? 'ok' : 'off'}`}>
                         {isAppliedEverywhere && <Icon name="check" />}
                         {isAppliedEverywhere
@@ -199,10 +208,16 @@ function About({
                 {'shell' in operation ? (
                     <>
                         <Code text={operation.shell.command} />
-                        <Files files={operation.shell.files} />
+                        {operation.shell.files.length > 0 && (
+                            <Bodies
+                                resource={resource}
+                                operation={op}
+                                files={operation.shell.files}
+                            />
+                        )}
                     </>
                 ) : (
-                    <Request request={operation.http} />
+                    <Request resource={resource} operation={op} request={operation.http} />
                 )}
             </section>
             <section>
@@ -283,8 +298,11 @@ function About({
 function Parent(props: { resource: Resource; parent: string; tab: Tab; known: boolean }) {
     if (!props.known)
         return (
-            <span class="parent mono muted" title="Forgotten: every site has what came of it">
-                {props.parent} (forgotten)
+            <span
+                class="parent mono muted"
+                title="Every site has what came of it, and needs it no more"
+            >
+                {props.parent} (not held any more)
             </span>
         );
     return (
@@ -306,24 +324,8 @@ function Code({ text }: { text: string }) {
     );
 }
 
-function Files({ files }: { files: readonly FileSent[] }) {
-    if (files.length === 0) return null;
-    return (
-        <ul class="files">
-            {files.map((file) => (
-                <li key={file.name}>
-                    <span class="mono">{`{${file.name}}`}</span> {bytes(file.size)}{' '}
-                    <span class="mono muted hash" title={file.blob}>
-                        {file.blob.slice(0, 16)}…
-                    </span>
-                    <Copy text={file.blob} />
-                </li>
-            ))}
-        </ul>
-    );
-}
-
-function Request({ request }: { request: HttpRequest }) {
+function Request(props: { resource: Resource; operation: string; request: HttpRequest }) {
+    const { resource, operation, request } = props;
     return (
         <>
             <Code text={`${request.method} ${request.path}`} />
@@ -331,20 +333,13 @@ function Request({ request }: { request: HttpRequest }) {
                 <dt>Service</dt>
                 <dd>{request.service}</dd>
                 {request.headers.map(({ name, value }) => (
-                    <>
+                    <Fragment key={name}>
                         <dt class="mono">{name}</dt>
                         <dd class="mono">{value}</dd>
-                    </>
+                    </Fragment>
                 ))}
-                {request.body && (
-                    <>
-                        <dt>Body</dt>
-                        <dd>
-                            <Files files={[request.body]} />
-                        </dd>
-                    </>
-                )}
             </dl>
+            {request.body && <Bodies {...{ resource, operation }} files={[request.body]} />}
         </>
     );
 }

@@ -183,12 +183,14 @@ function Doing({ own }: { own: Resource }) {
 
 type LineProps = {
     row: Row;
+    /** Whether it is of the past: then nobody is asked about it any more. */
+    old?: boolean;
     sides: readonly Side[];
     resource: string;
     chosen: boolean;
 };
 
-function Line({ row, sides, resource, chosen }: LineProps) {
+export function Line({ row, sides, resource, chosen, old = false }: LineProps) {
     const { operation, loaded } = row;
     const out = undone(operation?.left_out);
     const classes = [
@@ -256,8 +258,8 @@ function Line({ row, sides, resource, chosen }: LineProps) {
                 <Said
                     key={sides[index]?.site}
                     cell={cell}
-                    loaded={loaded && !sides[index]?.asking}
-                    silent={!sides[index]?.own && !sides[index]?.asking}
+                    loaded={loaded && (old || !sides[index]?.asking)}
+                    silent={!old && !sides[index]?.own && !sides[index]?.asking}
                 />
             ))}
         </tr>
