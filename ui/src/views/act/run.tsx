@@ -7,14 +7,27 @@ import type { ActProps } from './dialog';
 import { Acts, OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
 import { Foresee, Foreseen, useForecast } from './forecast-view';
-import { EMPTY, knownTypes, mistakes, placeholders, submitted, type Form } from './form';
+import {
+    EMPTY,
+    knownTypes,
+    mistakes,
+    placeholders,
+    submitted,
+    type Begin,
+    type Form,
+} from './form';
 import { leaveWord } from './progress';
 
-export function Run({ resource, explanation, force, onClose }: ActProps & { force: boolean }) {
-    const [form, setForm] = useState({
-        ...EMPTY,
-        does: resource.replicant ? ('http' as const) : ('shell' as const),
-    });
+type Props = ActProps & {
+    force: boolean;
+    /** What it begins with, if not with nothing. */
+    begin?: Begin;
+};
+
+export function Run({ resource, explanation, force, begin, onClose }: Props) {
+    const [form, setForm] = useState<Form>(
+        begin?.form ?? { ...EMPTY, does: resource.replicant ? 'http' : 'shell' },
+    );
     const [files, setFiles] = useState<ReadonlyMap<string, File>>(new Map());
     const [tried, setTried] = useState(false);
     const [sure, setSure] = useState(false);
@@ -78,6 +91,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                             </p>
                         </div>
                     )}
+                    {begin?.lacks && <p class="act-lacks">{begin.lacks}</p>}
                     <OperationFields
                         form={form}
                         onForm={change}

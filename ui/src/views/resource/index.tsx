@@ -129,6 +129,7 @@ const ACTS: readonly string[] = [
     'delete',
     'decide',
     'undo',
+    'again',
 ] satisfies Act[];
 const isAct = (text: string | undefined): text is Act => text !== undefined && ACTS.includes(text);
 

@@ -23,12 +23,13 @@ import { useOperation } from './data';
 import { asJson } from './compare';
 import { byId, Told } from './decisions';
 import { Changed } from './changed';
-import { FailureActs } from './failures';
+import { FailureActs, RemedyWord } from './failures';
 import { blocks } from './outputs';
 import { Outputs } from './outputs-view';
 import { address, place, type Tab } from './places';
 import { withPast } from './past';
 import { replied, type Side } from './sides';
+import { failures } from './trouble';
 import { UndoneBy } from './undone';
 
 type Props = {
@@ -133,9 +134,12 @@ function About({
     const mayUndo = operation.counts && !isPast && resource.replicant == null;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
-    const failed = standings.some((at) => at.standing === 'failed')
-        ? Object.keys(operation.replies).filter((site) => didFail(operation.replies[site]))
-        : [];
+    // What a later one set right, or somebody let be, is none of it any more.
+    const isNamed = failures(standings).some((failure) => failure.operation === op);
+    const failed =
+        isNamed || (operation.counts && standings.some((at) => at.standing === 'failed'))
+            ? Object.keys(operation.replies).filter((site) => didFail(operation.replies[site]))
+            : [];
     return (
         <>
             {problem && <Problem of={problem} retry={reload} />}
@@ -191,8 +195,16 @@ function About({
             ))}
             {failed.length > 0 && (
                 <div class="panel-failed">
-                    <span>It failed at {together(failed)}.</span>
-                    <FailureActs id={resource.id} op={op} sites={failed} />
+                    <div class="panel-failed-word">
+                        It failed at {together(failed)}.
+                        <RemedyWord operation={operation} />
+                    </div>
+                    <FailureActs
+                        id={resource.id}
+                        op={op}
+                        operation={operation}
+                        mayDismiss={isNamed}
+                    />
                 </div>
             )}
             {out && (
