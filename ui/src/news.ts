@@ -72,7 +72,7 @@ export function sentence(change: Change): Sentence {
         case 'operation':
             return say('play', 'info', [
                 { site: change.site },
-                ` took ${change.type} for `,
+                ` accepted ${change.type} for `,
                 resource(change),
                 `: ${change.summary}`,
             ]);

@@ -1,4 +1,5 @@
-import { expect, mendedAfterwards, test } from '../stage';
+import { expect, mendedAfterwards, test, until } from '../stage';
+import { made } from '../stage/gallery';
 
 mendedAfterwards();
 
@@ -133,4 +134,26 @@ test('a site that is not connected makes nothing green', async ({
     await expect(row).toContainText('Unknown');
     await open('#/');
     await expect(page.getByText(/site3 has not been connected for/)).toBeVisible();
+});
+
+test('what needs you is called by the name its service has for it', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    const at = demo.site('site1');
+    const image = await made(`${at.services['image']}/v1/images`, '{image: site1 & site2}', {
+        name: own,
+    });
+    await until('the image is a resource', async () => (await demo.resource('site1', image)).id);
+    await fetch(`${at.services['image']}/v1/images/${image}/no-such-thing`, { method: 'PUT' });
+    await open('#/');
+    const need = page
+        .getByRole('region', { name: 'What needs you' })
+        .getByRole('listitem')
+        .filter({ hasText: image });
+    await expect(need.getByRole('link', { name: own })).toBeVisible();
+    await need.getByRole('button', { name: /^Dismiss/ }).click();
+    await expect(need).toContainText('In sync');
 });

@@ -17,6 +17,7 @@ import {
 import { ending, failedAt, lastPrinted } from '../../replies';
 import { href } from '../../route';
 import { FailureActs, RemedyWord } from '../resource/failures';
+import { nameOf, useNames } from '../resources/names';
 import {
     needsAfter,
     needsSomebody,
@@ -62,6 +63,7 @@ export function NeedsYou({ sites }: { sites: readonly Site[] }) {
     });
     const inNeed = sitesInNeed(sites);
     const rows = needs.value?.list ?? [];
+    useNames(rows);
     const more = needs.value ? others(needs.value, summary.value) : [];
     if (needs.problem && !needs.value) return <Problem of={needs.problem} retry={needs.reload} />;
     if (inNeed.length + rows.length + more.length === 0) return null;
@@ -150,7 +152,8 @@ function Need({ one }: { one: ResourceSummary }) {
         badge: <StateBadge state={state} />,
         name: (
             <a class="need-name" href={href({ name: 'resource', id })} title={id}>
-                {id}
+                {nameOf(id) ?? id}
+                {nameOf(id) !== null && <span class="need-id mono muted small">{id}</span>}
             </a>
         ),
         about: standing && (
