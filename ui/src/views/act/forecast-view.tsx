@@ -1,6 +1,6 @@
 // What would come of something: asked for before it is done, and shown beside the button that does it.
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiProblem, isAbort, path, post } from '../../api/client';
+import { ApiProblem, path, post } from '../../api/client';
 import type { DryRun, ExplainedOperation, Explanation, Forecast } from '../../api/types';
 import { plural } from '../../format';
 import { announce } from '../../live';
@@ -46,21 +46,13 @@ export function useForecast(resource: string): Foreseeing {
             announce('What it would do is shown. Nothing was written.');
         } catch (error) {
             if (own.signal.aborted) return;
-            setProblem(isAbort(error) ? TOO_LATE : ApiProblem.of(error));
+            setProblem(ApiProblem.of(error));
         } finally {
             if (asking.current === own) setBusy(false);
         }
     };
     return { forecast, problem, busy, ask, forget };
 }
-
-const TOO_LATE = new ApiProblem({
-    type: 'about:blank',
-    status: 0,
-    title: 'The agent did not say in time',
-    detail: 'Nothing was written.',
-    hint: 'Try again.',
-});
 
 /** The button, for forms that can also do it. */
 export function Foresee(props: { foreseeing: Foreseeing; onAsk: () => void }) {

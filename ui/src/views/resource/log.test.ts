@@ -72,6 +72,9 @@ test('the resource is not named again in its own log', () => {
     ]);
     const asked = { event: 'asked', principal: 'token', site: 'lyon', what: 'undo p-1.1' };
     expect(texts(item(asked))).toEqual(['token at lyon asked: undo p-1.1']);
+    expect(texts(item({ event: 'pruned', entries: 3 }))).toEqual([
+        '3 entries are needed by no site any more, and kept for reading',
+    ]);
     expect(texts(item({ event: 'differs' }))[0]).toMatch(/applied the same to it have/);
 });
 

@@ -58,12 +58,6 @@ export function entries(item: HistoryItem): Entry[] {
                         : [{ op: operation }, ' was overridden by ', { op: winner }],
                 );
             });
-        case 'pruned':
-            return [
-                line('box', [
-                    `${item.entries} entries are needed by no site, and kept for reading`,
-                ]),
-            ];
         default:
             return [plain(item)];
     }
