@@ -10,6 +10,7 @@ import { nextTheme, theme, type Theme } from './theme';
 import Act from './views/act';
 import Barred from './views/barred';
 import Cross from './views/cross';
+import { Anywhere } from './views/find';
 import Matrix from './views/matrix';
 import Resource from './views/resource';
 import Resources from './views/resources';
@@ -176,6 +177,7 @@ function Header({ place }: { place: Place }) {
             )}
             <div class="head-end">
                 {!barred.value && <LinkWord />}
+                {!barred.value && <Anywhere />}
                 <ThemeToggle />
             </div>
         </div>

@@ -72,7 +72,7 @@ export function sentence(change: Change): Sentence {
         case 'operation':
             return say('play', 'info', [
                 { site: change.site },
-                ` took ${change.type} for `,
+                ` accepted ${change.type} for `,
                 resource(change),
                 `: ${change.summary}`,
             ]);
@@ -132,9 +132,11 @@ export function sentence(change: Change): Sentence {
                 ` has a stamp ${Math.round(change.ahead_ms / 1000)} s ahead of this site's clock`,
             ]);
         case 'pruned':
-            return say('trash', 'off', [
+            return say('box', 'off', [
+                `${change.entries} entries`,
+                ' of ',
                 resource(change),
-                `: ${change.entries} entries that nobody needs were forgotten`,
+                ' are needed by no site any more, and kept for reading',
             ]);
         case 'left-out':
             return say('trash', 'off', [

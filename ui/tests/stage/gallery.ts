@@ -8,6 +8,8 @@ export interface Gallery {
     conflict: string;
     /** The operation that lost. */
     loser: string;
+    /** The last that counts. */
+    last: string;
     /** A resource of which an operation failed. */
     failed: string;
     /** A replicated image. */
@@ -24,12 +26,12 @@ export async function hang(demo: Demo): Promise<Gallery> {
         command: 'if pwd | grep -q site3; then echo no space left; exit 28; fi; date >> log.txt',
     });
     for (const id of ['frontend', 'prices', 'zone']) await demo.creates(id);
-    const loser = await conflict(demo, 'motd');
-    return { conflict: 'motd', loser, failed, ...(await services(demo)) };
+    const { loser, last } = await conflict(demo, 'motd');
+    return { conflict: 'motd', loser, last, failed, ...(await services(demo)) };
 }
 
 /** Changes a resource at two sites that do not hear each other. */
-async function conflict(demo: Demo, id: string): Promise<string> {
+async function conflict(demo: Demo, id: string): Promise<Pick<Gallery, 'loser' | 'last'>> {
     await demo.creates(id);
     await demo.does('site2', id, { type: 'add', command: `echo welcome >> ${id}.txt` });
     await demo.converges(id);
@@ -41,11 +43,15 @@ async function conflict(demo: Demo, id: string): Promise<string> {
         wait,
     });
     await demo.does('site2', id, { type: 'set', command: `echo middle > ${id}.txt`, wait });
-    await demo.does('site2', id, { type: 'add', command: `echo more >> ${id}.txt`, wait });
+    const last = await demo.does('site2', id, {
+        type: 'add',
+        command: `echo more >> ${id}.txt`,
+        wait,
+    });
     await demo.order('heal');
     await demo.isWhole();
     await demo.converges(id);
-    return loser;
+    return { loser, last };
 }
 
 /** An image at two sites, and a server over both, by the sample application. */
@@ -86,7 +92,7 @@ export async function made(url: string, scope: string, body: object): Promise<st
 }
 
 /** Every page there is, by its address. */
-export function pages({ conflict, loser, failed, replica, cross }: Gallery): string[] {
+export function pages({ conflict, loser, last, failed, replica, cross }: Gallery): string[] {
     const id = encodeURIComponent;
     const one = `#/resources/${id(conflict)}`;
     return [
@@ -98,10 +104,12 @@ export function pages({ conflict, loser, failed, replica, cross }: Gallery): str
         one,
         `${one}?tab=state`,
         `${one}?tab=history`,
+        `${one}?tab=log`,
         `${one}?tab=decisions`,
         `${one}?tab=settings`,
         `${one}/operations/${id(loser)}`,
         ...['run', 'look', 'force', 'delete'].map((act) => `${one}?act=${act}`),
+        `${one}/operations/${id(last)}?act=undo`,
         `#/resources/${id(failed)}`,
         `#/resources/${id(replica)}?tab=settings`,
         '#/resources/there-is-none-of-that-name',

@@ -171,3 +171,19 @@ test('what was in doubt after a power cut is settled from another site’s page'
     expect(demo.file('site2', `${own}.txt`)).toBe('hello\nlate\n');
     await expect(page.locator('.resource-title')).toContainText('In sync');
 });
+
+test('what is probably a mistake is said once it was accepted, before anybody replied', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own);
+    await open(`#/resources/${own}?act=run`);
+    const dialog = page.getByRole('dialog', { name: `Run an operation on ${own}` });
+    await dialog.getByLabel('Type', { exact: true }).fill('sett');
+    await dialog.getByLabel('Command', { exact: true }).fill('true');
+    await dialog.getByRole('button', { name: 'Run it' }).click();
+    await expect(dialog.locator('.following-warning')).toContainText('sett');
+    await expect(dialog.getByText('Applied at all 3 sites.')).toBeVisible();
+});

@@ -1,5 +1,6 @@
 import type { Locator, Page } from '@playwright/test';
 import { expect, test } from '../stage';
+import { barriers } from '../stage/axe';
 
 /** Goes there as someone without a mouse does. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -107,4 +108,70 @@ test('what has the focus is seen to have it', async ({ page, open, gallery }) =>
         if (bare) unseen.push(bare);
     }
     expect(unseen).toEqual([]);
+});
+
+test('Ctrl-K goes anywhere: to resources, sites, operations, and what can be done here', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    const made = await demo.creates(own);
+    await open('#/');
+    await page.keyboard.press('Control+k');
+    const dialog = page.getByRole('dialog', { name: 'Go anywhere' });
+    const input = dialog.getByRole('combobox');
+    await expect(input).toBeFocused();
+    await page.keyboard.type(own.slice(0, -2));
+    await expect(dialog.getByRole('option', { name: own })).toBeVisible();
+    expect(await barriers(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await expect(dialog).toBeHidden();
+    await expect(page.getByRole('heading', { level: 1, name: own })).toBeVisible();
+
+    await page.keyboard.press('/');
+    await page.keyboard.type('run');
+    await expect(dialog.getByRole('option').first()).toHaveAttribute('aria-selected', 'true');
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('dialog', { name: `Run an operation on ${own}` })).toBeVisible();
+    await page.keyboard.press('Control+k');
+    await expect(dialog, 'a form that is open is not left').toBeHidden();
+    await page.keyboard.press('Escape');
+
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('site3');
+    await page.keyboard.press('Enter');
+    await expect(page).toHaveURL(/#\/sites\/site3$/);
+
+    await page.getByRole('button', { name: 'Go anywhere' }).click();
+    await page.keyboard.type(made);
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('complementary', { name: `Operation ${made}` })).toBeVisible();
+
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('site');
+    await expect(dialog.getByRole('option').first()).toHaveAttribute('aria-selected', 'true');
+    await page.keyboard.press('ArrowDown');
+    await expect(dialog.getByRole('option').nth(1)).toHaveAttribute('aria-selected', 'true');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp');
+    await expect(dialog.getByRole('option').last()).toHaveAttribute('aria-selected', 'true');
+    await page.keyboard.press('Escape');
+    await expect(dialog).toBeHidden();
+    await expect(page.getByRole('complementary', { name: `Operation ${made}` })).toBeVisible();
+});
+
+test('? lists the keys, but not while something is written', async ({ page, open }) => {
+    await open('#/resources');
+    await page.keyboard.press('/');
+    await expect(page.getByRole('searchbox')).toBeFocused();
+    await page.keyboard.type('?');
+    const keys = page.getByRole('dialog', { name: 'Keys' });
+    await expect(keys).toBeHidden();
+    await page.getByRole('searchbox').blur();
+    await page.keyboard.press('?');
+    await expect(keys).toContainText('go anywhere');
+    expect(await barriers(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await expect(keys).toBeHidden();
 });

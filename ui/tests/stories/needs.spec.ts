@@ -1,4 +1,5 @@
-import { expect, mendedAfterwards, test } from '../stage';
+import { expect, mendedAfterwards, test, until } from '../stage';
+import { made } from '../stage/gallery';
 
 mendedAfterwards();
 
@@ -35,7 +36,7 @@ test('what failed is the first thing on the first page, with its output, and is 
     await expect(need, 'nothing to press').not.toContainText('Retry');
 });
 
-test('what failed everywhere is retried everywhere, or dismissed', async ({
+test('what failed everywhere is submitted again, since it cannot be retried, or dismissed', async ({
     page,
     demo,
     open,
@@ -49,9 +50,40 @@ test('what failed everywhere is retried everywhere, or dismissed', async ({
         .getByRole('listitem')
         .filter({ hasText: own });
     await expect(need).toContainText('failed at site1, site2 and site3 with exit code 7');
-    await expect(need.getByRole('button', { name: 'Retry at 3 sites' })).toBeVisible();
+    await expect(need).toContainText('it counts nowhere');
+    await expect(need.getByRole('button', { name: /^Retry/ }), 'it would be refused').toBeHidden();
+    await need.getByRole('link', { name: 'Submit it again…' }).click();
+    const dialog = page.getByRole('dialog', { name: `Run an operation on ${own}` });
+    await expect(dialog.getByLabel('Type', { exact: true })).toHaveValue('add');
+    await expect(dialog.getByLabel('Command', { exact: true })).toHaveValue(FAILS);
+    await page.keyboard.press('Escape');
+    const panel = page.getByRole('complementary', { name: /^Operation/ });
+    await expect(panel).toContainText('it counts nowhere');
+    await expect(panel.getByRole('button', { name: /^Retry/ })).toBeHidden();
+    await open('#/', 'site2');
     await need.getByRole('button', { name: /^Dismiss/ }).click();
     await expect(need).toContainText('In sync');
+});
+
+test('what failed at a site that is not connected now is retried once it is', async ({
+    page,
+    demo,
+    open,
+    own,
+    manners,
+}) => {
+    manners.allow(/status of 50[24]/);
+    await demo.creates(own);
+    const fails = `if pwd | grep -q site3; then echo no room left; exit 7; fi`;
+    const failed = await demo.does('site1', own, { type: 'add', command: fails });
+    await open(`#/resources/${own}/operations/${failed}`);
+    const panel = page.getByRole('complementary', { name: `Operation ${failed}` });
+    const retry = panel.getByRole('button', { name: 'Retry at site3' });
+    await expect(retry).toBeVisible();
+    await demo.order('cut', 'site3');
+    await expect(retry, 'nobody could be told').toBeHidden();
+    await demo.order('heal');
+    await expect(retry).toBeVisible();
 });
 
 test('what diverged is told at every site, with the ways out', async ({
@@ -102,4 +134,26 @@ test('a site that is not connected makes nothing green', async ({
     await expect(row).toContainText('Unknown');
     await open('#/');
     await expect(page.getByText(/site3 has not been connected for/)).toBeVisible();
+});
+
+test('what needs you is called by the name its service has for it', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    const at = demo.site('site1');
+    const image = await made(`${at.services['image']}/v1/images`, '{image: site1 & site2}', {
+        name: own,
+    });
+    await until('the image is a resource', async () => (await demo.resource('site1', image)).id);
+    await fetch(`${at.services['image']}/v1/images/${image}/no-such-thing`, { method: 'PUT' });
+    await open('#/');
+    const need = page
+        .getByRole('region', { name: 'What needs you' })
+        .getByRole('listitem')
+        .filter({ hasText: image });
+    await expect(need.getByRole('link', { name: own })).toBeVisible();
+    await need.getByRole('button', { name: /^Dismiss/ }).click();
+    await expect(need).toContainText('In sync');
 });

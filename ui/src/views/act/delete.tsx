@@ -6,19 +6,21 @@ import { Button, Dialog, Field } from '../../parts';
 import type { ActProps } from './dialog';
 import { Acts } from './fields';
 import { Following, useHanding } from './following';
+import { Foresee, Foreseen, useForecast } from './forecast-view';
 import { leaveWord } from './progress';
 
-export function Delete({ resource, onClose }: ActProps) {
+export function Delete({ resource, explanation, onClose }: ActProps) {
     const [name, setName] = useState('');
     const [command, setCommand] = useState('');
     const handing = useHanding();
+    const foreseeing = useForecast(resource.id);
+    const deletion = command.trim() ? { command } : {};
     const submit = (event: Event) => {
         event.preventDefault();
         if (name !== resource.id) return;
-        const cleaning = command.trim() ? { command } : {};
         void handing.hand(
             path`/api/v1/resources/${resource.id}`,
-            { ...cleaning, wait: 'all' },
+            { ...deletion, wait: 'all' },
             'DELETE',
         );
     };
@@ -52,7 +54,10 @@ export function Delete({ resource, onClose }: ActProps) {
                             autocomplete="off"
                             spellcheck={false}
                             placeholder="rm -f motd.txt"
-                            onInput={(event) => setCommand(event.currentTarget.value)}
+                            onInput={(event) => {
+                                setCommand(event.currentTarget.value);
+                                foreseeing.forget();
+                            }}
                         />
                     </Field>
                     <Field label={`Type ${resource.id} to confirm`}>
@@ -64,6 +69,7 @@ export function Delete({ resource, onClose }: ActProps) {
                             onInput={(event) => setName(event.currentTarget.value)}
                         />
                     </Field>
+                    <Foreseen foreseeing={foreseeing} explanation={explanation} />
                     <Following handing={handing} resource={resource.id} />
                     <Acts
                         word="Delete it everywhere"
@@ -71,7 +77,12 @@ export function Delete({ resource, onClose }: ActProps) {
                         busy={handing.busy}
                         disabled={name !== resource.id}
                         onClose={onClose}
-                    />
+                    >
+                        <Foresee
+                            foreseeing={foreseeing}
+                            onAsk={() => void foreseeing.ask({ delete: deletion })}
+                        />
+                    </Acts>
                 </form>
             )}
         </Dialog>

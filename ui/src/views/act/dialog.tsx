@@ -1,12 +1,14 @@
 // Which dialog an act opens.
 import type { Explanation, Resource } from '../../api/types';
+import { Again } from './again';
 import { Decide } from './decide';
 import { Delete } from './delete';
 import { Look } from './look';
 import { Run } from './run';
+import { Undo } from './undo';
 import './act.css';
 
-export type Act = 'run' | 'look' | 'force' | 'delete' | 'decide';
+export type Act = 'run' | 'look' | 'force' | 'delete' | 'decide' | 'undo' | 'again';
 
 export type ActProps = {
     resource: Resource;
@@ -26,5 +28,9 @@ export function ActDialog(props: ActProps & { act: Act; op: string | null; site:
             return <Delete {...shared} />;
         case 'decide':
             return op ? <Decide {...shared} op={op} site={site} /> : null;
+        case 'again':
+            return op ? <Again {...shared} op={op} /> : null;
+        case 'undo':
+            return op ? <Undo {...shared} op={op} /> : null;
     }
 }

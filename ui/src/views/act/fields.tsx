@@ -1,4 +1,5 @@
 // What an operation does: a command with files, or a request to a service.
+import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button, Field } from '../../parts';
 import { placeholders, type Form, type Mistakes } from './form';
@@ -30,7 +31,7 @@ export function OperationFields(props: Props) {
             <Field
                 label="Type"
                 error={wrong.type}
-                hint="The resolution matrix decides by it. One that it does not list commutes with all others."
+                hint="The resolution matrix decides by it. One that it does not list may run in any order with all others."
             >
                 <input
                     ref={begin}
@@ -251,10 +252,13 @@ export function Acts(props: {
     busy: boolean;
     disabled?: boolean;
     onClose: () => void;
+    /** What else can be done with what is filled in. */
+    children?: ComponentChildren;
 }) {
     return (
         <div class="acts">
             <Button onClick={props.onClose}>Cancel</Button>
+            {props.children}
             <Button
                 type="submit"
                 kind={props.kind ?? 'primary'}

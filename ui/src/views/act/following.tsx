@@ -2,9 +2,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiProblem, isAbort, postLines } from '../../api/client';
 import type { Submit, SubmitEvent } from '../../api/types';
-import { duration } from '../../format';
+import { asSentence, duration } from '../../format';
 import { announce } from '../../live';
-import { Icon, OpLink, Problem, ReplyBadge, SiteName, type IconName } from '../../parts';
+import { Icon, OpLink, Problem, ReplyBadge, SiteName, Ticked, type IconName } from '../../parts';
 import {
     brokenOff,
     heard,
@@ -66,9 +66,9 @@ export function useHanding(): Handing {
 const BROKE_OFF = new ApiProblem({
     type: 'about:blank',
     status: 0,
-    title: 'The agent broke off',
+    title: 'The agent stopped answering',
     detail: 'It did not say how this ended; the work may go on.',
-    hint: 'Look at the operations of the resource before you hand it in again.',
+    hint: 'Look at the operations of the resource before you submit it again.',
 });
 
 /** The body of a request that hands in an operation: with files, a form of several parts. */
@@ -106,6 +106,14 @@ export function Following({ handing, resource }: { handing: Handing; resource: s
                             </span>
                         </p>
                     )}
+                    {progress.warnings.map((warning) => (
+                        <p key={warning} class="following-warning">
+                            <Icon name="warning" />
+                            <span>
+                                <Ticked text={asSentence(warning)} />
+                            </span>
+                        </p>
+                    ))}
                     <ul class="following-sites">
                         {progress.lines.map((line) => (
                             <SiteLine key={line.site} line={line} busy={busy} />
@@ -158,7 +166,7 @@ function SiteLine({ line: { site, reply, after }, busy }: { line: Line; busy: bo
                         </span>
                     </>
                 ) : (
-                    <span class="small muted">{busy ? 'waiting…' : 'no word yet'}</span>
+                    <span class="small muted">{busy ? 'waiting…' : 'no reply yet'}</span>
                 )}
             </div>
             {reply?.output?.trim() && <pre class="following-output">{reply.output.trimEnd()}</pre>}

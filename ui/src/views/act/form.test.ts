@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
+import type { OperationRecord } from '../../api/types';
+import { asBefore, EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
 
 test.each([
     ['cat {notes.txt} > {notes.txt}; cp {b} .', ['notes.txt', 'b']],
@@ -51,4 +52,35 @@ test('types come from the config first', () => {
 
 test('sites become a location', () => {
     expect(location(['paris', 'lyon'])).toBe('paris & lyon');
+});
+
+test('what is submitted again is as it was, but for what is not known of it', () => {
+    const record = (more: object) =>
+        ({ type: 'add', bodies: [], ...more }) as unknown as OperationRecord;
+    const shell = (names: string[]) => ({
+        shell: { command: 'cp {a} b', files: names.map((name) => ({ name, size: 1, blob: '00' })) },
+    });
+    expect(asBefore(record(shell([])))).toEqual({
+        form: { ...EMPTY, type: 'add', command: 'cp {a} b' },
+        lacks: null,
+    });
+    expect(asBefore(record(shell(['a']))).lacks).toContain('files');
+
+    const http = {
+        service: 'kv',
+        method: 'PUT',
+        path: '/kv/x',
+        headers: [
+            { name: 'Content-Type', value: 'text/plain' },
+            { name: 'host', value: '127.0.0.1:1' },
+            { name: 'traceparent', value: '(not shown)' },
+        ],
+        body: { name: 'body', size: 2, blob: '00' },
+    };
+    const told = { name: 'body', size: 2, blob: '00', text: 'hi' };
+    const whole = asBefore(record({ http, bodies: [told] }));
+    expect(whole.form).toMatchObject({ does: 'http', service: 'kv', path: '/kv/x', body: 'hi' });
+    expect(whole.form.headers).toBe('Content-Type: text/plain');
+    expect(whole.lacks).toBe(null);
+    expect(asBefore(record({ http })).lacks).toContain('body');
 });

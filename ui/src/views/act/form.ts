@@ -1,5 +1,5 @@
 /** What is filled in to hand in an operation, and what it comes to. */
-import type { HttpRequest, Submit, Wait } from '../../api/types';
+import type { HttpRequest, OperationRecord, Submit, Wait } from '../../api/types';
 
 export type Form = {
     type: string;
@@ -79,6 +79,36 @@ export function submitted(
                   },
               };
     return { type: form.type.trim(), wait: form.wait, ...action, ...more };
+}
+
+/** A form filled in as an operation was, and what is not in it. */
+export type Begin = { form: Form; lacks: string | null };
+
+/** What a client's request carries beside is of that request, or not told. */
+const KEPT_HEADERS = new Set(['content-type', 'accept', 'if-match', 'if-none-match']);
+
+export function asBefore(record: OperationRecord): Begin {
+    const form: Form = { ...EMPTY, type: record.type };
+    if ('shell' in record) {
+        const { command, files } = record.shell;
+        const lacks = files.length > 0 ? 'Its files are to be chosen again.' : null;
+        return { form: { ...form, does: 'shell', command }, lacks };
+    }
+    const { service, method, path, headers, body } = record.http;
+    const kept = headers.filter(({ name }) => KEPT_HEADERS.has(name.toLowerCase()));
+    const text = record.bodies.find(({ name }) => name === body?.name)?.text;
+    return {
+        form: {
+            ...form,
+            does: 'http',
+            service,
+            method,
+            path,
+            headers: kept.map(({ name, value }) => `${name}: ${value}`).join('\n'),
+            body: text ?? '',
+        },
+        lacks: body && text == null ? 'Its body cannot be shown: fill it in.' : null,
+    };
 }
 
 /** The types that a config speaks of, then those that were used, each once. */

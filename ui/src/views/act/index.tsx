@@ -8,6 +8,7 @@ import { go, href, type Texts } from '../../route';
 import { isKept, kept } from '../matrix/kept';
 import { OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
+import { Foresee, Foreseen, useForecast } from './forecast-view';
 import { EMPTY, knownTypes, location, mistakes, placeholders, submitted } from './form';
 import { servicesOf } from './run';
 import './act.css';
@@ -26,6 +27,7 @@ export default function Create({ query }: { query: Texts }) {
     const [tried, setTried] = useState(false);
     const profiles = useLive((signal) => get<Profile[]>('/api/v1/profiles', { signal }), []);
     const handing = useHanding();
+    const foreseeing = useForecast(id.trim());
     const [checking, setChecking] = useState(false);
     const [taken, setTaken] = useState<{ id: string; isDeleted: boolean } | null>(null);
     const [problem, setProblem] = useState<ApiProblem | null>(null);
@@ -69,16 +71,24 @@ export default function Create({ query }: { query: Texts }) {
         return false;
     };
 
-    const submit = async (event: Event) => {
-        event.preventDefault();
-        if (checking) return;
+    const settled = profile === OWN ? { config: own.value } : { profile };
+    const operation = submitted(form, { sites: location(where), ...settled });
+    const said = JSON.stringify({ name, operation });
+    useEffect(() => foreseeing.forget(), [said]);
+
+    const isRight = (): boolean => {
         setTried(true);
         // A name that was taken is looked for again: it may be free by now.
         const isWrong = !name || wrongSites || wrongConfig || Object.keys(wrong).length > 0;
-        if (isWrong) return toWrong();
-        if (!(await isNew())) return;
-        const settled = profile === OWN ? { config: own.value } : { profile };
-        const operation = submitted(form, { sites: location(where), ...settled });
+        if (isWrong) toWrong();
+        return !isWrong;
+    };
+    const foresee = async () => {
+        if (!checking && isRight() && (await isNew())) await foreseeing.ask({ submit: operation });
+    };
+    const submit = async (event: Event) => {
+        event.preventDefault();
+        if (checking || !isRight() || !(await isNew())) return;
         const sent = form.does === 'shell' ? wanted : new Map<string, File>();
         await handing.hand(path`/api/v1/resources/${name}/operations`, bodyOf(operation, sent));
     };
@@ -243,12 +253,14 @@ export default function Create({ query }: { query: Texts }) {
                         />
                         <WaitField form={form} onForm={setForm} />
                     </section>
+                    <Foreseen foreseeing={foreseeing} explanation={undefined} />
                     <Following handing={handing} resource={name} />
                     {problem && <Problem of={problem} />}
                     <div class="acts">
                         <a class="button" href={href({ name: 'resources' })}>
                             Cancel
                         </a>
+                        <Foresee foreseeing={foreseeing} onAsk={() => void foresee()} />
                         <Button
                             type="submit"
                             kind="primary"

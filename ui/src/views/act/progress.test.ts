@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SubmitEvent } from '../../api/types';
+import type { ReplyStatus, SubmitEvent } from '../../api/types';
 import { brokenOff, heard, leaveWord, NOTHING_YET, told } from './progress';
 
 const accepted: SubmitEvent = {
@@ -10,7 +10,7 @@ const accepted: SubmitEvent = {
     sites: ['lyon', 'paris'],
 };
 
-const reply = (site: string, status: 'OK' | 'KO'): SubmitEvent => ({
+const reply = (site: string, status: ReplyStatus): SubmitEvent => ({
     event: 'reply',
     operation: 'paris-1.1',
     site,
@@ -36,27 +36,41 @@ test('each site has a line from the beginning, and its reply and time when it ca
 });
 
 test.each([
-    [[], 'going', 'Handing it in…'],
-    [[accepted, { event: 'done' }], 'good', 'It is on disk here. The sites carry it out now.'],
+    [[], 'going', 'Submitting…'],
+    [
+        [accepted, { event: 'done' }],
+        'good',
+        'Accepted: it is on disk here, and the sites run it now.',
+    ],
     [
         [accepted, reply('paris', 'OK'), { event: 'done' }],
         'good',
-        'It went well at paris. The others follow.',
+        'Applied at paris. The others follow.',
     ],
     [
         [accepted, reply('paris', 'OK'), reply('lyon', 'OK'), { event: 'done' }],
         'good',
-        'It went well at all 2 sites.',
+        'Applied at all 2 sites.',
     ],
     [
         [accepted, reply('paris', 'OK'), reply('lyon', 'KO'), { event: 'done' }],
         'bad',
-        'It failed at lyon.',
+        'Failed at lyon.',
     ],
     [
         [accepted, reply('paris', 'KO'), reply('lyon', 'KO'), { event: 'done' }],
         'bad',
-        'It failed at every site, so it does not count.',
+        'Failed at every site, so it counts nowhere. Put right what kept it from working, then submit it again.',
+    ],
+    [
+        [accepted, reply('paris', 'SUPERSEDED'), reply('lyon', 'OK'), { event: 'done' }],
+        'late',
+        'Overridden at paris: another operation took its place.',
+    ],
+    [
+        [accepted, reply('paris', 'IN-DOUBT'), { event: 'timed-out', missing: ['lyon'] }],
+        'bad',
+        'Unknown result at paris: settle it.',
     ],
     [
         [accepted, reply('paris', 'OK'), { event: 'timed-out', missing: ['lyon'] }],
@@ -75,10 +89,16 @@ test('it is known whether a config took the place of another', () => {
     expect(after({ ...accepted, config_replaced: true }).configReplaced).toBe(true);
 });
 
+test('what was accepted and is probably not meant is kept', () => {
+    expect(after(accepted).warnings).toEqual([]);
+    const warnings = ['the matrix does not list type `sett`'];
+    expect(after({ ...accepted, warnings }, { event: 'done' }).warnings).toEqual(warnings);
+});
+
 test('what broke off is not going on, nor did it fail', () => {
     expect(told(brokenOff(after(accepted, reply('paris', 'OK'))))).toEqual({
         outcome: 'late',
-        sentence: '1 of 2 sites replied, then the agent broke off. The work may go on.',
+        sentence: '1 of 2 sites replied, then the agent stopped answering. The work may go on.',
     });
 });
 

@@ -1,5 +1,5 @@
 /** How an operation that was handed in gets on, from the events of its stream. */
-import type { Reply, SubmitEvent } from '../../api/types';
+import type { Reply, ReplyStatus, SubmitEvent } from '../../api/types';
 import { plural, together } from '../../format';
 
 export type Line = {
@@ -15,6 +15,8 @@ export type Progress = {
     accepted: number | null;
     /** Whether the resource had another config until now. */
     configReplaced: boolean;
+    /** What was accepted and is probably not meant. */
+    warnings: readonly string[];
     end: 'done' | 'timed-out' | 'broken-off' | null;
 };
 
@@ -23,6 +25,7 @@ export const NOTHING_YET: Progress = {
     lines: [],
     accepted: null,
     configReplaced: false,
+    warnings: [],
     end: null,
 };
 
@@ -35,6 +38,7 @@ export function heard(progress: Progress, event: SubmitEvent, now: number): Prog
                 operation: event.operation,
                 accepted: now,
                 configReplaced: event.config_replaced ?? false,
+                warnings: event.warnings ?? [],
                 lines: event.sites.map((site) => ({ site, reply: null, after: null })),
             };
         case 'reply': {
@@ -72,39 +76,55 @@ export type Told = { outcome: Outcome; sentence: string };
 
 /** How it stands, in a sentence, for the eye and for the screen reader. */
 export function told({ operation, lines, end }: Progress): Told {
-    if (!operation) return { outcome: 'going', sentence: 'Handing it in…' };
+    if (!operation) return { outcome: 'going', sentence: 'Submitting…' };
     const replied = lines.filter(({ reply }) => reply);
-    const failed = replied.filter(({ reply }) => reply?.status !== 'OK');
-    const waiting = lines.length - replied.length;
     const soFar = `${replied.length} of ${plural(lines.length, 'site')} replied`;
     if (!end) return { outcome: 'going', sentence: `${soFar}.` };
     if (end === 'broken-off')
         return {
             outcome: 'late',
-            sentence: `${soFar}, then the agent broke off. The work may go on.`,
+            sentence: `${soFar}, then the agent stopped answering. The work may go on.`,
         };
-    if (end === 'timed-out')
+    const bad = amiss(lines);
+    if (bad) return { outcome: 'bad', sentence: bad };
+    if (end === 'timed-out') {
+        const waiting = lines.length - replied.length;
         return {
             outcome: 'late',
             sentence: `${plural(waiting, 'site')} did not reply in time. The work goes on.`,
         };
-    if (failed.length > 0) {
-        const everywhere = lines.every(({ reply }) => reply?.status === 'KO');
-        return {
-            outcome: 'bad',
-            sentence: everywhere
-                ? 'It failed at every site, so it does not count.'
-                : `It failed at ${names(failed)}.`,
-        };
     }
-    return { outcome: 'good', sentence: wentWell(lines, replied) };
+    const applied = having(lines, 'OK');
+    const over = having(lines, 'SUPERSEDED');
+    if (over.length > 0)
+        return {
+            outcome: 'late',
+            sentence: `Overridden at ${together(over)}: another operation took its place.`,
+        };
+    return { outcome: 'good', sentence: done(lines, applied) };
 }
 
-function wentWell(lines: readonly Line[], replied: readonly Line[]): string {
-    if (replied.length === 0) return 'It is on disk here. The sites carry it out now.';
-    if (replied.length < lines.length)
-        return `It went well at ${names(replied)}. The others follow.`;
-    return lines.length === 1 ? 'It went well.' : `It went well at all ${lines.length} sites.`;
+/** What went wrong, if something did. */
+function amiss(lines: readonly Line[]): string | null {
+    const failed = having(lines, 'KO');
+    if (failed.length === lines.length && failed.length > 0)
+        return 'Failed at every site, so it counts nowhere. Put right what kept it from working, then submit it again.';
+    const found = [
+        failed.length > 0 && `Failed at ${together(failed)}.`,
+        having(lines, 'PARTIAL').length > 0 &&
+            `Failed in part at ${together(having(lines, 'PARTIAL'))}.`,
+        having(lines, 'IN-DOUBT').length > 0 &&
+            `Unknown result at ${together(having(lines, 'IN-DOUBT'))}: settle it.`,
+    ].filter((one) => one !== false);
+    return found.length > 0 ? found.join(' ') : null;
 }
 
-const names = (lines: readonly Line[]): string => together(lines.map(({ site }) => site));
+function done(lines: readonly Line[], applied: readonly string[]): string {
+    if (applied.length === 0) return 'Accepted: it is on disk here, and the sites run it now.';
+    if (applied.length < lines.length)
+        return `Applied at ${together([...applied])}. The others follow.`;
+    return lines.length === 1 ? 'Applied.' : `Applied at all ${lines.length} sites.`;
+}
+
+const having = (lines: readonly Line[], status: ReplyStatus): string[] =>
+    lines.filter(({ reply }) => reply?.status === status).map(({ site }) => site);

@@ -6,18 +6,33 @@ import { Button, Dialog } from '../../parts';
 import type { ActProps } from './dialog';
 import { Acts, OperationFields, WaitField } from './fields';
 import { bodyOf, Following, useHanding } from './following';
-import { EMPTY, knownTypes, mistakes, placeholders, submitted } from './form';
+import { Foresee, Foreseen, useForecast } from './forecast-view';
+import {
+    EMPTY,
+    knownTypes,
+    mistakes,
+    placeholders,
+    submitted,
+    type Begin,
+    type Form,
+} from './form';
 import { leaveWord } from './progress';
 
-export function Run({ resource, explanation, force, onClose }: ActProps & { force: boolean }) {
-    const [form, setForm] = useState({
-        ...EMPTY,
-        does: resource.replicant ? ('http' as const) : ('shell' as const),
-    });
+type Props = ActProps & {
+    force: boolean;
+    /** What it begins with, if not with nothing. */
+    begin?: Begin;
+};
+
+export function Run({ resource, explanation, force, begin, onClose }: Props) {
+    const [form, setForm] = useState<Form>(
+        begin?.form ?? { ...EMPTY, does: resource.replicant ? 'http' : 'shell' },
+    );
     const [files, setFiles] = useState<ReadonlyMap<string, File>>(new Map());
     const [tried, setTried] = useState(false);
     const [sure, setSure] = useState(false);
     const handing = useHanding();
+    const foreseeing = useForecast(resource.id);
     const types = knownTypes(
         resource.config,
         (explanation?.operations ?? []).map(({ type }) => type),
@@ -26,11 +41,21 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
         [...files].filter(([name]) => placeholders(form.command).includes(name)),
     );
     const wrong = mistakes(form);
+    const operation = submitted(form, force ? { force: true } : {});
+    const change = (form: Form) => {
+        setForm(form);
+        foreseeing.forget();
+    };
+    const isRight = (): boolean => {
+        setTried(true);
+        return Object.keys(wrong).length === 0;
+    };
+    const foresee = () => {
+        if (isRight()) void foreseeing.ask({ submit: operation });
+    };
     const submit = (event: Event) => {
         event.preventDefault();
-        setTried(true);
-        if (Object.keys(wrong).length > 0) return;
-        const operation = submitted(form, force ? { force: true } : {});
+        if (!isRight()) return;
         const sent = form.does === 'shell' ? wanted : new Map<string, File>();
         void handing.hand(
             path`/api/v1/resources/${resource.id}/operations`,
@@ -66,9 +91,10 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                             </p>
                         </div>
                     )}
+                    {begin?.lacks && <p class="act-lacks">{begin.lacks}</p>}
                     <OperationFields
                         form={form}
-                        onForm={setForm}
+                        onForm={change}
                         files={files}
                         onFiles={setFiles}
                         types={types}
@@ -87,6 +113,7 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                             Yes, replace everything before it
                         </label>
                     )}
+                    <Foreseen foreseeing={foreseeing} explanation={explanation} />
                     <Following handing={handing} resource={resource.id} />
                     <Acts
                         word={force ? 'Force it' : 'Run it'}
@@ -94,7 +121,9 @@ export function Run({ resource, explanation, force, onClose }: ActProps & { forc
                         busy={handing.busy}
                         disabled={force && !sure}
                         onClose={onClose}
-                    />
+                    >
+                        <Foresee foreseeing={foreseeing} onAsk={foresee} />
+                    </Acts>
                 </form>
             )}
         </Dialog>

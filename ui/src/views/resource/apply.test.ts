@@ -119,6 +119,11 @@ test('what replaces all before it leaves all of it out, in the words of the agen
     const pruned = change({ event: 'pruned', entries: 4 }, { kept: ['c'] });
     const kept = explanationAfter(after, pruned)!;
     expect([kept.operations.length, kept.list, kept.decisions]).toEqual([1, ['c'], []]);
+    expect(kept.past?.map(({ id, left_out }) => [id, left_out?.by])).toEqual([
+        ['a', 'c'],
+        ['b', 'c'],
+    ]);
+    expect(kept.past_more).toBe(false);
     expect(
         explanationAfter(after, change({ event: 'pruned', entries: 4 }, {})),
         'too many to be named',
@@ -155,6 +160,17 @@ test('a reply changes nothing in the list, unless it is about what counts', () =
     expect(explanationAfter(before, change({ event: 'converged' }, {}))).toBe(before);
 });
 
+test('what counts once something is undone, or brought back, is for the agent to say', () => {
+    const undone = (beside: string) =>
+        change(
+            { event: 'reply', operation: 'b', site: 'lyon', reply: { status: 'OK' }, beside },
+            { operation: operation('b', ['a']) },
+        );
+    expect(explanationAfter(before, undone('undone'))).toBeUndefined();
+    expect(explanationAfter(before, undone('brought-back'))).toBeUndefined();
+    expect(explanationAfter(before, undone('read-state'))).toBe(before);
+});
+
 test('who says what became of an operation has it', () => {
     const own: Resource = { ...resource, list: ['a'] };
     const list = ['a', 'b', 'c'];
@@ -162,6 +178,11 @@ test('who says what became of an operation has it', () => {
     expect(after?.list).toEqual(['a', 'b']);
     expect(sideAfter(own, 'lyon', replied(operation('b', ['a']), 'paris'), list)).toBe(own);
     expect(sideAfter(own, 'lyon', replied(operation('x', ['a'])), list)).toBe(own);
+    const out = {
+        ...replied(operation('b', ['a'])),
+        reply: { status: 'SUPERSEDED' } as Reply,
+    } as Change;
+    expect(sideAfter(resource, 'lyon', out, ['a'])?.list, 'taken out').toEqual(['a']);
     const other: Resource = { ...resource, list: ['b', 'a'] };
     expect(sideAfter(other, 'lyon', replied(operation('c', ['b'])), list)).toBe(other);
     const replaced = sideAfter(resource, 'lyon', replied(operation('c', ['b'])), ['c']);

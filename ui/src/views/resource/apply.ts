@@ -8,6 +8,7 @@ import type {
     LeftOut,
     Operation,
     Resource,
+    SaidBeside,
 } from '../../api/types';
 
 /** But for its list, which the explanation has. */
@@ -26,6 +27,8 @@ export function resourceAfter(old: Resource, { now, detail }: Change): Resource 
 export function explanationAfter(old: Explanation, change: Change): Explanation | undefined {
     const { detail } = change;
     if (change.event === 'pruned') return detail?.kept ? keeping(old, detail.kept) : undefined;
+    // What counts again, and in which place, is for the agent to say.
+    if (change.event === 'reply' && UNDOING.has(change.beside)) return undefined;
     // What is pruned by now, or too long to be told, is found to be missing when it is quiet.
     if (!detail?.operation) return old;
     const told = explained(detail.operation);
@@ -35,6 +38,8 @@ export function explanationAfter(old: Explanation, change: Change): Explanation 
     // The agent may be ahead of what it has told: who left it out is still to come.
     return isSame || isLeftOutByStranger(old, told) ? old : undefined;
 }
+
+const UNDOING: ReadonlySet<unknown> = new Set(['undone', 'brought-back'] satisfies SaidBeside[]);
 
 /** Whether as many operations are known, and count, as the agent said last. */
 export function agrees({ operations, list }: Explanation, { now }: Change): boolean {
@@ -88,10 +93,18 @@ function decision(operation: string, { by, why }: LeftOut): DecidedPair {
     return { operation, winner: by ?? null, counts: false, entry: null, sentence };
 }
 
+/** As many as an agent tells. */
+const PAST_AT_MOST = 1000;
+
 function keeping(old: Explanation, kept: readonly string[]): Explanation {
     const isKept = new Set(kept);
+    // What is needed no more can still be read, at least for a while.
+    const gone = old.operations.filter(({ id }) => !isKept.has(id));
+    const past = [...(old.past ?? []), ...gone];
     return {
         ...old,
+        past: past.slice(-PAST_AT_MOST),
+        past_more: (old.past_more ?? false) || past.length > PAST_AT_MOST,
         operations: old.operations.filter(({ id }) => isKept.has(id)),
         list: old.list.filter((id) => isKept.has(id)),
         decisions: old.decisions.filter(({ operation }) => isKept.has(operation)),
@@ -123,6 +136,8 @@ export function sideAfter(
 
 function ranBy(site: string, change: Change, own: string[], list: readonly string[]): string[] {
     if (change.event !== 'reply' || change.site !== site) return own;
+    if (change.reply.status === 'SUPERSEDED' && own.includes(change.operation))
+        return own.filter((id) => id !== change.operation);
     const at = list.indexOf(change.operation);
     if (at < 0 || own.includes(change.operation)) return own;
     const left = own.filter((id) => list.includes(id));

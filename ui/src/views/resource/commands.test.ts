@@ -69,6 +69,15 @@ describe('a decision', () => {
         expect(asText(inCommands(pair(more), known) ?? [])).toBe(text);
     });
 
+    it('that somebody undid one names where', () => {
+        const [id, one] = operation('site2-1.1', 'site2', 'add', 'echo right >> f');
+        const left_out = { by: 'site3-1.4', why: 'it was undone, by site3-1.4' };
+        const out = new Map([...known, [id, { ...one, counts: false, left_out }] as const]);
+        expect(asText(inCommands(pair({ winner: 'site3-1.4' }), out) ?? [])).toBe(
+            '`echo right >> f` at site2 was undone at site3: it counts nowhere.',
+        );
+    });
+
     it('about what is not known here is left to the agent’s own words', () => {
         expect(inCommands(pair({ winner: 'nobody-1.1' }), known)).toBe(null);
         expect(inCommands(pair({ operation: 'nobody-1.1' }), known)).toBe(null);

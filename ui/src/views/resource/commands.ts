@@ -1,5 +1,6 @@
 // Decisions between operations, told in what people typed.
 import type { DecidedPair, ExplainedOperation } from '../../api/types';
+import { undone } from '../../undoing';
 
 export type Piece = string | { op: string; command: string } | { site: string };
 
@@ -12,6 +13,9 @@ export function inCommands(
     if (!one) return null;
     if (decision.winner == null)
         return [...told(one), ' failed at every site, so it overrides nothing.'];
+    const out = undone(one.left_out);
+    if (out?.by === decision.winner)
+        return [...told(one), ' was undone at ', { site: out.site }, ': it counts nowhere.'];
     const winner = known.get(decision.winner);
     if (!winner) return null;
     if (decision.counts)

@@ -1,6 +1,6 @@
 /** What is loaded about one resource, and what its feed makes of it. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { get, isAbort, path } from '../../api/client';
+import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Change, Explanation, Operation, Page, Resource } from '../../api/types';
 import {
     link,
@@ -266,9 +266,11 @@ export function useOperation(
     const known = operations.find((one) => one.id === operation);
     const live = useLive<Operation | null>(
         async (signal) => {
-            if (!known) return null;
-            return get<Operation>(path`/api/v1/resources/${id}/operations/${operation}`, {
-                signal,
+            const at = path`/api/v1/resources/${id}/operations/${operation}`;
+            // What is needed no more may still be there to be read.
+            return get<Operation>(at, { signal }).catch((error: unknown) => {
+                if (error instanceof ApiProblem && error.status === 404) return null;
+                throw error;
             });
         },
         [id, operation, !!known],

@@ -2,9 +2,11 @@
 import { get, path } from '../../api/client';
 import type { Operation, Resource } from '../../api/types';
 import { plural, together } from '../../format';
-import { resourceOf, useLive } from '../../live';
+import { me, resourceOf, sites, useLive } from '../../live';
 import { Ago, Button, Problem } from '../../parts';
+import { remedy } from '../../remedy';
 import { ending, failedAt, lastPrinted } from '../../replies';
+import { href } from '../../route';
 import { useDecision } from '../act/decision';
 import { Callout } from './callout';
 import { address, type Tab } from './places';
@@ -33,7 +35,7 @@ function Failed({ id, failure, tab }: { id: string; failure: Failure; tab: Tab }
                 resourceOf(change) === id && 'operation' in change && change.operation === op,
         },
     );
-    const sites = [...new Set(failure.sites.flatMap((site) => failedAt(operation, site)))].sort();
+    const where = [...new Set(failure.sites.flatMap((site) => failedAt(operation, site)))].sort();
     const first = failure.sites[0] ?? '';
     const how = ending(operation?.replies[first]);
     const printed = lastPrinted(operation, first, LINES);
@@ -41,8 +43,8 @@ function Failed({ id, failure, tab }: { id: string; failure: Failure; tab: Tab }
         <Callout
             tone="bad"
             icon="cross"
-            title={`Failed at ${together(sites)}`}
-            acts={<FailureActs id={id} op={op} sites={sites} />}
+            title={`Failed at ${together(where)}`}
+            acts={<FailureActs id={id} op={op} operation={operation} mayDismiss />}
         >
             <p>
                 <a class="op-link command" href={address({ id, op, tab })} title={op}>
@@ -51,39 +53,74 @@ function Failed({ id, failure, tab }: { id: string; failure: Failure; tab: Tab }
                 failed{how && ` with ${how}`}
                 {since && (
                     <>
-                        {' '}
+                        {', '}
                         <Ago at={since} />
                     </>
                 )}
                 , and nothing later has set it right.
             </p>
+            <RemedyWord operation={operation} />
             {printed && <pre class="callout-output">{printed}</pre>}
         </Callout>
     );
 }
 
-/** Retry and Dismiss, with what became of that. */
-export function FailureActs(props: { id: string; op: string; sites: readonly string[] }) {
-    const { id, op, sites } = props;
+type ActsProps = {
+    id: string;
+    operation: Operation | null | undefined;
+    op: string;
+    /** Whether it is what a site's standing is about, so that it can be let be. */
+    mayDismiss: boolean;
+    small?: boolean;
+};
+
+/** The ways out that the agent takes, with what became of that. */
+export function FailureActs({ id, op, operation, mayDismiss, small = false }: ActsProps) {
     const { busy, problem, decide } = useDecision(id, op);
-    const where = sites.length === 1 ? `at ${sites[0]}` : `at ${plural(sites.length, 'site')}`;
+    const { retryAt, again } = remedy(operation, isConnected);
+    const where =
+        retryAt.length === 1 ? `at ${retryAt[0]}` : `at ${plural(retryAt.length, 'site')}`;
     return (
         <>
-            <Button
-                icon="retry"
-                busy={busy === 'retry'}
-                onClick={() => decide('retry', sites, `It runs again ${where}.`)}
-            >
-                Retry {where}
-            </Button>
-            <Button
-                busy={busy === 'dismiss'}
-                title="Let it be, at all sites"
-                onClick={() => decide('dismiss', [], 'It is dismissed, at all sites.')}
-            >
-                Dismiss
-            </Button>
+            {retryAt.length > 0 && (
+                <Button
+                    small={small}
+                    icon="retry"
+                    busy={busy === 'retry'}
+                    onClick={() => decide('retry', retryAt, `It runs again ${where}.`)}
+                >
+                    Retry {where}
+                </Button>
+            )}
+            {again && (
+                <a
+                    class={small ? 'button small' : 'button'}
+                    href={href({ name: 'resource', id, op, query: { act: 'again' } })}
+                >
+                    Submit it again…
+                </a>
+            )}
+            {mayDismiss && (
+                <Button
+                    small={small}
+                    busy={busy === 'dismiss'}
+                    aria-label={`Dismiss what failed of ${id}`}
+                    title="Let it be, at all sites"
+                    onClick={() => decide('dismiss', [], 'It is dismissed, at all sites.')}
+                >
+                    Dismiss
+                </Button>
+            )}
             {problem && <Problem of={problem} />}
         </>
     );
 }
+
+/** What the buttons do not say. */
+export function RemedyWord({ operation }: Pick<ActsProps, 'operation'>) {
+    const { about } = remedy(operation, isConnected);
+    return about ? <p>{about}</p> : null;
+}
+
+const isConnected = (site: string): boolean =>
+    site === me.value || sites.value?.sites.find((other) => other.site === site)?.state === 'up';

@@ -3,10 +3,13 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { Icon, Time } from '../../parts';
+import { undone } from '../../undoing';
 import { concurrent } from './concurrent';
 import { sentence } from './decisions';
 import { folded, laidOut, type Drawing, type Edge, type Node } from './layout';
+import { before, FEW, withPast } from './past';
 import { address } from './places';
+import { Turn } from './table';
 
 /** More would not be looked at, and would make the page slow. */
 const MOST = 500;
@@ -18,7 +21,16 @@ const CARD = { height: 3.625, gap: 2.125, aside: 2.25, narrowest: 10.75, widest:
 
 type Props = { resource: Resource; explanation: Explanation; op: string | null };
 
-export function History({ resource, explanation, op }: Props) {
+export function History({ resource, explanation: needed, op }: Props) {
+    const past = needed.past ?? [];
+    const [isPastShown, setPastShown] = useState(
+        () => past.length <= FEW || past.some(({ id }) => id === op),
+    );
+    const explanation = useMemo(
+        () => (isPastShown ? withPast(needed) : needed),
+        [needed, isPastShown],
+    );
+    const told = before(needed);
     const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
     const [room, setRoom] = useState(0);
     const frame = useRef<HTMLDivElement>(null);
@@ -56,6 +68,18 @@ export function History({ resource, explanation, op }: Props) {
     return (
         <section class="history" aria-label="History as a graph">
             <Legend hidden={hidden} conflicts={conflicts.length} />
+            {told?.gone && (
+                <p class="muted small log-end">
+                    {told.gone}{' '}
+                    <a href={address({ id: resource.id, op, tab: 'log' })}>What the log has</a>
+                </p>
+            )}
+            {past.length > 0 && !isPastShown && (
+                <Turn
+                    word={`${plural(past.length, 'operation')} before, which no site needs any more…`}
+                    onClick={() => setPastShown(true)}
+                />
+            )}
             <div class="history-frame" ref={frame}>
                 <div
                     class="history-canvas"
@@ -70,6 +94,7 @@ export function History({ resource, explanation, op }: Props) {
                         conflicts={conflicts}
                         scale={scale}
                         explanation={explanation}
+                        past={new Set(past.map(({ id }) => id))}
                         resource={resource.id}
                         op={op}
                         onUnfold={(ids) => {
@@ -109,7 +134,11 @@ function scaled(room: number, lanes: number): Scale {
 /** Decisions between operations that did not know of each other. */
 function conflictsIn({ operations, decisions }: Explanation): DecidedPair[] {
     const apart = concurrent(operations);
-    return decisions.filter(({ operation, winner }) => winner && apart(operation, winner));
+    // What undid one is no operation, and wins over nothing.
+    const known = new Set(operations.map(({ id }) => id));
+    return decisions.filter(
+        ({ operation, winner }) => winner && known.has(winner) && apart(operation, winner),
+    );
 }
 
 function Legend({ hidden, conflicts }: { hidden: number; conflicts: number }) {
@@ -239,12 +268,15 @@ type CardsProps = {
     conflicts: DecidedPair[];
     scale: Scale;
     explanation: Explanation;
+    /** Those that no site needs any more. */
+    past: ReadonlySet<string>;
     resource: string;
     op: string | null;
     onUnfold: (ids: string[]) => void;
 };
 
-function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold }: CardsProps) {
+function Cards(props: CardsProps) {
+    const { drawing, conflicts, scale, explanation, past, resource, op, onUnfold } = props;
     const list = useRef<HTMLOListElement>(null);
     const [focused, setFocused] = useState<string | null>(null);
     const known = new Map(explanation.operations.map((operation) => [operation.id, operation]));
@@ -295,6 +327,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                                 class={[
                                     'node',
                                     operation.counts ? 'counts' : 'left-out',
+                                    past.has(node.id) && 'past',
                                     op === node.id && 'chosen',
                                 ]
                                     .filter(Boolean)
@@ -306,6 +339,7 @@ function Cards({ drawing, conflicts, scale, explanation, resource, op, onUnfold 
                                 <Card
                                     operation={operation}
                                     place={explanation.list.indexOf(node.id)}
+                                    isPast={past.has(node.id)}
                                     conflicts={conflicts}
                                 />
                             </a>
@@ -346,12 +380,18 @@ function neighbour(nodes: readonly Node[], from: Node, key: string): Node | unde
     }
 }
 
-type CardProps = { operation: ExplainedOperation; place: number; conflicts: DecidedPair[] };
+type CardProps = {
+    operation: ExplainedOperation;
+    place: number;
+    isPast: boolean;
+    conflicts: DecidedPair[];
+};
 
-function Card({ operation, place, conflicts }: CardProps) {
+function Card({ operation, place, isPast, conflicts }: CardProps) {
     const lost = conflicts.find(
         (decision) => decision.operation === operation.id && !decision.counts,
     );
+    const isUndone = undone(operation.left_out) !== null;
     const won = conflicts.filter(
         (decision) => decision.winner === operation.id && !decision.counts,
     );
@@ -366,6 +406,7 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {operation.replaces === 'force' && <b class="node-flag bad">forced</b>}
                 {won.length > 0 && <b class="node-flag won">won</b>}
                 {lost && <b class="node-flag lost">lost</b>}
+                {isUndone && <b class="node-flag">undone</b>}
                 {place >= 0 && (
                     <span class="node-place">
                         <span class="hidden">, applied as number </span>
@@ -378,7 +419,8 @@ function Card({ operation, place, conflicts }: CardProps) {
                 {operation.site} · <Time at={operation.time} />
             </span>
             {lost && <span class="hidden">, lost to {lost.winner}</span>}
-            {!operation.counts && !lost && <span class="hidden">, overridden</span>}
+            {!operation.counts && !lost && !isUndone && <span class="hidden">, overridden</span>}
+            {isPast && <span class="hidden">, which no site needs any more</span>}
             {operation.replaces !== 'nothing' && (
                 <span class="hidden">, replaces all before it</span>
             )}

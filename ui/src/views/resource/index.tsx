@@ -9,7 +9,9 @@ import { Callouts } from './callouts';
 import { useResource, useServiceName, useSides, type Shown } from './data';
 import { Decisions } from './decisions';
 import { History } from './history';
+import { Log } from './log-view';
 import { OperationPanel } from './operation';
+import { Past } from './past-view';
 import { place, tabOf, type Open, type Tab } from './places';
 import { Settings } from './settings';
 import { Proof, StandingStrip } from './standing';
@@ -59,6 +61,7 @@ export default function ResourceView({ id, op, query }: Props) {
                         { key: 'sides', label: 'Operations' },
                         { key: 'state', label: 'State' },
                         { key: 'history', label: 'History' },
+                        { key: 'log', label: 'Log' },
                         {
                             key: 'decisions',
                             label: (
@@ -100,6 +103,7 @@ export default function ResourceView({ id, op, query }: Props) {
                     feed={feed}
                     sides={sides}
                     onDecide={(site) => at({ act: 'decide', at: site })}
+                    onUndo={() => at({ act: 'undo' })}
                 />
             )}
             {isAct(query['act']) && (
@@ -118,7 +122,15 @@ export default function ResourceView({ id, op, query }: Props) {
 
 const RESOURCES = { word: 'Resources', href: href({ name: 'resources' }) };
 
-const ACTS: readonly string[] = ['run', 'look', 'force', 'delete', 'decide'] satisfies Act[];
+const ACTS: readonly string[] = [
+    'run',
+    'look',
+    'force',
+    'delete',
+    'decide',
+    'undo',
+    'again',
+] satisfies Act[];
 const isAct = (text: string | undefined): text is Act => text !== undefined && ACTS.includes(text);
 
 function Panel(props: {
@@ -135,23 +147,30 @@ function Panel(props: {
     const { tab, resource, old, explanation, feed, sides, op, onLook } = props;
     if (tab === 'settings') return <Settings resource={resource} />;
     if (tab === 'state') return <State key={resource.id} resource={resource} onLook={onLook} />;
+    if (tab === 'log')
+        return <Log resource={resource} explanation={explanation.value} feed={feed} />;
     if (!explanation.value)
         return explanation.problem ? (
             <Problem of={explanation.problem} retry={explanation.reload} />
         ) : (
             <SkeletonRows />
         );
-    if (explanation.value.operations.length === 0)
+    const shared = { resource, explanation: explanation.value, op };
+    if (explanation.value.operations.length === 0 && !explanation.value.past?.length)
         return (
             <Empty
-                title="No operation is kept"
-                hint="Everything before was forgotten: all sites have it, and none needs it."
+                title="No operation is held"
+                hint="All sites have what came of them, none needs them, and they were kept for reading as long as the config says."
             />
         );
-    const shared = { resource, explanation: explanation.value, op };
     if (tab === 'history') return <History {...shared} />;
     if (tab === 'decisions') return <Decisions {...shared} />;
-    return <SideBySide {...shared} feed={feed} sides={sides} old={old || !!explanation.problem} />;
+    return (
+        <>
+            <Past {...shared} sides={sides} />
+            <SideBySide {...shared} feed={feed} sides={sides} old={old || !!explanation.problem} />
+        </>
+    );
 }
 
 function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => void }) {

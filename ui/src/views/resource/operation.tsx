@@ -1,14 +1,7 @@
 // One operation: what it does, where it comes from, what became of it, and why.
+import { Fragment } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type {
-    Explanation,
-    FileSent,
-    HttpRequest,
-    Operation,
-    Reply,
-    Resource,
-} from '../../api/types';
-import { bytes } from './bytes';
+import type { Explanation, HttpRequest, Operation, Reply, Resource } from '../../api/types';
 import { together } from '../../format';
 import type { Live, ChangeSource } from '../../live';
 import {
@@ -20,18 +13,24 @@ import {
     Problem,
     ReplyBadge,
     SiteName,
+    Ticked,
     Time,
 } from '../../parts';
 import { go } from '../../route';
+import { undone } from '../../undoing';
+import { Bodies } from './bodies-view';
 import { useOperation } from './data';
 import { asJson } from './compare';
 import { byId, Told } from './decisions';
 import { Changed } from './changed';
-import { FailureActs } from './failures';
+import { FailureActs, RemedyWord } from './failures';
 import { blocks } from './outputs';
 import { Outputs } from './outputs-view';
 import { address, place, type Tab } from './places';
+import { withPast } from './past';
 import { replied, type Side } from './sides';
+import { failures } from './trouble';
+import { UndoneBy } from './undone';
 
 type Props = {
     resource: Resource;
@@ -41,10 +40,11 @@ type Props = {
     feed: ChangeSource;
     sides: readonly Side[];
     onDecide: (site: string) => void;
+    onUndo: () => void;
 };
 
 export function OperationPanel(props: Props) {
-    const { resource, op, tab, explanation, feed, sides, onDecide } = props;
+    const { resource, op, tab, explanation, feed, sides, onDecide, onUndo } = props;
     const panel = useRef<HTMLElement>(null);
     const close = () => {
         go(place({ id: resource.id, tab }));
@@ -80,7 +80,7 @@ export function OperationPanel(props: Props) {
             <div class="panel-body">
                 {explanation.value ? (
                     <About
-                        {...{ resource, op, tab, feed, sides, onDecide }}
+                        {...{ resource, op, tab, feed, sides, onDecide, onUndo }}
                         explanation={explanation.value}
                     />
                 ) : explanation.problem ? (
@@ -101,8 +101,11 @@ function About({
     feed,
     sides,
     onDecide,
+    onUndo,
 }: Omit<Props, 'explanation'> & { explanation: Explanation }) {
-    const total = explanation.operations.map(({ id }) => id);
+    const all = withPast(explanation);
+    const total = all.operations.map(({ id }) => id);
+    const isPast = !explanation.operations.some(({ id }) => id === op);
     const { value: operation, problem, reload } = useOperation(resource, feed, explanation, op);
     if (problem && !operation) return <Problem of={problem} retry={reload} />;
     if (operation === null)
@@ -110,31 +113,48 @@ function About({
             <Empty
                 icon="search"
                 title="It is not known here"
-                hint="It may not have arrived yet, or was forgotten since every site has what came of it."
+                hint={
+                    <Ticked text="It may not have arrived yet. Or no site needs it any more, and it is not held for reading either: `retention` and `size` of `[audit]` in the agent's config say how long." />
+                }
             />
         );
     if (!operation) return <Loading what="Loading the operation…" />;
     const listed = explanation.list.indexOf(op);
-    const decisions = explanation.decisions.filter(
+    const decisions = all.decisions.filter(
         (decision) => decision.operation === op || decision.winner === op,
     );
     const own = decisions.filter((decision) => decision.operation === op);
     const won = decisions.filter((decision) => decision.winner === op && !decision.counts);
-    const known = byId(explanation);
+    const known = byId(all);
     const isAppliedEverywhere = resource.sites.every(
         (site) => operation.replies[site]?.status === 'OK',
     );
+    const out = undone(operation.left_out);
+    // Of a service, the request that sets things right is for a person to send.
+    const mayUndo = operation.counts && !isPast && resource.replicant == null;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
-    const failed = standings.some((at) => at.standing === 'failed')
-        ? Object.keys(operation.replies).filter((site) => didFail(operation.replies[site]))
-        : [];
+    // What a later one set right, or somebody let be, is none of it any more.
+    const isNamed = failures(standings).some((failure) => failure.operation === op);
+    const failed =
+        isNamed || (operation.counts && standings.some((at) => at.standing === 'failed'))
+            ? Object.keys(operation.replies).filter((site) => didFail(operation.replies[site]))
+            : [];
     return (
         <>
             {problem && <Problem of={problem} retry={reload} />}
             <p class="panel-summary">
                 <span class="type">{operation.type}</span>
-                {operation.counts ? (
+                {isPast && (
+                    <span
+                        class="badge tone-off"
+                        title="No site needs it any more; it is kept for reading"
+                    >
+                        <Icon name="box" />
+                        kept for reading
+                    </span>
+                )}
+                {operation.counts && isPast ? null : operation.counts ? (
                     <span class={`badge tone-${isAppliedEverywhere ? 'ok' : 'off'}`}>
                         {isAppliedEverywhere && <Icon name="check" />}
                         {isAppliedEverywhere
@@ -143,8 +163,8 @@ function About({
                     </span>
                 ) : (
                     <span class="badge tone-off">
-                        <Icon name="over" />
-                        overridden
+                        <Icon name={out ? 'undo' : 'over'} />
+                        {out ? 'undone' : 'overridden'}
                     </span>
                 )}
                 {operation.replaces === 'past' && (
@@ -159,6 +179,11 @@ function About({
                         forced: replaces all before it
                     </span>
                 )}
+                {mayUndo && (
+                    <Button small icon="undo" class="panel-undo" onClick={onUndo}>
+                        Undo…
+                    </Button>
+                )}
             </p>
             {doubtful.map(({ site }) => (
                 <p key={site} class="panel-doubt">
@@ -170,8 +195,24 @@ function About({
             ))}
             {failed.length > 0 && (
                 <div class="panel-failed">
-                    <span>It failed at {together(failed)}.</span>
-                    <FailureActs id={resource.id} op={op} sites={failed} />
+                    <div class="panel-failed-word">
+                        It failed at {together(failed)}.
+                        <RemedyWord operation={operation} />
+                    </div>
+                    <FailureActs
+                        id={resource.id}
+                        op={op}
+                        operation={operation}
+                        mayDismiss={isNamed}
+                    />
+                </div>
+            )}
+            {out && (
+                <div class="panel-failed panel-undone">
+                    <UndoneBy resource={resource.id} operation={operation} by={out} />
+                    <Button icon="retry" onClick={onUndo}>
+                        Bring it back…
+                    </Button>
                 </div>
             )}
             <section>
@@ -179,10 +220,16 @@ function About({
                 {'shell' in operation ? (
                     <>
                         <Code text={operation.shell.command} />
-                        <Files files={operation.shell.files} />
+                        {operation.shell.files.length > 0 && (
+                            <Bodies
+                                resource={resource}
+                                operation={op}
+                                files={operation.shell.files}
+                            />
+                        )}
                     </>
                 ) : (
-                    <Request request={operation.http} />
+                    <Request resource={resource} operation={op} request={operation.http} />
                 )}
             </section>
             <section>
@@ -222,7 +269,9 @@ function About({
             </section>
             {(own.length > 0 || won.length > 0 || operation.left_out) && (
                 <section>
-                    <h3>Why it is {operation.counts ? 'applied' : 'overridden'}</h3>
+                    <h3>
+                        Why it is {operation.counts ? 'applied' : out ? 'undone' : 'overridden'}
+                    </h3>
                     <ul class="panel-decisions">
                         {own.map((decision) => (
                             <li key={decision.winner}>
@@ -261,8 +310,11 @@ function About({
 function Parent(props: { resource: Resource; parent: string; tab: Tab; known: boolean }) {
     if (!props.known)
         return (
-            <span class="parent mono muted" title="Forgotten: every site has what came of it">
-                {props.parent} (forgotten)
+            <span
+                class="parent mono muted"
+                title="Every site has what came of it, and needs it no more"
+            >
+                {props.parent} (not held any more)
             </span>
         );
     return (
@@ -284,24 +336,8 @@ function Code({ text }: { text: string }) {
     );
 }
 
-function Files({ files }: { files: readonly FileSent[] }) {
-    if (files.length === 0) return null;
-    return (
-        <ul class="files">
-            {files.map((file) => (
-                <li key={file.name}>
-                    <span class="mono">{`{${file.name}}`}</span> {bytes(file.size)}{' '}
-                    <span class="mono muted hash" title={file.blob}>
-                        {file.blob.slice(0, 16)}…
-                    </span>
-                    <Copy text={file.blob} />
-                </li>
-            ))}
-        </ul>
-    );
-}
-
-function Request({ request }: { request: HttpRequest }) {
+function Request(props: { resource: Resource; operation: string; request: HttpRequest }) {
+    const { resource, operation, request } = props;
     return (
         <>
             <Code text={`${request.method} ${request.path}`} />
@@ -309,20 +345,13 @@ function Request({ request }: { request: HttpRequest }) {
                 <dt>Service</dt>
                 <dd>{request.service}</dd>
                 {request.headers.map(({ name, value }) => (
-                    <>
+                    <Fragment key={name}>
                         <dt class="mono">{name}</dt>
                         <dd class="mono">{value}</dd>
-                    </>
+                    </Fragment>
                 ))}
-                {request.body && (
-                    <>
-                        <dt>Body</dt>
-                        <dd>
-                            <Files files={[request.body]} />
-                        </dd>
-                    </>
-                )}
             </dl>
+            {request.body && <Bodies {...{ resource, operation }} files={[request.body]} />}
         </>
     );
 }
@@ -339,6 +368,7 @@ const sameReply = (a: Reply, b: Reply): boolean =>
     a.by === b.by;
 
 function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
+    const out = undone(operation.left_out);
     const found = blocks(mapped(operation.replies, readable), sameReply);
     const waiting = sides
         .filter(({ site }) => !(site in operation.replies))
@@ -362,8 +392,17 @@ function Replies({ operation, sides }: { operation: Operation; sides: readonly S
                         class="reply-about"
                         title={sites.map((site) => replied(site, printed).title).join('\n')}
                     >
-                        <ReplyBadge status={printed.status} />
-                        <Ending reply={printed} />
+                        {out && printed.by === out.by ? (
+                            <span class="badge tone-off">
+                                <Icon name="undo" />
+                                Taken out
+                            </span>
+                        ) : (
+                            <>
+                                <ReplyBadge status={printed.status} />
+                                <Ending reply={printed} />
+                            </>
+                        )}
                         <Time at={printed.time} />
                     </span>
                 )}

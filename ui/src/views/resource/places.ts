@@ -1,7 +1,7 @@
 /** Addresses within the view of one resource: what is open stays open. */
 import { href, type Place, type Texts } from '../../route';
 
-export const TABS = ['sides', 'state', 'history', 'decisions', 'settings'] as const;
+export const TABS = ['sides', 'state', 'history', 'log', 'decisions', 'settings'] as const;
 export type Tab = (typeof TABS)[number];
 
 export const tabOf = (query: Texts): Tab => TABS.find((tab) => tab === query['tab']) ?? 'sides';

@@ -54,6 +54,24 @@ test('all agree: nothing stands out', () => {
     ]);
 });
 
+test('what was undone is told so at every site, not as it was applied before', () => {
+    const left_out = { by: 'lyon-1.9', why: 'it was undone, by lyon-1.9' };
+    const made = [operation('a'), { ...operation('b', false), left_out }];
+    const sides = [side('paris', ['a'], true), side('lyon', ['a'])];
+    const said = { a: { paris: reply({}) }, b: { paris: reply({}) } } as Record<
+        string,
+        Record<string, Reply>
+    >;
+    const [, undone] = rows(made, ['a'], sides, (id) => said[id]);
+    expect(undone?.cells.map(({ word }) => word)).toEqual(['undone', 'undone']);
+    expect(undone?.cells[0]?.title).toContain('undone at lyon');
+    expect(undone?.standsOut).toBe(false);
+    const taken = { paris: reply({ status: 'SUPERSEDED', by: 'lyon-1.9' }) };
+    const [, after] = rows(made, ['a'], sides, (id) => (id === 'b' ? taken : {}));
+    expect(after?.cells[0]).toMatchObject({ word: 'undone' });
+    expect(after?.cells[0]?.title).toContain('paris has taken it out');
+});
+
 test('another order, a missing one, one to run and one that only the other has', () => {
     const ok = { paris: reply({}), lyon: reply({}) };
     const sides = [side('paris', ['a', 'b', 'c'], true), side('lyon', ['b', 'a', 'x'])];

@@ -1,5 +1,6 @@
 /** Side by side: what each site made of each operation. */
 import type { ExplainedOperation, Reply, Resource } from '../../api/types';
+import { undone } from '../../undoing';
 import { moved, shownOrder } from './order';
 
 /** What is known of a site of the resource at this moment. */
@@ -130,6 +131,17 @@ function said(
     place: number | null,
 ): Said {
     const { site } = side;
+    const out = undone(operation?.left_out);
+    // What it replied may be from before.
+    if (out && (!reply || reply.status === 'OK' || reply.by === out.by))
+        return {
+            kind: 'superseded',
+            word: 'undone',
+            title:
+                reply?.by === out.by
+                    ? `It was undone at ${out.site}, and ${site} has taken it out of what it ran`
+                    : `It was undone at ${out.site}: ${site} takes it out of what it ran`,
+        };
     if (reply) return replied(site, reply);
     if (!operation)
         return place === null
@@ -137,7 +149,7 @@ function said(
             : {
                   kind: 'pending',
                   word: 'has it',
-                  title: `${site} has it; its word is not here yet`,
+                  title: `${site} has it; its reply is not here yet`,
               };
     if (!side.own)
         return operation.counts

@@ -57,7 +57,7 @@ export function Proof({ resource }: { resource: Resource }) {
         return (
             <span
                 class="badge tone-ok"
-                title="All sites read the same state after the same operations."
+                title={`All sites read the same state after the same operations, the last of them at ${verified}`}
             >
                 <Icon name="seal" />
                 Verified <Ago at={verified} />

@@ -4,6 +4,7 @@ import type { Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { sites, type ChangeSource } from '../../live';
 import { Button, Icon, Problem, SiteName, Time, type IconName, type Tone } from '../../parts';
+import { undone } from '../../undoing';
 import { useOperations } from './data';
 import { shownOrder, shownPart } from './order';
 import { address } from './places';
@@ -182,13 +183,16 @@ function Doing({ own }: { own: Resource }) {
 
 type LineProps = {
     row: Row;
+    /** Whether it is of the past: then nobody is asked about it any more. */
+    old?: boolean;
     sides: readonly Side[];
     resource: string;
     chosen: boolean;
 };
 
-function Line({ row, sides, resource, chosen }: LineProps) {
+export function Line({ row, sides, resource, chosen, old = false }: LineProps) {
     const { operation, loaded } = row;
+    const out = undone(operation?.left_out);
     const classes = [
         !operation?.counts && 'set-back',
         row.standsOut && loaded && 'stands-out',
@@ -218,7 +222,11 @@ function Line({ row, sides, resource, chosen }: LineProps) {
                             </span>
                             {operation.left_out && (
                                 <span class="row-about">
-                                    {operation.left_out.by ? (
+                                    {out ? (
+                                        <>
+                                            undone at <SiteName site={out.site} />
+                                        </>
+                                    ) : operation.left_out.by ? (
                                         <>
                                             overridden by{' '}
                                             <a
@@ -250,8 +258,8 @@ function Line({ row, sides, resource, chosen }: LineProps) {
                 <Said
                     key={sides[index]?.site}
                     cell={cell}
-                    loaded={loaded && !sides[index]?.asking}
-                    silent={!sides[index]?.own && !sides[index]?.asking}
+                    loaded={loaded && (old || !sides[index]?.asking)}
+                    silent={!old && !sides[index]?.own && !sides[index]?.asking}
                 />
             ))}
         </tr>

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get } from '../../api/client';
 import type { ResourceSummary, Sites, Summary } from '../../api/types';
 import { count, plural } from '../../format';
+import { isTyping } from '../../keyboard';
 import { announce, sites, summary, useLive } from '../../live';
 import { Button, Empty, Icon, Loading, Problem, RESOURCE_STATES, WORST_FIRST } from '../../parts';
 import { go, href, route, type Texts } from '../../route';
@@ -146,9 +147,8 @@ function Search({ filter, isFound }: { filter: Filter; isFound: boolean | null }
 
     useEffect(() => {
         const focus = (event: KeyboardEvent) => {
-            const at = event.target as HTMLElement;
-            const isTyping = at.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName);
-            if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey) return;
+            if (event.key !== '/' || isTyping(event) || event.ctrlKey || event.metaKey) return;
+            if (document.querySelector('dialog[open]')) return;
             event.preventDefault();
             input.current?.focus();
             input.current?.select();

@@ -59,7 +59,7 @@ export default function Sites({ site }: { site: string | null }) {
                 </h1>
                 <States summary={summary.value} />
                 {!cut && (
-                    <p class="muted">
+                    <p class="muted" title={sinceWhen(summary.value)}>
                         {overview(mesh, summary.value, clock.value)}{' '}
                         <span class="nowrap">
                             As {mesh.me} sees it
@@ -116,6 +116,11 @@ export default function Sites({ site }: { site: string | null }) {
             </div>
         </>
     );
+}
+
+function sinceWhen(summary: Summary | null): string | undefined {
+    const since = summary?.verified_since;
+    return since ? `Of those verified, the longest ago at ${since}` : undefined;
 }
 
 /** Open where it is easily taken in; many sites are better read in the table. */

@@ -2,11 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import { get, path } from '../../api/client';
 import type { Operation, Page, ResourceState, ResourceSummary, Site } from '../../api/types';
-import { asSentence, count, plural, together } from '../../format';
+import { asSentence, count, together } from '../../format';
 import { resourceOf, summary, useLive } from '../../live';
 import {
     Ago,
-    Button,
     Icon,
     Problem,
     RESOURCE_STATES,
@@ -17,7 +16,8 @@ import {
 } from '../../parts';
 import { ending, failedAt, lastPrinted } from '../../replies';
 import { href } from '../../route';
-import { useDecision } from '../act/decision';
+import { FailureActs, RemedyWord } from '../resource/failures';
+import { nameOf, useNames } from '../resources/names';
 import {
     needsAfter,
     needsSomebody,
@@ -63,6 +63,7 @@ export function NeedsYou({ sites }: { sites: readonly Site[] }) {
     });
     const inNeed = sitesInNeed(sites);
     const rows = needs.value?.list ?? [];
+    useNames(rows);
     const more = needs.value ? others(needs.value, summary.value) : [];
     if (needs.problem && !needs.value) return <Problem of={needs.problem} retry={needs.reload} />;
     if (inNeed.length + rows.length + more.length === 0) return null;
@@ -151,7 +152,8 @@ function Need({ one }: { one: ResourceSummary }) {
         badge: <StateBadge state={state} />,
         name: (
             <a class="need-name" href={href({ name: 'resource', id })} title={id}>
-                {id}
+                {nameOf(id) ?? id}
+                {nameOf(id) !== null && <span class="need-id mono muted small">{id}</span>}
             </a>
         ),
         about: standing && (
@@ -212,7 +214,6 @@ function OperationNeed({ one, shared }: { one: ResourceSummary; shared: Shared }
                 resourceOf(change) === id && 'operation' in change && change.operation === op,
         },
     );
-    const { busy, problem, decide } = useDecision(id, op);
     const command = (
         <a class="need-command" href={href({ name: 'resource', id, op })} title={op}>
             <code>{operation?.summary ?? op}</code>
@@ -244,39 +245,18 @@ function OperationNeed({ one, shared }: { one: ResourceSummary; shared: Shared }
     const failed = failedAt(operation, site);
     const how = ending(operation?.replies[site]);
     const printed = lastPrinted(operation, site);
-    const where = failed.length === 1 ? `at ${site}` : `at ${plural(failed.length, 'site')}`;
     return (
         <Line
             {...shared}
-            acts={
-                <>
-                    <Button
-                        small
-                        icon="retry"
-                        busy={busy === 'retry'}
-                        onClick={() => decide('retry', failed, `It runs again ${where}.`)}
-                    >
-                        Retry {where}
-                    </Button>
-                    <Button
-                        small
-                        busy={busy === 'dismiss'}
-                        aria-label={`Dismiss what failed of ${id}`}
-                        title="Let it be, at all sites"
-                        onClick={() => decide('dismiss', [], 'It is dismissed, at all sites.')}
-                    >
-                        Dismiss
-                    </Button>
-                </>
-            }
+            acts={<FailureActs id={id} op={op} operation={operation} mayDismiss small />}
         >
             <p class="need-why">
                 {command} failed{failed.length > 1 && ` at ${together(failed)}`}
                 {how && ` with ${how}`}, and nothing later has set it right
                 {state === 'diverged' ? `: the state at ${site} is another one.` : '.'}
             </p>
+            <RemedyWord operation={operation} />
             {printed && <pre class="need-output">{printed}</pre>}
-            {problem && <Problem of={problem} />}
         </Line>
     );
 }

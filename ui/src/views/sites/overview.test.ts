@@ -41,6 +41,26 @@ describe('the sentence', () => {
             'Both sites are connected. 13 resources, 12 of them in sync, 7 verified.',
         ],
         [
+            'all of it proven not long ago',
+            mesh({ site: 'lyon' }),
+            {
+                ...resources({ converged: 12 }),
+                verified: 12,
+                verified_since: '2025-12-31T23:49:00Z',
+            },
+            'Both sites are connected. 12 resources, all in sync, 12 verified in the last 12 min.',
+        ],
+        [
+            'the only one proven just now',
+            mesh(),
+            {
+                ...resources({ converged: 1 }),
+                verified: 1,
+                verified_since: '2026-01-01T00:00:58Z',
+            },
+            'This is the only site. 1 resource, in sync and verified in the last minute.',
+        ],
+        [
             'nothing there',
             mesh({ site: 'lyon' }),
             resources({}),

@@ -14,7 +14,7 @@ export function overview(sites: Sites, summary: Summary | null, now: number): st
             ? notConnected(away, now)
             : allConnected(sites.sites.filter((site) => site.state !== 'set-apart')),
     ];
-    return [...aboutSites, summary && aboutResources(summary)].filter(Boolean).join(' ');
+    return [...aboutSites, summary && aboutResources(summary, now)].filter(Boolean).join(' ');
 }
 
 function allConnected(sites: Site[]): string {
@@ -60,15 +60,18 @@ function silence(site: Site, now: number): string {
     return `has not been connected for ${duration(now - Date.parse(site.since))}`;
 }
 
-function aboutResources(summary: Summary): string {
+function aboutResources(summary: Summary, now: number): string {
     if (summary.resources === 0) return 'No resources yet.';
     const inSync = summary.by_state['converged'] ?? 0;
     const all = plural(summary.resources, 'resource');
     const verified = summary.verified ?? 0;
-    const proven = verified > 0 ? `, ${count(verified)} verified` : '';
+    // Each was, by then or later.
+    const ago = summary.verified_since ? now - Date.parse(summary.verified_since) : null;
+    const within = ago === null ? '' : ` in the last ${ago < 60_000 ? 'minute' : duration(ago)}`;
+    const proven = verified > 0 ? `, ${count(verified)} verified${within}` : '';
     if (inSync === summary.resources)
         return summary.resources === 1
-            ? `${all}, in sync${proven && ' and verified'}.`
+            ? `${all}, in sync${proven && ` and verified${within}`}.`
             : `${all}, all in sync${proven}.`;
     return `${all}, ${inSync === 0 ? 'none' : count(inSync)} of them in sync${proven}.`;
 }
