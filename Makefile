@@ -30,7 +30,14 @@ ARGS ?=
 # nextest does not stop at the first failure in CI: the whole list is worth the wait there.
 NEXTEST_PROFILE := $(if $(CI),ci,default)
 
-heading = @printf '\n==> %s\n' '$(1)'
+# When the first of these began, for all that it calls.
+ifndef BEGAN
+  BEGAN := $(shell date +%s)
+endif
+export BEGAN
+
+# With the minutes and seconds since then: so CI says which step takes how long.
+heading = @s=$$(($$(date +%s) - $(BEGAN))); printf '\n==> %s (at %d:%02d)\n' '$(1)' $$((s / 60)) $$((s % 60))
 
 .PHONY: help
 help: ## this list

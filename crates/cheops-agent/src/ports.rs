@@ -65,7 +65,9 @@ impl Operations for SiteOperations {
                             return Ok(reply);
                         }
                     }
-                    Some(SubmitUpdate::Answer(Answer::Accepted(..))) => taken_in = TakenIn::Durably,
+                    Some(SubmitUpdate::Answer(Answer::Accepted { .. })) => {
+                        taken_in = TakenIn::Durably;
+                    }
                     end => return Err(no_more(end, taken_in)),
                 }
             }

@@ -9,7 +9,7 @@ use crate::cluster::{BenchCluster, BenchSite, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{LoadClient, LoadLimit, load};
+use crate::load::{AskedOf, LoadClient, LoadLimit, load};
 use crate::report::{Section, Table, number};
 use crate::stats::rate;
 use crate::{Bench, Report};
@@ -41,7 +41,11 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
     let client = |n: usize| {
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let made = own.map(|resource| operation(resource, Work::Http, Kind::Kept, Wait::Local));
-        Ok(LoadClient { site: cluster.sites[0].api, operations: made.collect::<Result<_, _>>()? })
+        Ok(LoadClient {
+            site: cluster.sites[0].api,
+            of: AskedOf::Agent,
+            operations: made.collect::<Result<_, _>>()?,
+        })
     };
     let clients: Result<_, BenchFailure> = (0..CLIENTS).map(client).collect();
     let load = load(clients?, LoadLimit::Count(OPERATIONS)).await?;

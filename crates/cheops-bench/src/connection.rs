@@ -174,6 +174,18 @@ impl Connection {
         Err(BenchFailure::new("an operation was not done", String::from_utf8_lossy(&self.heard)))
     }
 
+    /// Sends a request to a service, and waits until it is answered well.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> Result<(), BenchFailure> {
+        self.ask(request, is_whole_answer).await?;
+        match self.heard.starts_with(b"HTTP/1.1 2") {
+            true => Ok(()),
+            false => {
+                let heard = String::from_utf8_lossy(&self.heard);
+                Err(BenchFailure::new("a request was not carried out", heard))
+            }
+        }
+    }
+
     /// Sends a request whose answer has no body.
     pub(crate) async fn head_only(&mut self, request: &[u8]) -> Result<(), BenchFailure> {
         self.ask(request, |heard| heard.ends_with(HEAD_END)).await
@@ -202,6 +214,19 @@ impl Connection {
     }
 }
 
+fn is_whole_answer(heard: &[u8]) -> bool {
+    let Some(head) = heard.windows(HEAD_END.len()).position(|window| window == HEAD_END) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&heard[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
+    match length.and_then(|length| length.trim().parse::<usize>().ok()) {
+        Some(length) => heard.len() >= head + HEAD_END.len() + length,
+        None if text.contains("\r\ntransfer-encoding:") => heard.ends_with(END),
+        None => true,
+    }
+}
+
 fn is_refused(heard: &[u8]) -> bool {
     heard.len() > 12 && !heard.starts_with(b"HTTP/1.1 200")
 }
@@ -212,4 +237,24 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 
 fn count(text: &[u8], part: &[u8]) -> usize {
     text.windows(part.len()).filter(|window| *window == part).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_whole_when_all_that_its_head_announces_is_there() {
+        let cases = [
+            ("HTTP/1.1 204 No Content\r\n", false),
+            ("HTTP/1.1 204 No Content\r\n\r\n", true),
+            ("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{", false),
+            ("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\n{}", true),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}", false),
+            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", true),
+        ];
+        for (heard, whole) in cases {
+            assert_eq!(is_whole_answer(heard.as_bytes()), whole, "{heard:?}");
+        }
+    }
 }

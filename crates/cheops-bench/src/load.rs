@@ -11,9 +11,19 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::failure::{BenchFailure, cannot};
 
+/// Who is meant at a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskedOf {
+    /// The agent itself, by its API.
+    Agent,
+    /// The service that it stands in front of.
+    Service,
+}
+
 /// One client: whom it asks, and for what in turn.
 pub(crate) struct LoadClient {
     pub(crate) site: SocketAddr,
+    pub(crate) of: AskedOf,
     pub(crate) operations: Vec<Bytes>,
 }
 
@@ -69,12 +79,12 @@ impl Rest {
 pub(crate) async fn load(clients: Vec<LoadClient>, until: LoadLimit) -> Result<Load, BenchFailure> {
     let mut connected = Vec::new();
     for client in clients {
-        connected.push((Connection::open(client.site).await?, client.operations));
+        connected.push((Connection::open(client.site).await?, client));
     }
     let (start, rest) = (Instant::now(), Arc::new(Rest::of(&until)));
     let mut working = JoinSet::new();
-    for (connection, operations) in connected {
-        working.spawn(work(connection, operations, Arc::clone(&rest)));
+    for (connection, client) in connected {
+        working.spawn(work(connection, client, Arc::clone(&rest)));
     }
     let (mut times, mut ran) = (Vec::new(), 0);
     while let Some(worked) = working.join_next().await {
@@ -87,16 +97,19 @@ pub(crate) async fn load(clients: Vec<LoadClient>, until: LoadLimit) -> Result<L
 
 async fn work(
     mut connection: Connection,
-    operations: Vec<Bytes>,
+    client: LoadClient,
     rest: Arc<Rest>,
 ) -> Result<(Vec<Duration>, u64), BenchFailure> {
     let (mut times, mut ran) = (Vec::new(), 0);
-    for operation in operations.iter().cycle() {
+    for operation in client.operations.iter().cycle() {
         if !rest.take() {
             break;
         }
         let start = Instant::now();
-        ran += connection.hand_in(operation).await? as u64;
+        ran += match client.of {
+            AskedOf::Agent => connection.hand_in(operation).await? as u64,
+            AskedOf::Service => connection.send(operation).await.map(|()| 1)?,
+        };
         times.push(start.elapsed());
     }
     Ok((times, ran))

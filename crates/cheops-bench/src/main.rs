@@ -19,6 +19,7 @@ mod paced;
 mod process;
 mod program;
 mod proxy;
+mod replicated;
 mod report;
 mod servers;
 mod service;
@@ -63,7 +64,8 @@ struct BenchCli {
     /// Measure this alone; may be given several times
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Vec<Measurement>,
-    /// Throughput with so many clients alone; may be given several times [default: 1, 8 and 32]
+    /// Throughput with so many clients alone; may be given several times [default: 1, 8 and 32; of
+    /// replicated requests 1 and 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: Vec<u16>,
     /// Latency and throughput of this work alone
@@ -103,6 +105,7 @@ enum Measurement {
     Catchup,
     States,
     Proxy,
+    Replicated,
 }
 
 impl Measurement {
@@ -115,6 +118,7 @@ impl Measurement {
             Self::Catchup => "catchup",
             Self::States => "states",
             Self::Proxy => "proxy",
+            Self::Replicated => "replicated",
         }
     }
 
@@ -127,6 +131,7 @@ impl Measurement {
             Self::Catchup => catchup::measure(bench, report).await,
             Self::States => states::measure(bench, report).await,
             Self::Proxy => proxy::measure(bench, report, &Tools::find()?).await,
+            Self::Replicated => replicated::measure(bench, report).await,
         }
     }
 }
@@ -136,7 +141,7 @@ struct Bench {
     program: Program,
     place: PathBuf,
     time: Duration,
-    /// How many there are at once, in throughput.
+    /// How many there are at once, where somebody said it.
     clients: Vec<usize>,
     /// None is all.
     work: Option<Work>,
@@ -148,12 +153,11 @@ struct Bench {
 
 impl Bench {
     async fn of(program: PathBuf, place: &Path, cli: &BenchCli) -> Result<Self, BenchFailure> {
-        let clients = cli.clients.iter().map(|&clients| clients.into()).collect();
         Ok(Self {
             program: Program::ask(program, place).await?,
             place: place.to_owned(),
             time: cli.seconds,
-            clients: if cli.clients.is_empty() { throughput::CLIENTS.to_vec() } else { clients },
+            clients: cli.clients.iter().map(|&clients| clients.into()).collect(),
             work: cli.work,
             service: BenchService::start().await?,
             half_load: Arc::default(),
@@ -164,6 +168,11 @@ impl Bench {
     fn works(&self) -> impl DoubleEndedIterator<Item = Work> {
         let only = self.work;
         Work::ALL.into_iter().filter(move |work| only.is_none_or(|only| only == *work))
+    }
+
+    /// How many clients there are at once: so many, unless somebody asks for others.
+    fn clients_or(&self, usual: &[usize]) -> Vec<usize> {
+        if self.clients.is_empty() { usual.to_vec() } else { self.clients.clone() }
     }
 
     /// Three new sites.

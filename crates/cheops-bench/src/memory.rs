@@ -9,7 +9,7 @@ use crate::cluster::{BenchCluster, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{LoadClient, LoadLimit, load};
+use crate::load::{AskedOf, LoadClient, LoadLimit, load};
 use crate::process::{disk, resident};
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, megabytes, number};
 use crate::{Bench, Report};
@@ -94,6 +94,7 @@ async fn run(bench: &Bench, kind: Kind, history: &'static str) -> Result<MemoryR
         let own = resources.iter().skip(n).step_by(CLIENTS);
         let operations = own.map(|resource| operation(resource, Work::Http, kind, Wait::All));
         Ok(LoadClient {
+            of: AskedOf::Agent,
             site: cluster.sites[n % SITES].api,
             operations: operations.collect::<Result<_, _>>()?,
         })

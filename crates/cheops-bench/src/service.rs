@@ -1,4 +1,5 @@
-//! A service that does nothing: every request is answered by 204.
+//! A service that does nothing: every request is answered by 204, but for those that make something: they
+//! hear what it is called.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
+use hyper::header::LOCATION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
@@ -44,9 +46,13 @@ async fn serve(listener: TcpListener, answered: Arc<AtomicU64>) {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let _delayed = stream.set_nodelay(true);
         let answered = Arc::clone(&answered);
-        let answer = service_fn(move |_: Request<Incoming>| {
-            answered.fetch_add(1, Ordering::Relaxed);
-            std::future::ready(Ok::<_, Infallible>(no_content()))
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let n = answered.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let makes = request.method() == Method::POST;
+                let _unread = request.into_body().collect().await;
+                Ok::<_, Infallible>(if makes { made(n) } else { no_content() })
+            }
         });
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
     }
@@ -55,5 +61,14 @@ async fn serve(listener: TcpListener, answered: Arc<AtomicU64>) {
 fn no_content() -> Response<Empty<Bytes>> {
     let mut response = Response::new(Empty::new());
     *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+fn made(n: u64) -> Response<Empty<Bytes>> {
+    let mut response = Response::new(Empty::new());
+    *response.status_mut() = StatusCode::CREATED;
+    if let Ok(location) = format!("/things/thing-{n}").parse() {
+        response.headers_mut().insert(LOCATION, location);
+    }
     response
 }

@@ -8,15 +8,14 @@ use crate::cluster::{BenchCluster, SITES};
 use crate::connection::{Kind, Work, make_resources, operation};
 use crate::failure::{BenchFailure, cannot};
 use crate::figure::{Figure, Measure};
-use crate::load::{Load, LoadClient, LoadLimit, load};
+use crate::load::{AskedOf, Load, LoadClient, LoadLimit, load};
 use crate::process::cpu_seconds;
 use crate::report::{BenchTarget, Section, Table, TargetVerdict, number};
 use crate::stats::{Spread, rate};
 use crate::{Bench, Report};
 
 const TITLE: &str = "Operations per second, each waiting for all three sites";
-/// Unless somebody asks for others.
-pub(crate) const CLIENTS: [usize; 3] = [1, 8, 32];
+const CLIENTS: [usize; 3] = [1, 8, 32];
 /// The number of clients that the targets speak of.
 const MANY: usize = 32;
 const WANTED_HTTP: f64 = 2000.0;
@@ -78,11 +77,11 @@ impl ThroughputRun {
 }
 
 pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, BenchFailure> {
-    let mut runs = Vec::new();
+    let (mut runs, all_clients) = (Vec::new(), bench.clients_or(&CLIENTS));
     for work in bench.works().rev() {
         let cluster = bench.cluster().await?;
         for on in [On::Different, On::One] {
-            for &clients in &bench.clients {
+            for &clients in &all_clients {
                 report.remark(format_args!(
                     "throughput: {}, {clients} clients on {}",
                     work.word(),
@@ -96,7 +95,7 @@ pub(crate) async fn measure(bench: &Bench, report: &Report) -> Result<Section, B
     let mut bare_shells_per_second = Vec::new();
     // They stand beside commands only.
     let with_shell = bench.works().any(|work| work == Work::Shell);
-    for &tasks in if with_shell { bench.clients.as_slice() } else { &[] } {
+    for &tasks in if with_shell { all_clients.as_slice() } else { &[] } {
         report.remark(format_args!("throughput: bare `sh`, {tasks} at once"));
         let per_second = bare::shell_rate(tasks, bench.time).await?;
         bare_shells_per_second.push(Bare { tasks, per_second });
@@ -125,7 +124,11 @@ async fn run(
             .enumerate()
             .map(|(n, resource)| {
                 let operations = vec![operation(resource, work, Kind::Kept, Wait::All)?];
-                Ok(LoadClient { site: cluster.sites[n % SITES].api, operations })
+                Ok(LoadClient {
+                    site: cluster.sites[n % SITES].api,
+                    of: AskedOf::Agent,
+                    operations,
+                })
             })
             .collect()
     };

@@ -19,11 +19,11 @@ pub struct SimApplication {
     effects: BTreeMap<ResourceId, Vec<OperationId>>,
     /// What ran under each name: of a liar's operations sites hear different ones.
     commands: BTreeMap<OperationId, String>,
-    snapshots: BTreeMap<(ResourceId, u64), SavedState>,
+    snapshots: BTreeMap<(ResourceId, u64), SimState>,
 }
 
 /// A state, and the operations that are in it.
-pub(crate) type SavedState = (SimValue, Vec<OperationId>);
+pub(crate) type SimState = (SimValue, Vec<OperationId>);
 
 /// What an application must never see.
 #[derive(Debug)]
@@ -107,13 +107,13 @@ impl SimApplication {
     }
 
     /// The state of a resource, with what is in it.
-    pub fn saved(&self, resource: &ResourceId) -> SavedState {
+    pub fn saved(&self, resource: &ResourceId) -> SimState {
         let effects = self.effects.get(resource).cloned().unwrap_or_default();
         (self.value(resource), effects)
     }
 
     /// Makes the state of a resource this one.
-    pub fn write(&mut self, resource: &ResourceId, (value, effects): &SavedState) -> bool {
+    pub fn write(&mut self, resource: &ResourceId, (value, effects): &SimState) -> bool {
         self.values.insert(resource.clone(), value.clone());
         self.effects.insert(resource.clone(), effects.clone());
         true

@@ -9,7 +9,7 @@ use cheops_core::model::{
     Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
 };
 
-use crate::application::{RanTwice, SavedState, SimApplication};
+use crate::application::{RanTwice, SimApplication, SimState};
 use crate::disk::Disk;
 use crate::service::SimService;
 use crate::service_load::KnownIdMaps;
@@ -53,7 +53,7 @@ pub struct SimSite {
     /// [`crate::Bug::StateOfAnotherList`].
     pub read_before: Option<BTreeMap<ResourceId, String>>,
     /// States that are kept on the disk, by their fingerprints.
-    pub states: BTreeMap<Fingerprint, SavedState>,
+    pub states: BTreeMap<Fingerprint, SimState>,
     /// When the next tick is scheduled.
     pub tick_ms: Option<u64>,
 }

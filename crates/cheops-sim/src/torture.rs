@@ -1,7 +1,7 @@
 //! One seed: a safety phase full of faults with checks after every step, then a liveness phase
 //! without faults in which everything must come to rest and agree.
 
-use cheops_core::engine::{Engine, Event, RunProgress};
+use cheops_core::engine::{Engine, Event, RunProgress, UndoBasis};
 use cheops_core::model::{OperationId, ResourceId, Status};
 use cheops_core::plan::Decision;
 use cheops_core::resolve::{LeftOut, Why};
@@ -374,7 +374,8 @@ impl Torture {
             return;
         }
         let (resource, operation) = self.rng.pick(&named).clone();
-        if let Ok(undoing) = engine.can_undo(&resource, &operation) {
+        let undoing = engine.can_undo(&resource, &operation).and_then(UndoBasis::checked);
+        if let Ok((undoing, _)) = undoing {
             let listed = |engine: &Engine| engine.resource(&resource).map_or(0, |it| it.list.len());
             let before = listed(engine);
             if undoing.back {

@@ -13,6 +13,8 @@
 mod actuators;
 mod files;
 mod space;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

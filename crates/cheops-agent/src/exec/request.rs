@@ -156,8 +156,8 @@ impl Requester {
         let (Some(service_ref), Some(rules)) = (asked.service_ref, rules) else {
             return Outcome::answered(status, output);
         };
-        let already =
-            service_ref.act.is_already_so(asked.method, asked.again, status, &rules.says_already);
+        let (method, says) = (asked.method.into(), &rules.says_already);
+        let already = service_ref.act.is_already_so(method, asked.again, status, says);
         let succeeded = (200..400).contains(&status);
         let (mut done, mut local_id, mut output) = (succeeded || already, None, output);
         if service_ref.act == Act::Creates && succeeded {

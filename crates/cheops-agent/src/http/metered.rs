@@ -64,7 +64,7 @@ pub(super) fn metered(request: Request) -> (Request, Meter) {
         body: body.into_data_stream(),
         meter: meter.clone(),
         left: STRETCH,
-        wait: Wait::default(),
+        wait: ClientWait::default(),
     };
     (Request::from_parts(head, Body::from_stream(body)), meter)
 }
@@ -74,19 +74,19 @@ struct Metered {
     meter: Meter,
     /// Of this stretch.
     left: usize,
-    wait: Wait,
+    wait: ClientWait,
 }
 
 /// How long the client was waited for, and what came of it.
 #[derive(Default)]
-struct Wait {
+struct ClientWait {
     before: Duration,
     since: Option<Instant>,
     came: usize,
     end: Option<Pin<Box<Sleep>>>,
 }
 
-impl Wait {
+impl ClientWait {
     fn came(&mut self, bytes: usize) {
         self.before += self.since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.came += bytes;

@@ -6,6 +6,7 @@
 //! | `history` | what happened, also what no site needs any more |
 //! | `list`, `summary` | all resources: pages of them, and how many there are of what kind |
 //! | `submit`, `upload` | operations, and the files that come with them |
+//! | `decide` | the operator's word on an operation |
 //! | `services` | whether any site has the service that an operation is for |
 //! | `legacy` | `/exec` and `/show` as the first Cheops had them |
 //! | `show` | reading commands at many sites |
@@ -24,6 +25,7 @@ mod access;
 mod backup;
 mod changes;
 mod cross;
+mod decide;
 mod demo;
 mod forward;
 mod guard;
@@ -129,7 +131,7 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(submit::dry_run))
-        .route(paths::DECISION, post(submit::decide))
+        .route(paths::DECISION, post(decide::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::LATEST_CHANGES, get(changes::latest))
         .route(paths::CHANGES_OF, get(changes::of_resource))
@@ -163,7 +165,7 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(submit::dry_run))
-        .route(paths::DECISION, post(submit::decide))
+        .route(paths::DECISION, post(decide::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))
         .layer(DefaultBodyLimit::disable())

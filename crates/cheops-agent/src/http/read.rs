@@ -164,9 +164,6 @@ pub(super) async fn operations(
         SeenBy::By(response) => return Ok(response),
         SeenBy::Here(request) => request,
     };
-    if forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
-        return forward::pass_on(&api, &id, request).await;
-    }
     let (wanted, limit) = (id.clone(), page_size(cursor.limit));
     let order = match cursor.latest {
         Some(true) => PageOrder::LatestFirst,
@@ -178,7 +175,7 @@ pub(super) async fn operations(
         engine.operations(&wanted, &asked)
     };
     let Some(mut views) = api.driver.ask(page).await? else {
-        return Err(HttpRefusal::no_such_resource(&id));
+        return forward::pass_on(&api, &id, request).await;
     };
     let has_more = views.len() > limit;
     views.truncate(limit);

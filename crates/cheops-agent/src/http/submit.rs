@@ -9,27 +9,26 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::config::{self, Config};
-use cheops_core::engine::{self, Answer, Event, Refusal, Submission, Ticket};
+use cheops_core::engine::{self, Answer, Forecast, Refusal, Submission, Ticket, UndoBasis};
 use cheops_core::model::{
     Asker, Declaration, FileRef, Header, MAX_INLINE_BODY_BYTES, OperationId, OperationType,
     OverLimit, Payload, ResourceId, SiteId, id_can_stand_in,
 };
-use cheops_core::plan;
 use cheops_mesh::{FilePin, PassedOn};
 use cheops_scope::{Known, Location, LocationKind, parse_location, resolve_location};
 use futures_util::stream;
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::forward::{self, ResourceLocation, SeenBy};
+use super::decide::not_undoable;
+use super::forward::{self, ResourceLocation};
 use super::principal;
 use super::refusal::HttpRefusal;
 use super::services;
 use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
 use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
-use crate::driver::{NotDurable, SubmitUpdate};
+use crate::driver::{Driver, Stopped, SubmitUpdate};
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
 const FILES: &str = "x-cheops-files";
@@ -93,7 +92,7 @@ pub(super) async fn delete(
     let delete: wire::Delete =
         if body.is_empty() { wire::Delete::default() } else { parse(&body)? };
     let submission = deletion(id, delete, by)?;
-    match submit(&api, submission, Vec::new()).await? {
+    match submit(&api.driver, &api.site, submission, Vec::new()).await? {
         Ok(events) => Ok(as_lines(events)),
         Err(refusal) => Err(refusal.into()),
     }
@@ -141,16 +140,13 @@ pub(super) async fn dry_run(
             let named: OperationId = operation
                 .parse()
                 .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-            let look = move |engine: &engine::Engine| {
-                let undoing = engine.can_undo(&of, &named)?;
-                let unknown = || engine::NotUndoable::Unknown(named.clone());
-                engine.forecast_undo(&of, &undoing).ok_or_else(unknown)
-            };
-            api.driver.ask(look).await?.map_err(|why| not_undoable(&id, &why))?
+            let undo = api.driver.ask(move |engine| engine.can_undo(&of, &named)).await?;
+            let checked = elsewhere(move || undo.and_then(UndoBasis::checked)).await?;
+            checked.map_err(|why| not_undoable(&id, &why))?.1
         }
         wire::DryRun::Delete(delete) => {
             let submission = deletion(id.clone(), delete, by)?;
-            api.driver.ask_at(move |engine, now| engine.forecast(&submission, now)).await??
+            forecast(&api, submission).await?
         }
         wire::DryRun::Submit(mut submit) => {
             if let wire::Action::Http(http) = &mut submit.action {
@@ -159,170 +155,23 @@ pub(super) async fn dry_run(
             }
             let handed = Handed::new(&api, *submit, Vec::new(), Vec::new(), by)?;
             let (submission, _) = submission(&api, &id, &handed).await?;
-            api.driver.ask_at(move |engine, now| engine.forecast(&submission, now)).await??
+            forecast(&api, submission).await?
         }
     };
     Ok(json(on_wire::forecast(&api.site, &id, &forecast)))
 }
 
-/// `POST .../decision`
-pub(super) async fn decide(
-    State(api): State<SharedApi>,
-    Path((id, operation)): Path<(String, String)>,
-    request: Request,
-) -> Result<Response, HttpRefusal> {
-    let resource = resource_id(&id)?;
-    let (head, body) = request.into_parts();
-    let body = whole(Request::new(body)).await?;
-    let settle: wire::Settle = parse(&body)?;
-    let by = principal::asker(&api, &head.extensions);
-    let request = Request::from_parts(head, Body::from(body));
-    let what = match settle.decision {
-        wire::Decision::Skip => format!("settle {operation} skip"),
-        wire::Decision::Rerun => format!("settle {operation} rerun"),
-        wire::Decision::Retry => format!("retry {operation}"),
-        wire::Decision::Dismiss => format!("dismiss {operation}"),
-        wire::Decision::Undo => format!("undo {operation}"),
-    };
-    if let SeenBy::By(response) = forward::seen_at(&api, settle.site.as_deref(), request).await? {
-        let site = settle.site.as_deref().unwrap_or_default();
-        let what = format!("{what}, passed on to {site}");
-        principal::record(&api, &resource, &by, &what).await?;
-        return Ok(response);
-    }
-    let decision = match settle.decision {
-        wire::Decision::Skip => plan::Decision::Skip,
-        wire::Decision::Rerun => plan::Decision::Rerun,
-        failed @ (wire::Decision::Retry | wire::Decision::Dismiss) => {
-            return about_failure(&api, resource, &operation, failed, &what, &by).await;
-        }
-        wire::Decision::Undo => return undo(&api, resource, &operation, &what, &by).await,
-    };
-    let (wanted, named) = (resource.clone(), operation.clone());
-    let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
-    let operation = awaits?;
-    let (id, named) = (resource.clone(), operation.to_string());
-    principal::record(&api, &resource, &by, &what).await?;
-    let decided = Event::Decided { resource, operation, decision };
-    let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
-    decided_as(&api, still.await)
+async fn forecast(api: &Api, submission: Submission) -> Result<Forecast, HttpRefusal> {
+    let basis = api.driver.ask_at(move |engine, now| engine.forecast_basis(&submission, now));
+    let basis = basis.await??;
+    elsewhere(move || basis.forecast()).await
 }
 
-/// An operation that failed is run again here, or let be everywhere.
-async fn about_failure(
-    api: &SharedApi,
-    resource: ResourceId,
-    operation: &str,
-    decision: wire::Decision,
-    what: &str,
-    by: &Asker,
-) -> Result<Response, HttpRefusal> {
-    let operation: OperationId = operation
-        .parse()
-        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-    let is_retry = decision == wire::Decision::Retry;
-    let (id, named) = (resource.clone(), operation.clone());
-    let possible = api.driver.ask(move |engine| match is_retry {
-        true => engine.can_retry(&id, &named),
-        false => engine.can_dismiss(&id, &named),
-    });
-    if let Err(why) = possible.await? {
-        let refused = HttpRefusal::conflict("nothing to do about it", why.to_string());
-        return Err(match why {
-            engine::NotFailed::NotHere { failed_at, .. } if !failed_at.is_empty() => {
-                let at: Vec<_> = failed_at.iter().map(ToString::to_string).collect();
-                refused.hint(format!("it failed at {0}: `--site {0}`", at.join(", ")))
-            }
-            _ => refused,
-        });
-    }
-    principal::record(api, &resource, by, what).await?;
-    let event = match is_retry {
-        true => Event::Retried { resource, operation },
-        false => Event::Dismissed { resource, operation },
-    };
-    decided_as(api, api.driver.decide(event, |_| false).await)
-}
-
-fn not_undoable(resource: &ResourceId, why: &engine::NotUndoable) -> HttpRefusal {
-    let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
-    match why {
-        engine::NotUndoable::ReplacedAll(_)
-        | engine::NotUndoable::InState(_)
-        | engine::NotUndoable::Unknown(_) => refused.hint(
-            format!("`cheops history {resource}` tells what was before: submit that again"),
-        ),
-        engine::NotUndoable::NoRepair { .. } => refused.hint(
-            "an `Undo` command for its type, or `State`, in the resource's config makes it possible",
-        ),
-        _ => refused,
-    }
-}
-
-/// An operation is taken out everywhere, or brought back.
-async fn undo(
-    api: &SharedApi,
-    resource: ResourceId,
-    operation: &str,
-    what: &str,
-    by: &Asker,
-) -> Result<Response, HttpRefusal> {
-    let named: OperationId = operation
-        .parse()
-        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-    let (id, asked) = (resource.clone(), named.clone());
-    let possible = api.driver.ask(move |engine| engine.can_undo(&id, &asked)).await?;
-    let undoing = possible.map_err(|why| not_undoable(&resource, &why))?;
-    principal::record(api, &resource, by, what).await?;
-    let event = Event::Undone { resource, undoing };
-    decided_as(api, api.driver.decide(event, |_| false).await)
-}
-
-/// The answer to a decision, given whether it came to nothing.
-fn decided_as(
-    api: &SharedApi,
-    still: Result<bool, crate::driver::Stopped>,
-) -> Result<Response, HttpRefusal> {
-    match still {
-        Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
-        Ok(true) => {
-            let detail = "the result of the operation is unknown again, or still".to_owned();
-            Err(HttpRefusal::conflict("not settled", detail))
-        }
-        Err(stopped) => match api.driver.trouble.borrow().clone() {
-            Some(trouble) => Err(NotDurable::Stuck(trouble).into()),
-            None => Err(stopped.into()),
-        },
-    }
-}
-
-/// The operation of that name, if this site waits for the operator's word on it.
-fn awaited(
-    engine: &engine::Engine,
-    resource: &ResourceId,
-    operation: &str,
-) -> Result<OperationId, HttpRefusal> {
-    let nothing = |why: String| HttpRefusal::conflict("nothing to settle", why);
-    let progress = engine
-        .progress(resource)
-        .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
-    let refused = match progress {
-        engine::RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
-            return Ok(awaited);
-        }
-        engine::RunProgress::AwaitsOperator(awaited) => nothing(format!(
-            "it is `{awaited}` whose result is unknown at this site, not `{operation}`"
-        )),
-        _ => nothing(format!("no operation of `{resource}` has an unknown result at this site")),
-    };
-    let meant = operation.parse().ok().and_then(|id| engine.operation_view(resource, &id));
-    let doubting = meant.iter().flat_map(on_wire::doubting);
-    match doubting.into_iter().find(|site| **site != engine.me().site) {
-        Some(site) => {
-            Err(refused.hint(format!("its result is unknown at {site}: `--site {site}`")))
-        }
-        None => Err(refused),
-    }
+/// Works something out that may take long, while the engine's thread has other work.
+pub(super) async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HttpRefusal> {
+    Ok(tokio::task::spawn_blocking(work).await.map_err(|_| Stopped)?)
 }
 
 async fn read(
@@ -390,7 +239,7 @@ pub(super) async fn hand_in(
 ) -> Result<SubmitResult, HttpRefusal> {
     let submission = submission(api, id, &handed).await?;
     // The engine knows best whether the resource is held here: it is asked first, and only once.
-    let refusal = match submit(api, submission.0, submission.1).await? {
+    let refusal = match submit(&api.driver, &api.site, submission.0, submission.1).await? {
         Ok(events) => return Ok(SubmitResult::Here(events)),
         Err(refusal) => refusal,
     };
@@ -609,44 +458,28 @@ fn capped(timeout_ms: u64) -> u64 {
     timeout_ms.min(u64::try_from(LONGEST_WAIT.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What is to be told to whoever hands in, beside what becomes of it.
-struct ConfigRemarks {
-    /// Whether the config that comes with it takes the place of another.
-    replaced: bool,
-    /// What is probably not meant.
-    warnings: Vec<String>,
-}
-
-async fn config_remarks(api: &Api, submission: &Submission) -> Result<ConfigRemarks, HttpRefusal> {
-    let (brought, kind) = (submission.config.clone(), submission.kind.clone());
-    let id = submission.resource.clone();
-    let look = move |engine: &engine::Engine| {
-        let known = engine.config(&id);
-        let replaced = brought.is_some() && known.is_some() && known != brought;
-        let unlisted = brought.or(known).and_then(|config| config.unlisted(&kind));
-        ConfigRemarks { replaced, warnings: unlisted.iter().map(ToString::to_string).collect() }
-    };
-    Ok(api.driver.ask(look).await?)
-}
-
-/// Hands a submission to the engine and waits until it is accepted or refused.
+/// Hands a submission to the engine and waits until it is accepted or refused: once, for all that the
+/// deciding thread tells waits until what it decided is durable.
 async fn submit(
-    api: &SharedApi,
+    driver: &Driver,
+    site: &SiteId,
     submission: Submission,
     pins: Vec<FilePin>,
 ) -> Result<Result<Events, Refusal>, HttpRefusal> {
-    let resource = submission.resource.clone();
-    let ConfigRemarks { replaced, warnings } = config_remarks(api, &submission).await?;
-    let mut said = api.driver.submit(submission, pins).await?;
-    let (operation, sites) = loop {
+    let (resource, kind) = (submission.resource.clone(), submission.kind.clone());
+    let mut said = driver.submit(submission, pins).await?;
+    let (operation, sites, config, config_replaced) = loop {
         match said.recv().await {
-            Some(SubmitUpdate::Answer(Answer::Accepted(operation, sites))) => {
-                break (operation, sites);
-            }
+            Some(SubmitUpdate::Answer(Answer::Accepted {
+                operation,
+                sites,
+                config,
+                config_replaced,
+            })) => break (operation, sites, config, config_replaced),
             Some(SubmitUpdate::Answer(Answer::Refused(refusal))) => return Ok(Err(refusal)),
             Some(SubmitUpdate::Answer(_)) => {}
             Some(SubmitUpdate::NotDurable(why)) => return Err(why.into()),
-            None => return Err(crate::driver::Stopped.into()),
+            None => return Err(Stopped.into()),
         }
     };
     let sites: Vec<SiteId> = sites.into_iter().collect();
@@ -654,9 +487,9 @@ async fn submit(
         operation: operation.to_string(),
         resource: resource.to_string(),
         sites: on_wire::names(&sites),
-        site: api.site.to_string(),
-        config_replaced: replaced,
-        warnings,
+        site: site.to_string(),
+        config_replaced,
+        warnings: config.unlisted(&kind).iter().map(ToString::to_string).collect(),
     };
     // Room for everything that can be said, so that nobody is held up by a slow reader.
     let (events, hears) = mpsc::channel(sites.len() + 4);
@@ -709,4 +542,49 @@ pub(super) fn line(value: &impl serde::Serialize) -> Result<Bytes, serde_json::E
 /// For handlers that only need the JSON.
 pub(super) fn json<T: serde::Serialize>(value: T) -> Response {
     Json(value).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operation_handed_in_is_one_request_to_the_deciding_thread_whatever_is_told_of_it() {
+        let redis = config::profile("redis").unwrap().config.clone();
+        let paris = SiteId::new("paris").unwrap();
+        let operation: OperationId = "paris-1f00c0ffee.7".parse().unwrap();
+        let accepted = Answer::Accepted {
+            operation: operation.clone(),
+            sites: [paris.clone()].into(),
+            config: redis.clone().into(),
+            config_replaced: true,
+        };
+        let (driver, requests) = Driver::that_says(accepted);
+        let resource = ResourceId::new("counter").unwrap();
+        let submission = Submission {
+            ticket: Ticket(0),
+            resource: resource.clone(),
+            sites: None,
+            config: Some(redis.into()),
+            kind: OperationType::new("incr").unwrap(),
+            payload: Payload::shell("true"),
+            inline_body: None,
+            force: false,
+            wait: engine::WaitFor::All,
+            timeout_ms: 1,
+            needs: Default::default(),
+            asked_by: None,
+        };
+        let mut events = submit(&driver, &paris, submission, Vec::new()).await.unwrap().unwrap();
+        let Some(wire::SubmitEvent::Accepted { config_replaced, warnings, .. }) =
+            events.recv().await
+        else {
+            panic!("it was accepted");
+        };
+        assert!(config_replaced);
+        assert!(warnings.iter().any(|warning| warning.contains("`incr`")), "{warnings:?}");
+        assert_eq!(requests.load(Ordering::SeqCst), 1);
+    }
 }

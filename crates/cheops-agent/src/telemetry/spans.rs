@@ -40,7 +40,7 @@ impl OperationSpans {
     /// Who handed it in hears something; with the last word the span ends.
     pub(crate) fn answered(&mut self, ticket: Ticket, answer: &Answer) {
         let Some((span, operation)) = self.open.get_mut(&ticket) else { return };
-        if let Answer::Accepted(id, _) = answer {
+        if let Answer::Accepted { operation: id, .. } = answer {
             span.record("operation", display(id));
             *operation = Some(id.clone());
             self.by_operation.insert(id.clone(), span.clone());
@@ -68,7 +68,7 @@ impl OperationSpans {
 /// Whether it was the last word.
 fn told(answer: &Answer) -> bool {
     match answer {
-        Answer::Accepted(..) => tracing::debug!("accepted"),
+        Answer::Accepted { .. } => tracing::debug!("accepted"),
         Answer::Replied(reply) => {
             tracing::debug!(site = %reply.site(), status = ?reply.status, "a site replied");
         }
@@ -76,7 +76,7 @@ fn told(answer: &Answer) -> bool {
         Answer::TimedOut { missing } => tracing::debug!(?missing, "the wait is over"),
         Answer::Refused(why) => tracing::debug!(%why, "refused"),
     }
-    !matches!(answer, Answer::Accepted(..) | Answer::Replied(_))
+    !matches!(answer, Answer::Accepted { .. } | Answer::Replied(_))
 }
 
 fn operation_of(task: &Task) -> Option<&OperationId> {

@@ -10,8 +10,8 @@ use super::run::items_of;
 use super::submit::declaration;
 use super::{Engine, SiteStatus};
 use crate::config::Config;
-use crate::model::{EntryId, Operation, OperationId, Replaces, ResourceId, SiteId, Undoing};
-use crate::plan::{self, Divergence, Health};
+use crate::model::{EntryId, Operation, OperationId, Replaces, SiteId, Undoing};
+use crate::plan::{self, Divergence, Health, RunLog};
 use crate::resolve::Resolution;
 
 /// What would come of it.
@@ -40,13 +40,37 @@ pub struct Forecast {
     pub cannot_repair: Option<Divergence>,
 }
 
+/// What a forecast is made from, counted out quickly: what follows from it takes the longer the longer the
+/// history is, and needs no engine.
+#[derive(Debug, Clone)]
+pub struct ForecastBasis {
+    resolution: Resolution,
+    change: ForecastChange,
+    log: RunLog,
+    /// As far as it can be told without resolving.
+    told: Forecast,
+}
+
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
+enum ForecastChange {
+    /// With a config, if it brings another one.
+    HandedIn(Operation, Option<Arc<Config>>),
+    /// The operations that would be void then.
+    Undone(Undoing, Vec<OperationId>),
+}
+
 impl Engine {
-    /// What would come of an operation if it were handed in now.
+    /// From what can be told what would come of an operation if it were handed in now.
     ///
     /// # Errors
     ///
     /// Why it would be refused.
-    pub fn forecast(&self, submission: &Submission, now: Now) -> Result<Forecast, Refusal> {
+    pub fn forecast_basis(
+        &self,
+        submission: &Submission,
+        now: Now,
+    ) -> Result<ForecastBasis, Refusal> {
         let known = self.resources.get(&submission.resource).map(Box::as_ref);
         let declares = declaration(known, submission, &self.context.settings)?;
         let fresh;
@@ -63,56 +87,26 @@ impl Engine {
             None => resource.declared.sites.clone(),
         };
         let config = declares.as_ref().and_then(|declared| declared.config.clone());
-        let new_config = config.is_some() && !new_resource;
-        let mut then = match &config {
-            Some(config) => {
-                let void = resource.resolution.operations();
-                let void: Vec<_> =
-                    void.iter().map(|it| &it.id).filter(|id| void.is_void(id)).collect();
-                resource.resolution.anew(config.clone(), void)
-            }
-            None => resource.resolution.clone(),
-        };
         let operation = operation(resource, submission, &self.context, now);
-        let (id, replaces) = (operation.id.clone(), operation.replaces);
-        then.insert(operation);
-        let told = self.told(resource, &then, sites);
-        Ok(Forecast { new_resource, new_config, operation: Some(id), replaces, ..told })
-    }
-
-    /// What would come of an undoing that is possible here.
-    pub fn forecast_undo(&self, id: &ResourceId, undoing: &Undoing) -> Option<Forecast> {
-        let resource = self.resources.get(id)?;
-        let operations = resource.resolution.operations();
-        let void = operations.iter().map(|it| &it.id).filter(|id| operations.is_void(id));
-        let void = void.filter(|id| **id != undoing.operation);
-        let mut then = resource.resolution.anew(resource.resolution.rules().clone(), void);
-        if !undoing.back {
-            then.mark_void(&undoing.operation);
-        }
-        let mut told = self.told(resource, &then, resource.declared.sites.clone());
-        for (out, why) in &mut told.left_out {
-            if *out == undoing.operation {
-                *why = "it is undone".to_owned();
-            }
-        }
-        Some(told)
-    }
-
-    fn told(&self, resource: &Resource, then: &Resolution, sites: BTreeSet<SiteId>) -> Forecast {
-        let list: Vec<_> =
-            then.list().filter_map(|id| then.operations().operation(id)).cloned().collect();
-        let now: BTreeSet<&OperationId> = resource.resolution.list().collect();
-        let after: BTreeSet<&OperationId> = then.list().collect();
-        let known = then.operations().iter().map(|it| &it.id);
-        let is_lost = |id: &&OperationId| {
-            let is_new = !resource.resolution.operations().contains(id);
-            (now.contains(id) || is_new) && !after.contains(id)
+        let told = Forecast {
+            new_resource,
+            new_config: config.is_some() && !new_resource,
+            operation: Some(operation.id.clone()),
+            replaces: operation.replaces,
+            ..self.told(sites)
         };
-        let why = |id: &OperationId| then.left_out(id).map(|out| out.to_string());
-        let left_out = known.filter(is_lost).map(|id| (id.clone(), why(id).unwrap_or_default()));
-        let back = after.iter().filter(|id| !now.contains(*id));
-        let back = back.filter(|id| resource.resolution.operations().contains(id));
+        Ok(basis(resource, ForecastChange::HandedIn(operation, config), told))
+    }
+
+    /// The same of an undoing.
+    pub(super) fn basis_of_undoing(&self, resource: &Resource, undoing: &Undoing) -> ForecastBasis {
+        let void = resource.void_after(undoing);
+        let told = self.told(resource.declared.sites.clone());
+        basis(resource, ForecastChange::Undone(undoing.clone(), void), told)
+    }
+
+    /// Nothing but where it would go.
+    fn told(&self, sites: BTreeSet<SiteId>) -> Forecast {
         let heard: BTreeSet<SiteId> = self
             .sites()
             .into_iter()
@@ -121,22 +115,80 @@ impl Engine {
             .collect();
         let me = &self.me().site;
         let not_heard = sites.iter().filter(|site| *site != me && !heard.contains(*site));
-        let items = items_of(then, list.iter());
-        let health = plan::plan(&items, &resource.runs.log, then.config()).health;
         Forecast {
             new_resource: false,
             new_config: false,
             operation: None,
             replaces: Replaces::Nothing,
             not_heard: not_heard.cloned().collect(),
-            left_out: left_out.collect(),
+            sites,
+            list: Vec::new(),
+            left_out: Vec::new(),
+            back: Vec::new(),
+            cannot_repair: None,
+        }
+    }
+}
+
+fn basis(resource: &Resource, change: ForecastChange, told: Forecast) -> ForecastBasis {
+    let (resolution, log) = (resource.resolution.clone(), resource.runs.log.clone());
+    ForecastBasis { resolution, change, log, told }
+}
+
+impl ForecastBasis {
+    /// What would come of it.
+    pub fn forecast(&self) -> Forecast {
+        let (now, then) = (&self.resolution, self.then());
+        let list: Vec<_> =
+            then.list().filter_map(|id| then.operations().operation(id)).cloned().collect();
+        let items = items_of(&then, list.iter());
+        let health = plan::plan(&items, &self.log, then.config()).health;
+        let counted: BTreeSet<&OperationId> = now.list().collect();
+        let counting: BTreeSet<&OperationId> = then.list().collect();
+        let is_lost = |id: &&OperationId| {
+            let is_new = !now.operations().contains(id);
+            (counted.contains(id) || is_new) && !counting.contains(id)
+        };
+        let left_out = then.operations().iter().map(|it| &it.id).filter(is_lost);
+        let back = counting.iter().filter(|id| !counted.contains(*id));
+        let back = back.filter(|id| now.operations().contains(id));
+        Forecast {
+            left_out: left_out.map(|id| (id.clone(), self.why_left_out(&then, id))).collect(),
             back: back.map(|id| (*id).clone()).collect(),
             cannot_repair: match health {
                 Health::Diverged { why } => Some(why),
                 Health::InStep | Health::Undecided { .. } => None,
             },
             list,
-            sites,
+            ..self.told.clone()
+        }
+    }
+
+    fn then(&self) -> Resolution {
+        let now = &self.resolution;
+        match &self.change {
+            ForecastChange::HandedIn(operation, config) => {
+                let mut then = match config {
+                    Some(config) => {
+                        let void = now.operations();
+                        let all = void.iter().map(|it| &it.id);
+                        now.anew(config.clone(), all.filter(|id| void.is_void(id)))
+                    }
+                    None => now.clone(),
+                };
+                then.insert(operation.clone());
+                then
+            }
+            ForecastChange::Undone(_, void) => now.anew(now.rules().clone(), void),
+        }
+    }
+
+    fn why_left_out(&self, then: &Resolution, id: &OperationId) -> String {
+        match &self.change {
+            ForecastChange::Undone(undoing, _) if undoing.operation == *id => {
+                "it is undone".to_owned()
+            }
+            _ => then.left_out(id).map(|out| out.to_string()).unwrap_or_default(),
         }
     }
 }

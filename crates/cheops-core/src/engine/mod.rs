@@ -55,14 +55,14 @@ use std::collections::BTreeMap;
 pub use compaction::{LaterRecords, RecordSlot};
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use failures::NotFailed;
-pub use forecast::Forecast;
+pub use forecast::{Forecast, ForecastBasis};
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
     Message, Notice, Now, PastDecision, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
-pub use undo::NotUndoable;
+pub use undo::{NotUndoable, UndoBasis};
 pub use verify::{Agreement, ReadHere};
 pub use view::{
     Holding, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView,

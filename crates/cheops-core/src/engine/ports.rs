@@ -244,8 +244,17 @@ pub enum Task {
 /// What a waiting user hears.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The operation is on this site's disk under this id, and goes to these sites.
-    Accepted(OperationId, BTreeSet<SiteId>),
+    /// The operation is on this site's disk.
+    Accepted {
+        /// Under this id.
+        operation: OperationId,
+        /// Where it goes.
+        sites: BTreeSet<SiteId>,
+        /// What the resource is resolved by from now on.
+        config: Arc<Config>,
+        /// Whether that took the place of another config.
+        config_replaced: bool,
+    },
     /// A site replied.
     Replied(Reply),
     /// Everyone waited for has replied.

@@ -80,6 +80,7 @@ fn accept(
     turn: &mut Turn<'_>,
 ) {
     let id = OperationId(turn.context.next_entry());
+    let config_replaced = declares.is_some() && !resource.declared.sites.is_empty();
     let claimed = turn.context.clock.tick(turn.now.wall_ms);
     let mut parents = resource.resolution.operations().heads();
     // There are so many only if somebody makes them; what this site did is among those it keeps.
@@ -103,7 +104,12 @@ fn accept(
     let ticket = submission.ticket;
     turn.effect(Effect::Answer {
         ticket,
-        answer: Answer::Accepted(id.clone(), resource.declared.sites.clone()),
+        answer: Answer::Accepted {
+            operation: id.clone(),
+            sites: resource.declared.sites.clone(),
+            config: resource.config(),
+            config_replaced,
+        },
     });
     let expected: BTreeSet<_> = match submission.wait {
         WaitFor::All => resource.declared.sites.clone(),

@@ -6,12 +6,12 @@
 
 use super::Engine;
 use super::context::Turn;
+use super::forecast::{Forecast, ForecastBasis};
 use super::resource::Resource;
-use super::run::items_of;
 use crate::model::{
     EntryBody, EntryId, Extension, OperationId, Reply, ResourceId, Stamp, Status, Undoing,
 };
-use crate::plan::{self, Divergence, Health};
+use crate::plan::Divergence;
 use crate::resolve::ListChange;
 
 /// What was last said of an operation that somebody took out.
@@ -69,13 +69,37 @@ pub enum NotUndoable {
     },
 }
 
+/// An undoing that nothing forbids at first sight. Whether this site could follow it takes the longer to
+/// tell the longer the history is, and needs no engine.
+#[derive(Debug, Clone)]
+pub struct UndoBasis {
+    undoing: Undoing,
+    basis: ForecastBasis,
+}
+
+impl UndoBasis {
+    /// What to hand in, and what would come of it.
+    ///
+    /// # Errors
+    ///
+    /// Why this site could not follow it.
+    pub fn checked(self) -> Result<(Undoing, Forecast), NotUndoable> {
+        let Self { undoing, basis } = self;
+        let told = basis.forecast();
+        match told.cannot_repair {
+            Some(why) => Err(NotUndoable::NoRepair { operation: undoing.operation, why }),
+            None => Ok((undoing, told)),
+        }
+    }
+}
+
 impl Engine {
     /// What undoing an operation, or an undoing, comes to; if that can be done here.
     ///
     /// # Errors
     ///
     /// Why not.
-    pub fn can_undo(&self, id: &ResourceId, named: &OperationId) -> Result<Undoing, NotUndoable> {
+    pub fn can_undo(&self, id: &ResourceId, named: &OperationId) -> Result<UndoBasis, NotUndoable> {
         let unknown = || NotUndoable::Unknown(named.clone());
         let resource = self.resources.get(id).ok_or_else(unknown)?;
         let undoing = resource.undoing_named(named).ok_or_else(unknown)?;
@@ -91,15 +115,12 @@ impl Engine {
         }
         let replies = resource.replies.get(operation);
         match replies.and_then(|replies| replies.by(self.me())).map(|reply| &reply.status) {
-            None => return Err(NotUndoable::NotRun(operation.clone())),
-            Some(Status::InDoubt) => return Err(NotUndoable::InDoubt(operation.clone())),
-            Some(_) => {}
-        }
-        match resource.health_after(&undoing) {
-            Health::Diverged { why } => {
-                Err(NotUndoable::NoRepair { operation: operation.clone(), why })
+            None => Err(NotUndoable::NotRun(operation.clone())),
+            Some(Status::InDoubt) => Err(NotUndoable::InDoubt(operation.clone())),
+            Some(_) => {
+                let basis = self.basis_of_undoing(resource, &undoing);
+                Ok(UndoBasis { undoing, basis })
             }
-            Health::InStep | Health::Undecided { .. } => Ok(undoing),
         }
     }
 }
@@ -130,21 +151,14 @@ impl Resource {
         Ok(())
     }
 
-    /// How this site would stand to the list that follows from it.
-    fn health_after(&self, undoing: &Undoing) -> Health {
+    /// The operations that count for nothing once that is done.
+    pub(super) fn void_after(&self, undoing: &Undoing) -> Vec<OperationId> {
         let sites = &self.declared.sites;
         let failed = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
-        let undone: Vec<_> = self.undone().map(|(operation, _)| operation).collect();
-        let mut void: Vec<&OperationId> = failed
-            .map(|(id, _)| id)
-            .chain(undone.iter().filter(|it| **it != undoing.operation))
-            .collect();
-        if !undoing.back {
-            void.push(&undoing.operation);
-        }
-        let list = self.resolution.list_if_void(void);
-        let list = items_of(&self.resolution, list.iter());
-        plan::plan(&list, &self.runs.log, &self.config()).health
+        let undone = self.undone().map(|(operation, _)| operation);
+        let undone = undone.filter(|operation| *operation != undoing.operation);
+        let taken_out = (!undoing.back).then(|| undoing.operation.clone());
+        failed.map(|(id, _)| id.clone()).chain(undone).chain(taken_out).collect()
     }
 
     /// The operations that are taken out, and by what.

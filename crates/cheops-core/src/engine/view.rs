@@ -461,8 +461,8 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Event, Now, Settings, Submission, Ticket, WaitFor};
-    use crate::model::{Incarnation, Payload};
+    use crate::engine::{Event, JobId, Now, Settings, Submission, Ticket, WaitFor};
+    use crate::model::{Incarnation, Outcome, Payload};
     use crate::resolve::looks;
 
     /// A site alone, with so many operations on one resource.
@@ -529,6 +529,46 @@ mod tests {
             looks::during(handing_in).0
         };
         assert_eq!(looks_at(10), looks_at(10_000));
+    }
+
+    #[test]
+    fn one_resource_with_its_list_costs_the_copy_of_the_list_and_no_more() {
+        let looks_at = |count: u64| {
+            let (engine, id) = with_operations(count);
+            let (looks, outline) = looks::during(|| engine.outline(&id).unwrap());
+            assert_eq!(outline.list.len() as u64, count);
+            looks - count
+        };
+        assert_eq!(looks_at(10), looks_at(1_000));
+    }
+
+    #[test]
+    fn what_would_come_of_something_is_worked_out_elsewhere() {
+        let looks_at = |count: u64| {
+            let (mut engine, id) = with_operations(count);
+            let now = Now { mono_ms: 0, wall_ms: 1_000 };
+            let Event::Submitted(submission) = handed_in(count + 1, &id) else { unreachable!() };
+            let (here, basis) = looks::during(|| engine.forecast_basis(&submission, now).unwrap());
+            let (there, told) = looks::during(|| basis.forecast());
+            assert_eq!(told.list.len() as u64, count + 1);
+            assert!(there >= 2 * count, "{there} looks where it is worked out");
+
+            let first = engine.outline(&id).unwrap().list.swap_remove(0);
+            drop(engine.handle(now, Event::Ended { job: JobId(1), outcome: succeeded() }));
+            let (undoing, basis) = looks::during(|| engine.can_undo(&id, &first).unwrap());
+            let (there, _) = looks::during(|| basis.checked());
+            assert!(there >= 2 * count, "{there} looks where it is worked out");
+            [here, undoing]
+        };
+        let (few, many) = (looks_at(10), looks_at(1_000));
+        let halves = u64::from(1_000_u64.ilog2());
+        for (few, many) in few.iter().zip(many) {
+            assert!(many <= few + 2 * halves, "{many} operations were looked at, not {few}");
+        }
+    }
+
+    fn succeeded() -> Outcome {
+        Outcome::success(String::new())
     }
 
     #[test]

@@ -45,15 +45,44 @@ impl Act {
 
     /// Whether a service that answers so says that what was asked for is so already. `again`: the
     /// same was begun before, and may have been carried out.
-    pub fn is_already_so(self, method: &str, again: bool, status: u16, says: &SaysAlready) -> bool {
-        match self {
-            Self::Deletes => says.gone.contains(&status),
-            Self::Changes if method == "DELETE" => again && says.gone.contains(&status),
+    pub fn is_already_so(
+        self,
+        method: RequestMethod,
+        again: bool,
+        status: u16,
+        says: &SaysAlready,
+    ) -> bool {
+        match (self, method) {
+            (Self::Deletes, _) => says.gone.contains(&status),
+            (Self::Changes, RequestMethod::Delete) => again && says.gone.contains(&status),
+            (Self::CreatesAs, _) | (Self::Changes, RequestMethod::Put) => {
+                again && says.done.contains(&status)
+            }
             // A patch that is refused the second time may have been refused the first time.
-            Self::Changes if method != "PUT" => false,
+            (Self::Changes, RequestMethod::Other) => false,
             // What was made before has an id, and this answer does not say which.
-            Self::Creates => false,
-            Self::CreatesAs | Self::Changes => again && says.done.contains(&status),
+            (Self::Creates, _) => false,
+        }
+    }
+}
+
+/// A request's method, as far as it says what is so once the request was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestMethod {
+    /// What it gives is there.
+    Put,
+    /// What it names is not there.
+    Delete,
+    /// Any other.
+    Other,
+}
+
+impl From<&str> for RequestMethod {
+    fn from(method: &str) -> Self {
+        match method {
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            _ => Self::Other,
         }
     }
 }

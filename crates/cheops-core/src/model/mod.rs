@@ -24,7 +24,7 @@ pub use crate::ids::{
 };
 pub use clock::{HybridClock, Stamp};
 pub use entry::{Entry, EntryBody, Extension};
-pub use id_map::{Act, IdMap, LocalName, SaysAlready, ServiceRef};
+pub use id_map::{Act, IdMap, LocalName, RequestMethod, SaysAlready, ServiceRef};
 pub use inline_body::MAX_INLINE_BODY_BYTES;
 pub use kept_state::{KeptState, MAX_STATE_BYTES, StateFloor};
 pub use limits::{

@@ -180,15 +180,6 @@ impl Resolution {
             || self.operations.concurrents(node).next().is_some()
     }
 
-    /// The list there would be if these, and no others, were void.
-    pub fn list_if_void<'a>(
-        &self,
-        void: impl IntoIterator<Item = &'a OperationId>,
-    ) -> Vec<Arc<Operation>> {
-        let then = self.anew(self.rules.clone(), void);
-        then.list().filter_map(|id| then.operations.operation(id)).cloned().collect()
-    }
-
     /// The list there would be if these had failed at every one of their sites, too.
     pub fn list_without<'a>(
         &self,

@@ -60,7 +60,10 @@ impl List {
     }
 
     pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
-        self.places.values().map(|operation| &operation.id)
+        let ids = self.places.values().map(|operation| &operation.id);
+        #[cfg(test)]
+        let ids = ids.inspect(|_| super::looks::one_more());
+        ids
     }
 
     pub(super) fn last(&self) -> Option<&Arc<Operation>> {

@@ -33,7 +33,7 @@ pub(crate) mod looks {
         static LOOKS: Cell<u64> = const { Cell::new(0) };
     }
 
-    pub(super) fn one_more() {
+    pub(in crate::resolve) fn one_more() {
         LOOKS.set(LOOKS.get() + 1);
     }
 

@@ -28,7 +28,7 @@ const ROOM_FOR: Duration = Duration::from_millis(400);
 /// The calls of this site to all others.
 pub(super) struct Calls {
     room: Semaphore,
-    pace: Mutex<Pace>,
+    pace: Mutex<HandshakePace>,
     random: RandomState,
 }
 
@@ -74,11 +74,11 @@ impl Calls {
 
 /// How long handshakes take at present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Pace {
+struct HandshakePace {
     smoothed: Duration,
 }
 
-impl Pace {
+impl HandshakePace {
     fn succeeded(&mut self, after: Duration) {
         self.smoothed = (self.smoothed * 3 + after.min(CALL_LASTS)) / 4;
     }
@@ -104,8 +104,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn after(handshakes: &[u32]) -> Pace {
-        let mut pace = Pace::default();
+    fn after(handshakes: &[u32]) -> HandshakePace {
+        let mut pace = HandshakePace::default();
         handshakes.iter().for_each(|ms| pace.succeeded(MS * *ms));
         pace
     }

@@ -97,7 +97,7 @@ impl World {
 
     fn answer(&mut self, site: usize, ticket: Ticket, answer: Answer) {
         match &answer {
-            Answer::Accepted(id, _) => {
+            Answer::Accepted { operation: id, .. } => {
                 if let Some(operation) = self.operations.get(id) {
                     let holds = self.sites[site].disk.holds(&operation.resource, id);
                     self.checks.accepted(&operation.resource, id, holds);

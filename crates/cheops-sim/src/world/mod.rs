@@ -217,7 +217,7 @@ impl World {
     /// The operation accepted under that ticket.
     pub fn accepted(&self, ticket: Ticket) -> Option<&OperationId> {
         self.answers.get(&ticket)?.iter().find_map(|answer| match answer {
-            Answer::Accepted(id, _) => Some(id),
+            Answer::Accepted { operation: id, .. } => Some(id),
             _ => None,
         })
     }

@@ -146,7 +146,8 @@ impl World {
         }
         let (status, id) = self.carry_out_request(site, operation, inline);
         let succeeded = (200..400).contains(&status);
-        let already = act.is_already_so(method, again, status, &SaysAlready::default());
+        let already =
+            act.is_already_so(method.as_str().into(), again, status, &SaysAlready::default());
         if already && !succeeded {
             self.sometimes.saw("service: says that it is so already");
         }

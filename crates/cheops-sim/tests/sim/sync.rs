@@ -329,7 +329,7 @@ fn who_waits_for_nobody_is_answered_as_soon_as_the_operation_is_durable() {
     let mut cluster = Cluster::new(3, COUNTER);
     let ticket = cluster.asks(0, "set", "set 1", WaitFor::Nothing, 1_000);
     let answers = &cluster.world.answers[&ticket];
-    assert!(matches!(answers[..], [Answer::Accepted(..), Answer::Done]), "{answers:?}");
+    assert!(matches!(answers[..], [Answer::Accepted { .. }, Answer::Done]), "{answers:?}");
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn who_waits_for_the_receiving_site_is_answered_without_the_others() {
     let ticket = cluster.asks(0, "set", "set 1", WaitFor::Local, 1_000);
     cluster.passes(1_000);
     let answers = &cluster.world.answers[&ticket];
-    let [Answer::Accepted(..), Answer::Replied(reply), Answer::Done] = &answers[..] else {
+    let [Answer::Accepted { .. }, Answer::Replied(reply), Answer::Done] = &answers[..] else {
         panic!("{answers:?}");
     };
     assert_eq!((reply.site(), &reply.status), (&site_name(0), &Status::Ok));

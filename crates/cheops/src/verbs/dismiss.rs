@@ -3,7 +3,7 @@
 use cheops_api::Decision;
 use clap::Args;
 
-use super::settle::{self, Decided};
+use super::settle::{self, OperatorWord};
 use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
 use crate::output::VerbOutput;
@@ -32,7 +32,7 @@ pub(crate) fn run(
     agent: &AgentTarget,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let decided = Decided {
+    let decided = OperatorWord {
         id: &arguments.id,
         operation: &arguments.operation,
         decision: Decision::Dismiss,

@@ -58,11 +58,11 @@ pub(crate) fn run(
         Word::Skip => (Decision::Skip, "is skipped"),
         Word::Rerun => (Decision::Rerun, "runs again"),
     };
-    tell(&Decided { id, operation, decision, site, what }, agent, output)
+    tell(&OperatorWord { id, operation, decision, site, what }, agent, output)
 }
 
 /// What is decided about an operation, and how that is said.
-pub(super) struct Decided<'a> {
+pub(super) struct OperatorWord<'a> {
     pub(super) id: &'a str,
     pub(super) operation: &'a str,
     pub(super) decision: Decision,
@@ -72,11 +72,11 @@ pub(super) struct Decided<'a> {
 
 /// Tells the agent.
 pub(super) fn tell(
-    decided: &Decided<'_>,
+    decided: &OperatorWord<'_>,
     agent: &AgentTarget,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let Decided { id, operation, decision, site, what } = *decided;
+    let OperatorWord { id, operation, decision, site, what } = *decided;
     check_resource(id)?;
     operation.parse::<OperationId>().map_err(|error| {
         Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))

@@ -3,7 +3,7 @@
 use cheops_api::{Decision, DryRun};
 use clap::Args;
 
-use super::settle::{self, Decided};
+use super::settle::{self, OperatorWord};
 use crate::agent::AgentTarget;
 use crate::dry_run;
 use crate::failure::{Failure, Verdict};
@@ -48,7 +48,7 @@ pub(crate) fn run(
         let undo = DryRun::Undo(arguments.operation.clone());
         return dry_run::ask(&arguments.id, &undo, agent, output);
     }
-    let decided = Decided {
+    let decided = OperatorWord {
         id: &arguments.id,
         operation: &arguments.operation,
         decision: Decision::Undo,

@@ -1,6 +1,8 @@
 //! Operations handed in by users: accepted, refused, waited for.
 
-use cheops_core::engine::{Submission, WaitFor};
+use std::sync::Arc;
+
+use cheops_core::engine::{Answer, Effect, Submission, WaitFor};
 use cheops_core::model::{Asker, OperationType, Status};
 use expect_test::expect;
 
@@ -99,8 +101,25 @@ fn a_config_is_declared_where_it_is_new_and_not_said_twice() {
           answer 2: accepted as paris.2 for paris
         > 3: counter inc
           + paris.3 inc on paris.2 at paris with config
-          answer 3: accepted as paris.3 for paris
+          answer 3: accepted as paris.3 for paris, with another config than before
     "#]]);
+}
+
+#[test]
+fn who_hands_in_hears_which_config_holds_from_then_on() {
+    let mut paris = alone();
+    let with = |config| Submission { sites: Some(sites("paris")), config, ..asks_for("inc") };
+    let mut held = |config| {
+        let effects = paris.submits(with(config));
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Answer { answer: Answer::Accepted { config, .. }, .. } => Some(config),
+            _ => None,
+        })
+    };
+    assert_eq!(held(None), Some(Arc::default()));
+    assert_eq!(held(Some(matrix("ordered"))), Some(matrix("ordered")));
+    assert_eq!(held(None), Some(matrix("ordered")));
+    assert_eq!(held(Some(matrix("take-both"))), Some(matrix("take-both")));
 }
 
 #[test]
@@ -288,7 +307,7 @@ fn what_was_accepted_before_a_restart_answers_nobody_after_it() {
 }
 
 /// Operations may be run any number of times.
-fn again_and_again() -> std::sync::Arc<cheops_core::config::Config> {
+fn again_and_again() -> Arc<cheops_core::config::Config> {
     config(r#"{"ResolutionMatrix": [], "Types": {"inc": {"Idempotent": true}}}"#)
 }
 

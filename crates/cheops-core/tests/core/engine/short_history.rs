@@ -121,7 +121,7 @@ fn a_short_history_is_kept_and_so_is_one_with_something_that_failed() {
 fn what_a_site_said_that_it_keeps_the_state_of_cannot_be_undone_or_run_again_there() {
     let (mut paris, _) = verified();
     let (on, of) = (resource("counter"), operation("paris.3"));
-    assert_eq!(paris.engine.can_undo(&on, &of), Err(NotUndoable::InState(of.clone())));
+    assert_eq!(paris.engine.can_undo(&on, &of).unwrap_err(), NotUndoable::InState(of.clone()));
     assert!(paris.engine.can_retry(&on, &of).is_err());
     // Nor by who asked before that was so.
     paris.so_far();

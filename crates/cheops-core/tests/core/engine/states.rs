@@ -1,7 +1,8 @@
 //! Reading the state: when, how often, what is made of it; and what can be done about a failure.
 
-use cheops_core::engine::{Agreement, Effect, Event, NotFailed, StateProof, Submission, Task};
-use cheops_core::model::{Fingerprint, Outcome, Status};
+use cheops_core::engine::{Agreement, Effect, NotFailed, Record, StateProof, Submission, Task};
+use cheops_core::model::{Entry, Fingerprint, Outcome, Status};
+use expect_test::expect;
 
 use super::fixture::*;
 
@@ -120,11 +121,20 @@ fn what_failed_here_and_not_there_is_run_again_and_its_success_sets_it_right() {
     let (on, of) = (resource("counter"), operation("paris.1"));
     assert_eq!(paris.engine.summary(&on).unwrap().errors, 1);
     assert_eq!(paris.engine.can_retry(&on, &of), Ok(()));
-    let event = Event::Retried { resource: on.clone(), operation: of.clone() };
-    let reaction = paris.reacts(event);
-    let effects = paris.commit(reaction);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Run(_))), "{effects:?}");
+    paris.so_far();
+    paris.is_to_retry("paris.1");
     paris.ends(2, ok());
+    paris.told(expect![[r#"
+        > retry paris.1
+          + ran []
+          + begin run paris.1
+          job 2: run paris.1
+        > job 2 ends: exit 0
+          + end run paris.1: Ok
+          + paris.3 says OK of paris.1
+          note Applied(counter, paris.1)
+          tell lyon: [paris.3 says OK of paris.1] knows lyon.1 paris.3
+    "#]]);
     assert_eq!(paris.engine.summary(&on).unwrap().errors, 0);
     assert!(matches!(paris.engine.can_retry(&on, &of), Err(NotFailed::NotHere { .. })));
 }
@@ -140,11 +150,80 @@ fn what_failed_everywhere_is_not_run_again_and_can_be_let_be() {
     let void = NotFailed::FailedEverywhere(of.clone());
     assert_eq!(paris.engine.can_retry(&on, &of), Err(void));
     assert_eq!(paris.engine.can_dismiss(&on, &of), Ok(()));
-    let event = Event::Dismissed { resource: on.clone(), operation: of.clone() };
-    let reaction = paris.reacts(event);
-    paris.commit(reaction);
+    paris.so_far();
+    paris.is_to_dismiss("paris.1");
+    paris.told(expect![[r#"
+        > let paris.1 be
+          + paris.3 says KO of paris.1: no
+          tell lyon: [paris.3 says KO of paris.1: no] knows lyon.1 paris.3
+    "#]]);
     assert_eq!(paris.engine.summary(&on).unwrap().errors, 0);
     assert!(paris.engine.can_dismiss(&on, &of).is_err());
     paris.restarts();
     assert_eq!(paris.engine.summary(&on).unwrap().errors, 0, "it is on the disk");
+}
+
+#[test]
+fn asking_again_for_what_is_done_or_was_let_be_writes_nothing_and_runs_nothing() {
+    let mut paris = paris();
+    paris.submits(asks_for("inc"));
+    paris.ends(1, ok());
+    paris.so_far();
+    paris.is_to_retry("paris.1");
+    paris.is_to_dismiss("paris.1");
+    paris.is_to_retry("lyon.7");
+    paris.told(expect![[r#"
+        > retry paris.1
+        > let paris.1 be
+        > retry lyon.7
+    "#]]);
+}
+
+/// What a site last said that it read.
+fn said_to_be_read(site: &Site) -> Entry {
+    let mut records = site.disk.0.iter().rev();
+    let said = records.find_map(|record| match record {
+        Record::Entry(_, entry) if !entry.extra.is_empty() => Some(Entry::clone(entry)),
+        _ => None,
+    });
+    said.unwrap()
+}
+
+/// The same with another state in the place of that one.
+fn with_state(mut said: Entry, read: &str, other: &str) -> Entry {
+    let text = String::from_utf8(said.extra[0].value.clone()).unwrap();
+    let of = |state: &str| Fingerprint::of(state.as_bytes()).to_string();
+    said.extra[0].value = text.replace(&of(read), &of(other)).into_bytes();
+    said
+}
+
+#[test]
+fn sites_that_read_different_states_of_one_list_are_told_of_once_until_they_agree_again() {
+    let mut paris = paris();
+    let at_both = Submission { sites: Some(sites("lyon paris")), ..asks_with_state() };
+    paris.at(1_000).submits(at_both);
+    paris.ends(1, ok());
+    paris.ends(2, ok());
+    let mut lyon = other("lyon");
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
+    let reading = reads(&paris.ticks_at(2_500)).unwrap();
+    paris.ends(reading, found("one"));
+    lyon.learns("paris.3");
+    let (read, mut differed) = (said_to_be_read(&paris), false);
+    for state in ["two", "three", "one", "two"] {
+        paris.so_far();
+        let as_read = with_state(read.clone(), "one", state);
+        let said = lyon.tells_of(says("paris.1", Status::Ok).saying_as(&as_read));
+        paris.hears("lyon", said);
+        let story = paris.story();
+        let is_told = story.lines().any(|line| line.trim() == "note Differs(counter)");
+        let differs = matches!(proof(&paris).agreement, Agreement::Differs { .. });
+        assert_eq!(differs, state != "one", "{state}: {story}");
+        assert_eq!(is_told, std::mem::replace(&mut differed, differs) < differs, "{story}");
+    }
+    // It was said: an engine that begins anew finds the same, and does not say it again.
+    paris.so_far();
+    paris.restarts();
+    assert!(matches!(proof(&paris).agreement, Agreement::Differs { .. }));
+    assert!(!paris.story().contains("Differs"));
 }

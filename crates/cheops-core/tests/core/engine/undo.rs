@@ -1,8 +1,9 @@
 //! Taking operations out, and bringing them back; and what would come of something.
 
-use cheops_core::engine::{Effect, Event, NotUndoable, Now, Submission, Task};
+use cheops_core::engine::{Effect, NotUndoable, Now, Submission, Task, UndoBasis};
 use cheops_core::model::{OperationId, Replaces, Undoing};
 use cheops_core::resolve::{LeftOut, Why};
+use expect_test::expect;
 
 use super::fixture::*;
 
@@ -18,8 +19,8 @@ fn left_out(site: &Site, of: &str) -> Option<LeftOut> {
 fn undoes(site: &mut Site, named: &str) -> Vec<OperationId> {
     let resource = resource("counter");
     let undoing = site.engine.can_undo(&resource, &operation(named)).unwrap();
-    let reaction = site.reacts(Event::Undone { resource, undoing });
-    let effects = site.commit(reaction);
+    let (undoing, _) = undoing.checked().unwrap();
+    let effects = site.undoes(undoing);
     let run = effects.iter().filter_map(|effect| match effect {
         Effect::Run(job) => match &job.task {
             Task::Run(operation) => Some(operation.id.clone()),
@@ -31,7 +32,8 @@ fn undoes(site: &mut Site, named: &str) -> Vec<OperationId> {
 }
 
 fn refused(site: &Site, named: &str) -> NotUndoable {
-    site.engine.can_undo(&resource("counter"), &operation(named)).unwrap_err()
+    let possible = site.engine.can_undo(&resource("counter"), &operation(named));
+    possible.and_then(UndoBasis::checked).unwrap_err()
 }
 
 fn here(kind: &str) -> Submission {
@@ -108,7 +110,7 @@ fn what_would_come_of_something_is_told_and_nothing_is_changed() {
     let mut paris = paris();
     let now = Now { mono_ms: 50, wall_ms: 2_000_000 };
     let first = Submission { config: Some(set_and_inc()), ..asks_for("set") };
-    let told = paris.engine.forecast(&first, now).unwrap();
+    let told = paris.engine.forecast_basis(&first, now).unwrap().forecast();
     assert!(told.new_resource && told.left_out.is_empty());
     assert_eq!((told.list.len(), &told.sites), (1, &sites("lyon paris")));
     assert_eq!(told.not_heard, sites("lyon"));
@@ -118,19 +120,66 @@ fn what_would_come_of_something_is_told_and_nothing_is_changed() {
     paris.submits(asks_for("inc"));
     paris.ends(2, ok());
     let before = counts(&paris);
-    let told = paris.engine.forecast(&asks_for("inc"), now).unwrap();
+    let told = paris.engine.forecast_basis(&asks_for("inc"), now).unwrap().forecast();
     assert_eq!((told.list.len(), told.replaces), (3, Replaces::Nothing));
     assert_eq!(told.operation.as_ref(), Some(&told.list[2].id));
-    let told = paris.engine.forecast(&asks_for("set"), now).unwrap();
+    let told = paris.engine.forecast_basis(&asks_for("set"), now).unwrap().forecast();
     assert_eq!((told.list.len(), told.replaces), (1, Replaces::Past));
     let out: Vec<_> = told.left_out.iter().map(|(id, _)| id.clone()).collect();
     assert_eq!(out, before);
     assert!(told.left_out[0].1.contains("replaces all before it"));
-    let undoing = Undoing { operation: operation("paris.3"), back: false };
-    let told = paris.engine.forecast_undo(&resource("counter"), &undoing).unwrap();
+    let undo = paris.engine.can_undo(&resource("counter"), &operation("paris.3")).unwrap();
+    let (undoing, told) = undo.checked().unwrap();
+    assert_eq!(undoing, Undoing { operation: operation("paris.3"), back: false });
     assert_eq!((told.list.len(), told.cannot_repair), (1, None));
     assert_eq!(told.left_out, [(operation("paris.3"), "it is undone".to_owned())]);
     let elsewhere = Submission { sites: Some(sites("paris")), ..asks_for("inc") };
-    assert!(paris.engine.forecast(&elsewhere, now).is_err());
+    assert!(paris.engine.forecast_basis(&elsewhere, now).is_err());
     assert_eq!(counts(&paris), before);
+}
+
+#[test]
+fn an_undoing_is_durable_then_told_to_the_other_sites_and_run_here_and_so_is_its_undoing() {
+    let mut paris = paris();
+    paris.hears("lyon", beat());
+    paris.submits(Submission { config: Some(set_and_inc()), ..asks_for("set") });
+    paris.ends(1, ok());
+    paris.submits(asks_for("inc"));
+    paris.ends(2, ok());
+    paris.so_far();
+    undoes(&mut paris, "paris.3");
+    paris.ends(3, ok());
+    undoes(&mut paris, "paris.5");
+    paris.told(expect![[r#"
+        > undo paris.3
+          + paris.5 says OK of paris.3
+          + paris.6 says SUPERSEDED by paris.5 of paris.3
+          + begin run paris.1
+          note Superseded(counter, paris.3, paris.5)
+          note LeftOut(counter, [PastDecision { operation: paris.3, by: Some(paris.5), why: "it was undone, by paris.5" }])
+          job 3: run paris.1
+          tell lyon: [paris.5 says OK of paris.3; paris.6 says SUPERSEDED by paris.5 of paris.3] knows paris.6
+        > job 3 ends: exit 0
+          + end run paris.1: Ok
+          note Applied(counter, paris.1)
+        > bring back paris.3
+          + paris.7 says SUPERSEDED by paris.5 of paris.3
+          + paris.8 says OK of paris.3
+          + begin run paris.3
+          job 4: run paris.3
+          tell lyon: [paris.7 says SUPERSEDED by paris.5 of paris.3; paris.8 says OK of paris.3] knows paris.8
+    "#]]);
+}
+
+#[test]
+fn an_undoing_that_came_too_late_or_of_what_is_not_known_writes_nothing() {
+    let mut paris = alone();
+    paris.submits(here("set"));
+    paris.so_far();
+    paris.undoes(Undoing { operation: operation("paris.1"), back: false });
+    paris.undoes(Undoing { operation: operation("lyon.7"), back: true });
+    paris.told(expect![[r#"
+        > undo paris.1
+        > bring back lyon.7
+    "#]]);
 }
