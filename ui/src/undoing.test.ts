@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { HistoryItem } from './api/types';
-import { siteOf, undoerIn, undone } from './undoing';
+import { outWord, siteOf, undoerIn, undone } from './undoing';
 
 test('what somebody took out is told from what another took the place of', () => {
     expect(undone({ by: 'new-york-5f.9', why: 'it was undone, by new-york-5f.9' })).toEqual({
@@ -11,6 +11,13 @@ test('what somebody took out is told from what another took the place of', () =>
     expect(undone({ by: 'paris-1.2', why: replaced })).toBe(null);
     expect(undone({ by: null, why: 'it failed at every site' })).toBe(null);
     expect(undone(null)).toBe(null);
+});
+
+test('what failed everywhere is not told to be overridden: nothing took its place', () => {
+    expect(outWord({ by: null, why: 'it failed at every site' })).toBe('failed everywhere');
+    expect(outWord({ by: 'p-1.9', why: 'it was undone, by p-1.9' })).toBe('undone');
+    expect(outWord({ by: 'p-1.2', why: 'p-1.2 replaces all before it' })).toBe('overridden');
+    expect(outWord(null)).toBe('overridden');
 });
 
 test('the name of something begins with its site', () => {

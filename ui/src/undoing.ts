@@ -15,6 +15,14 @@ export function undone(left_out: LeftOut | null | undefined): Undone | null {
     return { by, site: siteOf(by) };
 }
 
+/** Why an operation is in no list, in a word or two. */
+export function outWord(
+    left_out: LeftOut | null | undefined,
+): 'undone' | 'failed everywhere' | 'overridden' {
+    if (undone(left_out)) return 'undone';
+    return left_out && left_out.by == null ? 'failed everywhere' : 'overridden';
+}
+
 /** The site that made something: of `new-york-5f.7`, `new-york`. */
 export function siteOf(id: string): string {
     const dash = id.lastIndexOf('-');

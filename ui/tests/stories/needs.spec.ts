@@ -59,6 +59,7 @@ test('what failed everywhere is submitted again, since it cannot be retried, or 
     await page.keyboard.press('Escape');
     const panel = page.getByRole('complementary', { name: /^Operation/ });
     await expect(panel).toContainText('it counts nowhere');
+    await expect(panel.locator('.panel-summary')).toContainText('failed everywhere');
     await expect(panel.getByRole('button', { name: /^Retry/ })).toBeHidden();
     await open('#/', 'site2');
     await need.getByRole('button', { name: /^Dismiss/ }).click();

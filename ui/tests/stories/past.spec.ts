@@ -48,6 +48,8 @@ test('what no site needs any more is there to be read, in the table, the graph a
     await expect(log.getByRole('listitem').last()).toContainText(`echo hello > ${own}.txt`);
     await expect(log).toContainText(`${first} was overridden by ${last}`);
     await expect(log).toContainText('This is where it begins.');
+    await expect(log.getByRole('link', { name: `Undo ${last}…` })).toBeVisible();
+    await expect(log.getByRole('link', { name: `Undo ${first}…` }), 'it is out').toBeHidden();
     await log.getByLabel('As noted at').selectOption('site3');
     await expect(log.getByRole('listitem').first()).toBeVisible();
     await expect(log).toContainText('This is where it begins.');
@@ -98,4 +100,40 @@ test('an operation shows the body that came with it, for the eye', async ({
     await open(`#/resources/${encodeURIComponent(gallery.replica)}/operations/${sent.id}`);
     const other = page.getByRole('complementary', { name: `Operation ${sent.id}` });
     await expect(other.getByRole('group', { name: /^Content of/ })).toHaveText('bits');
+});
+
+test('at a site that does not hold it the log, what was before and what can be undone are asked of one that does', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    await demo.creates(own, { sites: 'site1 & site2' });
+    const anew = await demo.does('site1', own, { type: 'set', command: `echo anew > ${own}.txt` });
+    const more = await demo.does('site1', own, { type: 'add', command: `echo more >> ${own}.txt` });
+    await until('site1 needs the first no more', async () => {
+        const at = `${demo.site('site1').url}/api/v1/resources/${own}/explain`;
+        return (await demo.json<Explanation>(at)).past?.length === 1;
+    });
+    await open(`#/resources/${own}`, 'site3');
+    await page.getByRole('button', { name: '1 operation before' }).click();
+    await expect(page.getByRole('row').filter({ hasText: 'echo hello' })).toContainText(
+        `overridden by ${anew}`,
+    );
+    await page.getByRole('tab', { name: 'Log' }).click();
+    const log = page.getByRole('region', { name: 'What happened' });
+    await expect(log).toContainText('This is where it begins.');
+
+    await open(`#/resources/${own}/operations/${more}`, 'site3');
+    await page.getByRole('button', { name: 'Undo…' }).click();
+    const dialog = page.getByRole('dialog', { name: `Undo an operation of ${own}` });
+    await dialog.getByRole('button', { name: 'Undo it everywhere' }).click();
+    await expect(dialog).toBeHidden();
+    for (const site of ['site1', 'site2'])
+        await until(`it is out at ${site}`, async () => {
+            return demo.file(site, `${own}.txt`) === 'anew\n';
+        });
+    await expect(page.getByRole('complementary', { name: /^Operation/ })).toContainText(
+        /Undone at site[12]/,
+    );
 });

@@ -4,7 +4,7 @@ import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../
 import { plural } from '../../format';
 import { Empty, Icon, SiteName } from '../../parts';
 import { href } from '../../route';
-import { undone } from '../../undoing';
+import { outWord } from '../../undoing';
 import { inCommands } from './commands';
 import { shownPart } from './order';
 import { address, type Tab } from './places';
@@ -94,12 +94,12 @@ function Decided(props: {
     chosen: boolean;
 }) {
     const { decision, resource, known, chosen } = props;
-    const isUndone = undone(known.get(decision.operation)?.left_out) !== null;
+    const word = outWord(known.get(decision.operation)?.left_out);
     return (
         <li class={chosen ? 'decided chosen' : 'decided'}>
             <span class={decision.counts ? 'verdict-mark both' : 'verdict-mark lost'}>
-                <Icon name={decision.counts ? 'check' : isUndone ? 'undo' : 'over'} />
-                {decision.counts ? 'both applied' : isUndone ? 'undone' : 'overridden'}
+                <Icon name={decision.counts ? 'check' : word === 'undone' ? 'undo' : 'over'} />
+                {decision.counts ? 'both applied' : word}
             </span>
             <div>
                 <p>

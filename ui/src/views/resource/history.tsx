@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { Icon, Time } from '../../parts';
-import { undone } from '../../undoing';
+import { outWord } from '../../undoing';
 import { concurrent } from './concurrent';
 import { sentence } from './decisions';
 import { folded, laidOut, type Drawing, type Edge, type Node } from './layout';
@@ -391,7 +391,7 @@ function Card({ operation, place, isPast, conflicts }: CardProps) {
     const lost = conflicts.find(
         (decision) => decision.operation === operation.id && !decision.counts,
     );
-    const isUndone = undone(operation.left_out) !== null;
+    const word = outWord(operation.left_out);
     const won = conflicts.filter(
         (decision) => decision.winner === operation.id && !decision.counts,
     );
@@ -406,7 +406,7 @@ function Card({ operation, place, isPast, conflicts }: CardProps) {
                 {operation.replaces === 'force' && <b class="node-flag bad">forced</b>}
                 {won.length > 0 && <b class="node-flag won">won</b>}
                 {lost && <b class="node-flag lost">lost</b>}
-                {isUndone && <b class="node-flag">undone</b>}
+                {!operation.counts && word !== 'overridden' && <b class="node-flag">{word}</b>}
                 {place >= 0 && (
                     <span class="node-place">
                         <span class="hidden">, applied as number </span>
@@ -419,7 +419,9 @@ function Card({ operation, place, isPast, conflicts }: CardProps) {
                 {operation.site} · <Time at={operation.time} />
             </span>
             {lost && <span class="hidden">, lost to {lost.winner}</span>}
-            {!operation.counts && !lost && !isUndone && <span class="hidden">, overridden</span>}
+            {!operation.counts && !lost && word === 'overridden' && (
+                <span class="hidden">, overridden</span>
+            )}
             {isPast && <span class="hidden">, which no site needs any more</span>}
             {operation.replaces !== 'nothing' && (
                 <span class="hidden">, replaces all before it</span>

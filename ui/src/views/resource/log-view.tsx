@@ -75,6 +75,12 @@ export function Log({ resource, explanation, feed }: Props) {
             ({ id, summary }: ExplainedOperation) => [id, summary],
         ),
     );
+    // Of a service, the request that sets things right is for a person to send.
+    const undoable = new Set(
+        resource.replicant
+            ? []
+            : (explanation?.operations ?? []).filter(({ counts }) => counts).map(({ id }) => id),
+    );
     const piece = (part: LogPart, index: number) =>
         typeof part === 'string' ? (
             part
@@ -138,6 +144,20 @@ export function Log({ resource, explanation, feed }: Props) {
                                 <div>
                                     <p>{entry.parts.map(piece)}</p>
                                     {entry.below && <pre>{entry.below}</pre>}
+                                    {item.event === 'operation' && undoable.has(item.operation) && (
+                                        <a
+                                            class="log-act small"
+                                            href={address({
+                                                id,
+                                                op: item.operation,
+                                                tab: 'log',
+                                                act: 'undo',
+                                            })}
+                                            aria-label={`Undo ${item.operation}…`}
+                                        >
+                                            Undo…
+                                        </a>
+                                    )}
                                 </div>
                                 <Time at={item.at} />
                             </li>

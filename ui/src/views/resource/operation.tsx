@@ -17,7 +17,7 @@ import {
     Time,
 } from '../../parts';
 import { go } from '../../route';
-import { undone } from '../../undoing';
+import { outWord, undone } from '../../undoing';
 import { Bodies } from './bodies-view';
 import { useOperation } from './data';
 import { asJson } from './compare';
@@ -130,6 +130,7 @@ function About({
         (site) => operation.replies[site]?.status === 'OK',
     );
     const out = undone(operation.left_out);
+    const word = outWord(operation.left_out);
     // Of a service, the request that sets things right is for a person to send.
     const mayUndo = operation.counts && !isPast && resource.replicant == null;
     const standings = resource.standings ?? [];
@@ -163,8 +164,8 @@ function About({
                     </span>
                 ) : (
                     <span class="badge tone-off">
-                        <Icon name={out ? 'undo' : 'over'} />
-                        {out ? 'undone' : 'overridden'}
+                        <Icon name={OUT_ICONS[word]} />
+                        {word}
                     </span>
                 )}
                 {operation.replaces === 'past' && (
@@ -306,6 +307,8 @@ function About({
         </>
     );
 }
+
+const OUT_ICONS = { undone: 'undo', 'failed everywhere': 'cross', overridden: 'over' } as const;
 
 function Parent(props: { resource: Resource; parent: string; tab: Tab; known: boolean }) {
     if (!props.known)
