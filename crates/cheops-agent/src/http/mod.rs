@@ -24,7 +24,9 @@ mod access;
 mod backup;
 mod changes;
 mod cross;
+mod decide;
 mod demo;
+mod dry_run;
 mod forward;
 mod guard;
 mod history;
@@ -128,8 +130,8 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::HISTORY, get(history::history))
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
-        .route(paths::DRY_RUN, post(submit::dry_run))
-        .route(paths::DECISION, post(submit::decide))
+        .route(paths::DRY_RUN, post(dry_run::dry_run))
+        .route(paths::DECISION, post(decide::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::LATEST_CHANGES, get(changes::latest))
         .route(paths::CHANGES_OF, get(changes::of_resource))
@@ -162,8 +164,8 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::HISTORY, get(history::history))
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
-        .route(paths::DRY_RUN, post(submit::dry_run))
-        .route(paths::DECISION, post(submit::decide))
+        .route(paths::DRY_RUN, post(dry_run::dry_run))
+        .route(paths::DECISION, post(decide::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))
         .layer(DefaultBodyLimit::disable())

@@ -11,7 +11,7 @@ use super::submit::declaration;
 use super::{Engine, SiteStatus};
 use crate::config::Config;
 use crate::model::{EntryId, Operation, OperationId, Replaces, ResourceId, SiteId, Undoing};
-use crate::plan::{self, Divergence, Health};
+use crate::plan::{self, Decision, Divergence, Health, RunLog};
 use crate::resolve::Resolution;
 
 /// What would come of it.
@@ -99,7 +99,52 @@ impl Engine {
         Some(told)
     }
 
+    /// What would come of running an operation again that failed here.
+    pub fn forecast_retry(&self, id: &ResourceId, operation: &OperationId) -> Option<Forecast> {
+        self.forecast_here(id, |log| log.forget_refusal(operation))
+    }
+
+    /// What would come of the operator's word on an operation in doubt here.
+    pub fn forecast_decision(
+        &self,
+        id: &ResourceId,
+        operation: &OperationId,
+        decision: Decision,
+    ) -> Option<Forecast> {
+        self.forecast_here(id, |log| log.decide(operation, decision))
+    }
+
+    /// What would come of letting a failure be: nothing is run anywhere.
+    pub fn forecast_dismissal(&self, id: &ResourceId) -> Option<Forecast> {
+        let resource = self.resources.get(id)?;
+        let told = self.told(resource, &resource.resolution, resource.declared.sites.clone());
+        Some(Forecast { cannot_repair: None, ..told })
+    }
+
+    /// What would come of another word of this site's own on what ran here. The list stays as it is.
+    fn forecast_here(
+        &self,
+        id: &ResourceId,
+        decide: impl FnOnce(&mut RunLog) -> bool,
+    ) -> Option<Forecast> {
+        let resource = self.resources.get(id)?;
+        let mut log = resource.runs.log.clone();
+        decide(&mut log);
+        let here = BTreeSet::from([self.me().site.clone()]);
+        Some(self.told_after(resource, &resource.resolution, &log, here))
+    }
+
     fn told(&self, resource: &Resource, then: &Resolution, sites: BTreeSet<SiteId>) -> Forecast {
+        self.told_after(resource, then, &resource.runs.log, sites)
+    }
+
+    fn told_after(
+        &self,
+        resource: &Resource,
+        then: &Resolution,
+        log: &RunLog,
+        sites: BTreeSet<SiteId>,
+    ) -> Forecast {
         let list: Vec<_> =
             then.list().filter_map(|id| then.operations().operation(id)).cloned().collect();
         let now: BTreeSet<&OperationId> = resource.resolution.list().collect();
@@ -122,7 +167,7 @@ impl Engine {
         let me = &self.me().site;
         let not_heard = sites.iter().filter(|site| *site != me && !heard.contains(*site));
         let items = items_of(then, list.iter());
-        let health = plan::plan(&items, &resource.runs.log, then.config()).health;
+        let health = plan::plan(&items, log, then.config()).health;
         Forecast {
             new_resource: false,
             new_config: false,

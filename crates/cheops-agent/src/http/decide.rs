@@ -1,0 +1,179 @@
+//! What a person decides about an operation: one whose result is unknown, one that failed, one to be
+//! taken out.
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use cheops_api as wire;
+use cheops_core::engine::{Engine, Event, Forecast, NotFailed, NotUndoable, RunProgress};
+use cheops_core::model::{OperationId, ResourceId};
+use cheops_core::plan;
+use http::StatusCode;
+
+use super::forward::{self, SeenBy};
+use super::principal;
+use super::refusal::HttpRefusal;
+use super::submit::{parse, whole};
+use super::wire as on_wire;
+use super::{SharedApi, resource_id};
+use crate::driver::NotDurable;
+
+/// `POST .../decision`
+pub(super) async fn decide(
+    State(api): State<SharedApi>,
+    Path((id, operation)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, HttpRefusal> {
+    let resource = resource_id(&id)?;
+    let (head, body) = request.into_parts();
+    let body = whole(Request::new(body)).await?;
+    let settle: wire::Settle = parse(&body)?;
+    let by = principal::asker(&api, &head.extensions);
+    let request = Request::from_parts(head, Body::from(body));
+    let what = match settle.decision {
+        wire::Decision::Skip => format!("settle {operation} skip"),
+        wire::Decision::Rerun => format!("settle {operation} rerun"),
+        wire::Decision::Retry => format!("retry {operation}"),
+        wire::Decision::Dismiss => format!("dismiss {operation}"),
+        wire::Decision::Undo => format!("undo {operation}"),
+    };
+    if let SeenBy::By(response) = forward::seen_at(&api, settle.site.as_deref(), request).await? {
+        let site = settle.site.as_deref().unwrap_or_default();
+        let what = format!("{what}, passed on to {site}");
+        principal::record(&api, &resource, &by, &what).await?;
+        return Ok(response);
+    }
+    let (id, named) = (resource.clone(), operation.clone());
+    let event = api.driver.ask(move |engine| event(engine, &id, &named, settle.decision)).await??;
+    principal::record(&api, &resource, &by, &what).await?;
+    let is_on_unknown = matches!(event, Event::Decided { .. });
+    let is_unknown_still =
+        move |engine: &Engine| is_on_unknown && awaited(engine, &resource, &operation).is_ok();
+    match api.driver.decide(event, is_unknown_still).await {
+        Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Ok(true) => {
+            let detail = "the result of the operation is unknown again, or still".to_owned();
+            Err(HttpRefusal::conflict("not settled", detail))
+        }
+        Err(stopped) => match api.driver.trouble.borrow().clone() {
+            Some(trouble) => Err(NotDurable::Stuck(trouble).into()),
+            None => Err(stopped.into()),
+        },
+    }
+}
+
+/// What would come of a decision at this site.
+pub(super) fn forecast(
+    engine: &Engine,
+    resource: &ResourceId,
+    decide: &wire::TriedDecision,
+) -> Result<Forecast, HttpRefusal> {
+    let told = match event(engine, resource, &decide.operation, decide.decision)? {
+        Event::Decided { resource, operation, decision } => {
+            engine.forecast_decision(&resource, &operation, decision)
+        }
+        Event::Retried { resource, operation } => engine.forecast_retry(&resource, &operation),
+        Event::Undone { resource, undoing } => engine.forecast_undo(&resource, &undoing),
+        _ => engine.forecast_dismissal(resource),
+    };
+    told.ok_or_else(|| HttpRefusal::no_such_resource(resource))
+}
+
+/// A decision as the engine takes it, if it would not come to nothing here.
+fn event(
+    engine: &Engine,
+    resource: &ResourceId,
+    operation: &str,
+    decision: wire::Decision,
+) -> Result<Event, HttpRefusal> {
+    let resource = resource.clone();
+    let named = || {
+        operation
+            .parse::<OperationId>()
+            .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))
+    };
+    let on_unknown = |decision| {
+        let operation = awaited(engine, &resource, operation)?;
+        Ok(Event::Decided { resource: resource.clone(), operation, decision })
+    };
+    match decision {
+        wire::Decision::Skip => on_unknown(plan::Decision::Skip),
+        wire::Decision::Rerun => on_unknown(plan::Decision::Rerun),
+        wire::Decision::Retry => {
+            let operation = named()?;
+            engine.can_retry(&resource, &operation).map_err(|why| no_failure(&resource, &why))?;
+            Ok(Event::Retried { resource, operation })
+        }
+        wire::Decision::Dismiss => {
+            let operation = named()?;
+            engine.can_dismiss(&resource, &operation).map_err(|why| no_failure(&resource, &why))?;
+            Ok(Event::Dismissed { resource, operation })
+        }
+        wire::Decision::Undo => {
+            let undoing = engine.can_undo(&resource, &named()?);
+            let undoing = undoing.map_err(|why| not_undoable(&resource, &why))?;
+            Ok(Event::Undone { resource, undoing })
+        }
+    }
+}
+
+fn no_failure(resource: &ResourceId, why: &NotFailed) -> HttpRefusal {
+    let refused = HttpRefusal::conflict("nothing to do about it", why.to_string());
+    match why {
+        NotFailed::NotHere { failed_at, .. } if !failed_at.is_empty() => {
+            let at: Vec<_> = failed_at.iter().map(ToString::to_string).collect();
+            refused.hint(format!("it failed at {0}: `--site {0}`", at.join(", ")))
+        }
+        NotFailed::FailedEverywhere(operation) => refused.hint(format!(
+            "`cheops operation {operation}` shows what it was; `cheops dismiss {resource} \
+             {operation}` lets it be"
+        )),
+        NotFailed::InDoubt(operation) => {
+            refused.hint(format!("`cheops settle {resource} {operation} skip|rerun`"))
+        }
+        _ => refused,
+    }
+}
+
+fn not_undoable(resource: &ResourceId, why: &NotUndoable) -> HttpRefusal {
+    let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
+    match why {
+        NotUndoable::ReplacedAll(_) | NotUndoable::InState(_) | NotUndoable::Unknown(_) => refused
+            .hint(format!(
+                "`cheops history {resource}` tells what was before: submit that again"
+            )),
+        NotUndoable::NoRepair { .. } => refused.hint(
+            "an `Undo` command for its type, or `State`, in the resource's config makes it possible",
+        ),
+        _ => refused,
+    }
+}
+
+/// The operation of that name, if this site waits for the operator's word on it.
+fn awaited(
+    engine: &Engine,
+    resource: &ResourceId,
+    operation: &str,
+) -> Result<OperationId, HttpRefusal> {
+    let nothing = |why: String| HttpRefusal::conflict("nothing to settle", why);
+    let progress = engine
+        .progress(resource)
+        .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
+    let refused = match progress {
+        RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
+            return Ok(awaited);
+        }
+        RunProgress::AwaitsOperator(awaited) => nothing(format!(
+            "it is `{awaited}` whose result is unknown at this site, not `{operation}`"
+        )),
+        _ => nothing(format!("no operation of `{resource}` has an unknown result at this site")),
+    };
+    let meant = operation.parse().ok().and_then(|id| engine.operation_view(resource, &id));
+    let doubting = meant.iter().flat_map(on_wire::doubting);
+    match doubting.into_iter().find(|site| **site != engine.me().site) {
+        Some(site) => {
+            Err(refused.hint(format!("its result is unknown at {site}: `--site {site}`")))
+        }
+        None => Err(refused),
+    }
+}
