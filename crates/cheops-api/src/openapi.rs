@@ -28,7 +28,7 @@ use crate::types::{
         (name = "resources", description = "Resources and their operations"),
         (name = "sites", description = "The sites of the mesh"),
         (name = "changes", description = "Changes as they happen"),
-        (name = "matrices", description = "How conflicts are settled, before anything is"),
+        (name = "matrices", description = "How conflicts are resolved, before anything is"),
         (name = "demo", description = "Only in a demo: links to cut and sites to stop"),
         (name = "original", description = "What the first Cheops had, unchanged"),
         (name = "running", description = "For whoever runs the agent"),
@@ -129,7 +129,7 @@ fn operations() {}
 )]
 fn operation() {}
 
-/// Hand in an operation
+/// Submit an operation
 ///
 /// As JSON, or, if files come with it, as a form whose first part `operation` is that JSON and
 /// whose other parts are the files, each with its placeholder as file name. The answer begins once the
@@ -231,7 +231,9 @@ fn recorded() {}
 )]
 fn dry_run() {}
 
-/// Settle an operation in doubt, at this site or another
+/// Decide about an operation that failed, has an unknown result, or is to be undone
+///
+/// At this site or another.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/operations/{operation}/decision", tag = "resources",
     params(
         OfResource,
@@ -239,9 +241,9 @@ fn dry_run() {}
     ),
     request_body = Settle,
     responses(
-        (status = 204, description = "settled"),
+        (status = 204, description = "decided"),
         (status = 404, description = "there is no such operation here", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "the result of the operation is not unknown there", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "it would come to nothing there; the detail says why", body = Problem, content_type = "application/problem+json"),
         (status = 502, description = "the site cannot be reached now", body = Problem, content_type = "application/problem+json"),
         (status = 504, description = "the site did not answer in time", body = Problem, content_type = "application/problem+json"),
     )
@@ -366,7 +368,7 @@ fn latest_changes() {}
 )]
 fn changes_of() {}
 
-/// Hand in a shell operation, as the first Cheops had it
+/// Submit a shell operation, as the first Cheops had it
 ///
 /// Waits up to 30 seconds; sites that have not replied by then get a line with `TIMEOUT`, and the
 /// work goes on. Every part with a file name is a file, and that name is its placeholder, whatever

@@ -40,7 +40,7 @@ pub enum Bug {
     StandingNotSent,
     /// What is told of a state is what was read after another list.
     StateOfAnotherList,
-    /// That an operation is to be taken out is passed over, where another site says so.
+    /// One site passes over that an operation is to be taken out, where another site says so.
     UndoSkipped,
     /// A state stands for the history before it as soon as one site keeps it.
     StateOfOneSite,
@@ -87,14 +87,14 @@ impl Bug {
         }
     }
 
-    /// What arrives instead of an entry.
-    pub fn arrives(self, entry: &mut Arc<Entry>, wall_ms: u64) {
+    /// What arrives at a site instead of an entry.
+    pub fn arrives(self, entry: &mut Arc<Entry>, at: usize, wall_ms: u64) {
         if self == Self::OrderByArrival
             && let EntryBody::Operation(operation) = &mut Arc::make_mut(entry).body
         {
             operation.claimed.wall_ms = operation.claimed.wall_ms.max(wall_ms);
         }
-        if self == Self::UndoSkipped && entry.undoes().is_some() {
+        if self == Self::UndoSkipped && at == 0 && entry.undoes().is_some() {
             Arc::make_mut(entry).extra.retain(|said| said.name != "undoes");
         }
         if self == Self::StateOfOneSite && entry.kept_state().is_some() {

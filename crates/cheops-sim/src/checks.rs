@@ -202,14 +202,72 @@ impl Checks {
     }
 
     /// A site's engine did something about a resource.
-    pub fn after_step(&mut self, at_ms: u64, site: &SimSite, view: &ResourceView) {
+    pub fn after_step(&mut self, at_ms: u64, site: &SimSite, all: &[SimSite], view: &ResourceView) {
         if !self.forked.contains(&view.id) {
             self.same_knowledge_same_list(at_ms, site, view);
             self.same_knowledge_same_trouble(at_ms, site, view);
         }
         self.undecided_only_while_it_is(site, view);
+        self.nothing_said_beyond_what_is_known(at_ms, site, all, view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
             self.violated(format!("{} lists `{missing}` and does not know it", site.id));
+        }
+    }
+
+    /// In sync is only who knows all that the site knows which says so, and has replied to all that
+    /// counts; of a site that is not connected, only trouble it told of is said.
+    fn nothing_said_beyond_what_is_known(
+        &mut self,
+        at_ms: u64,
+        site: &SimSite,
+        all: &[SimSite],
+        view: &ResourceView,
+    ) {
+        // Who lost its disk has forgotten what it had said, and others cannot know that yet. What liars
+        // say that they know is their affair.
+        if self.a_disk_was_lost || self.has_liar(&view.id) {
+            return;
+        }
+        for said in &view.standings {
+            let is_unheard = matches!(said.standing, Standing::Unknown);
+            let is_in_sync = matches!(said.standing, Standing::InSync);
+            let needs_a_link = is_in_sync
+                || matches!(said.standing, Standing::Running { .. } | Standing::Waiting { .. });
+            if is_unheard && said.is_connected || needs_a_link && !said.is_connected {
+                let (by, of) = (&site.id, &said.site);
+                let link = if said.is_connected { "connected" } else { "not connected" };
+                let what = format!("{:?} of {} at {of}, {link}", said.standing, view.id);
+                self.violated(format!("at {at_ms} ms, {by} says {what}"));
+            }
+            if !is_in_sync {
+                continue;
+            }
+            let there = all.iter().find(|it| it.id == said.site);
+            let engine = there.and_then(|there| there.engine.as_ref());
+            for operation in &view.operations {
+                let replies = operation.replies.iter();
+                let counts = operation.left_out.is_none();
+                if counts && !replies.clone().any(|reply| *reply.site() == said.site) {
+                    let (by, of, what) = (&site.id, &said.site, operation.id());
+                    self.violated(format!(
+                        "at {at_ms} ms, {by} says that {} is in sync at {of}, which has not replied to \
+                         `{what}`",
+                        view.id
+                    ));
+                }
+                let entries = replies.map(|reply| OperationId(reply.id.clone()));
+                let unknown = entries
+                    .chain([operation.id().clone()])
+                    .find(|entry| engine.is_some_and(|engine| !engine.knows(&view.id, entry)));
+                if let Some(entry) = unknown {
+                    let (by, of) = (&site.id, &said.site);
+                    self.violated(format!(
+                        "at {at_ms} ms, {by} says that {} is in sync at {of}, which does not know \
+                         `{entry}`",
+                        view.id
+                    ));
+                }
+            }
         }
     }
 

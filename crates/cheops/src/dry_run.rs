@@ -1,6 +1,6 @@
 //! `--dry-run`: what would come of something, told before anything is written.
 
-use cheops_api::{DryRun, Forecast, Replaces};
+use cheops_api::{Decision, DryRun, Forecast, Replaces, TriedDecision};
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
@@ -20,7 +20,7 @@ pub(crate) fn ask(
     match output.format {
         Format::Json => output.json(&forecast)?,
         Format::Table => {
-            for line in told(&forecast, output.room) {
+            for line in told(&forecast, what, output.room) {
                 output.line(line)?;
             }
         }
@@ -28,11 +28,27 @@ pub(crate) fn ask(
     Ok(if forecast.cannot_repair.is_some() { Verdict::Problems } else { Verdict::Fine })
 }
 
-fn told(forecast: &Forecast, width: usize) -> Vec<String> {
+/// What would be done, and where.
+fn done(forecast: &Forecast, what: &DryRun) -> String {
+    let sites = listed(&forecast.sites);
+    let DryRun::Decide(TriedDecision { operation, decision, site: _ }) = what else {
+        return format!("would go to {sites}");
+    };
+    let operation = printable(operation);
+    match decision {
+        Decision::Retry | Decision::Rerun => format!("{operation} would run again at {sites}"),
+        Decision::Skip => format!("{sites} would go on as if {operation} had happened"),
+        Decision::Dismiss => {
+            format!("{operation} would be let be at {sites}; nothing would be run")
+        }
+        Decision::Undo => format!("{operation} would be taken out, or brought back, at {sites}"),
+    }
+}
+
+fn told(forecast: &Forecast, what: &DryRun, width: usize) -> Vec<String> {
     let name = styled(BOLD, printable(&forecast.resource));
     let mut lines = vec![format!("{name}  as {} sees it; nothing was written", forecast.site)];
-    let sites = format!("would go to {}", listed(&forecast.sites));
-    lines.push(hanging("", &sites, width));
+    lines.push(hanging("", &done(forecast, what), width));
     if forecast.new_resource {
         lines.push("it would be made: nothing is known of it here".to_owned());
     }

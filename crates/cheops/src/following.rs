@@ -1,4 +1,4 @@
-//! Following an operation that was handed in: each site's reply as it arrives, and in the end
+//! Following an operation that was submitted: each site's reply as it arrives, and in the end
 //! whether what was asked happened.
 
 use std::collections::BTreeMap;
@@ -238,6 +238,17 @@ impl ReplyTally {
     }
 }
 
+/// A status in the words for people.
+pub(crate) fn label(status: ReplyStatus) -> &'static str {
+    match status {
+        ReplyStatus::Ok => "OK",
+        ReplyStatus::Ko => "failed",
+        ReplyStatus::Superseded => "overridden",
+        ReplyStatus::InDoubt => "unknown result",
+        ReplyStatus::Partial => "in part",
+    }
+}
+
 /// How good a status is.
 pub(crate) fn style_of(status: ReplyStatus) -> Style {
     match status {
@@ -252,12 +263,12 @@ fn reply_told(said: &SiteReply, elapsed: Duration, longest: usize, width: usize)
     let SiteReply { site, reply, .. } = said;
     let style = style_of(reply.status);
     let mark = if reply.status == ReplyStatus::Ok { "✓" } else { "✗" };
-    let (word, time) = (reply.status.word(), span(elapsed));
+    let (word, time) = (label(reply.status), span(elapsed));
     let mut head = format!(
-        "{style}{mark}{style:#} {BOLD}{site:longest$}{BOLD:#}  {style}{word:10}{style:#}  \
+        "{style}{mark}{style:#} {BOLD}{site:longest$}{BOLD:#}  {style}{word:14}{style:#}  \
          {DIM}{time:>7}{DIM:#}"
     );
-    let used = longest + 23;
+    let used = longest + 27;
     let detail = detail(reply);
     let text = printable(reply.output.trim_end());
     let fits = |text: &str| used + detail.chars().count() + text.chars().count() + 4 <= width;
@@ -429,8 +440,8 @@ mod tests {
         );
         expect![[r#"
             paris-5f.7 accepted at paris
-            ✓ paris  OK            14 ms  29
-            ✗ lyon   KO            21 ms  exit code 1
+            ✓ paris  OK                14 ms  29
+            ✗ lyon   failed            21 ms  exit code 1
                 line 1
                 line 2
                 line 3
@@ -443,7 +454,7 @@ mod tests {
                 line 10
                 … 2 more lines; `--output json` has them
                 … and more that the site did not keep
-            ✗ nice   SUPERSEDED    28 ms  lyon-2.1 took its place
+            ✗ nice   overridden        28 ms  lyon-2.1 took its place
             another operation took its place: cheops explain 'my counter'
         "#]]
         .assert_eq(&text);
@@ -471,9 +482,9 @@ mod tests {
         );
         expect![[r#"
             paris-5f.7 accepted at paris
-            ✗ paris  IN-DOUBT      14 ms  the site stopped while it ran
-            ✗ lyon   PARTIAL       21 ms  2 of 5 steps
-            ✗ nice   KO            28 ms  HTTP 409  {"error": "taken"}
+            ✗ paris  unknown result    14 ms  the site stopped while it ran
+            ✗ lyon   in part           21 ms  2 of 5 steps
+            ✗ nice   failed            28 ms  HTTP 409  {"error": "taken"}
             settle it: cheops settle 'my counter' paris-5f.7 skip|rerun --site paris
         "#]]
         .assert_eq(&text);
@@ -492,7 +503,7 @@ mod tests {
         );
         expect![[r#"
             paris-5f.7 accepted at paris
-            ✓ paris  OK            14 ms
+            ✓ paris  OK                14 ms
             … lyon no reply
             … nice no reply
             the work goes on: cheops resource 'my counter'

@@ -1,4 +1,4 @@
-//! What all verbs that hand in operations take, checked before anything is sent.
+//! What all verbs that submit operations take, checked before anything is sent.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -139,7 +139,7 @@ impl Handing {
 }
 
 impl Handing {
-    /// How conflicts are settled, as a document or by the name of a profile.
+    /// How conflicts are resolved, as a document or by the name of a profile.
     fn rules(
         &self,
         output: &mut VerbOutput,

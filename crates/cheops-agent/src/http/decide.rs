@@ -1,11 +1,14 @@
-//! The operator's word on an operation: settled, run again, let be, taken out.
+//! What a person decides about an operation: one whose result is unknown, one that failed, one to be
+//! taken out.
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
-use cheops_core::engine::{self, Event, UndoBasis};
-use cheops_core::model::{Asker, OperationId, ResourceId};
+use cheops_core::engine::{
+    Engine, Event, Forecast, NotFailed, NotUndoable, RunProgress, UndoBasis,
+};
+use cheops_core::model::{OperationId, ResourceId};
 use cheops_core::plan;
 use http::StatusCode;
 
@@ -42,101 +45,21 @@ pub(super) async fn decide(
         principal::record(&api, &resource, &by, &what).await?;
         return Ok(response);
     }
-    let decision = match settle.decision {
-        wire::Decision::Skip => plan::Decision::Skip,
-        wire::Decision::Rerun => plan::Decision::Rerun,
-        failed @ (wire::Decision::Retry | wire::Decision::Dismiss) => {
-            return about_failure(&api, resource, &operation, failed, &what, &by).await;
-        }
-        wire::Decision::Undo => return undo(&api, resource, &operation, &what, &by).await,
-    };
-    let (wanted, named) = (resource.clone(), operation.clone());
-    let awaits = api.driver.ask(move |engine| awaited(engine, &wanted, &named)).await?;
-    let operation = awaits?;
-    let (id, named) = (resource.clone(), operation.to_string());
-    principal::record(&api, &resource, &by, &what).await?;
-    let decided = Event::Decided { resource, operation, decision };
-    let still = api.driver.decide(decided, move |engine| awaited(engine, &id, &named).is_ok());
-    decided_as(&api, still.await)
-}
-
-/// An operation that failed is run again here, or let be everywhere.
-async fn about_failure(
-    api: &SharedApi,
-    resource: ResourceId,
-    operation: &str,
-    decision: wire::Decision,
-    what: &str,
-    by: &Asker,
-) -> Result<Response, HttpRefusal> {
-    let operation: OperationId = operation
-        .parse()
-        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-    let is_retry = decision == wire::Decision::Retry;
     let (id, named) = (resource.clone(), operation.clone());
-    let possible = api.driver.ask(move |engine| match is_retry {
-        true => engine.can_retry(&id, &named),
-        false => engine.can_dismiss(&id, &named),
-    });
-    if let Err(why) = possible.await? {
-        let refused = HttpRefusal::conflict("nothing to do about it", why.to_string());
-        return Err(match why {
-            engine::NotFailed::NotHere { failed_at, .. } if !failed_at.is_empty() => {
-                let at: Vec<_> = failed_at.iter().map(ToString::to_string).collect();
-                refused.hint(format!("it failed at {0}: `--site {0}`", at.join(", ")))
-            }
-            _ => refused,
-        });
-    }
-    principal::record(api, &resource, by, what).await?;
-    let event = match is_retry {
-        true => Event::Retried { resource, operation },
-        false => Event::Dismissed { resource, operation },
+    let asked = move |engine: &Engine| possible(engine, &id, &named, settle.decision);
+    let event = match api.driver.ask(asked).await?? {
+        PossibleDecision::Here(event) => event,
+        PossibleDecision::Undo(undo) => {
+            let checked = elsewhere(move || undo.checked()).await?;
+            let (undoing, _) = checked.map_err(|why| not_undoable(&resource, &why))?;
+            Event::Undone { resource: resource.clone(), undoing }
+        }
     };
-    decided_as(api, api.driver.decide(event, |_| false).await)
-}
-
-pub(super) fn not_undoable(resource: &ResourceId, why: &engine::NotUndoable) -> HttpRefusal {
-    let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
-    match why {
-        engine::NotUndoable::ReplacedAll(_)
-        | engine::NotUndoable::InState(_)
-        | engine::NotUndoable::Unknown(_) => refused.hint(
-            format!("`cheops history {resource}` tells what was before: submit that again"),
-        ),
-        engine::NotUndoable::NoRepair { .. } => refused.hint(
-            "an `Undo` command for its type, or `State`, in the resource's config makes it possible",
-        ),
-        _ => refused,
-    }
-}
-
-/// An operation is taken out everywhere, or brought back.
-async fn undo(
-    api: &SharedApi,
-    resource: ResourceId,
-    operation: &str,
-    what: &str,
-    by: &Asker,
-) -> Result<Response, HttpRefusal> {
-    let named: OperationId = operation
-        .parse()
-        .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-    let (id, asked) = (resource.clone(), named.clone());
-    let possible = api.driver.ask(move |engine| engine.can_undo(&id, &asked)).await?;
-    let checked = elsewhere(move || possible.and_then(UndoBasis::checked)).await?;
-    let (undoing, _) = checked.map_err(|why| not_undoable(&resource, &why))?;
-    principal::record(api, &resource, by, what).await?;
-    let event = Event::Undone { resource, undoing };
-    decided_as(api, api.driver.decide(event, |_| false).await)
-}
-
-/// The answer to a decision, given whether it came to nothing.
-fn decided_as(
-    api: &SharedApi,
-    still: Result<bool, crate::driver::Stopped>,
-) -> Result<Response, HttpRefusal> {
-    match still {
+    principal::record(&api, &resource, &by, &what).await?;
+    let is_on_unknown = matches!(event, Event::Decided { .. });
+    let is_unknown_still =
+        move |engine: &Engine| is_on_unknown && awaited(engine, &resource, &operation).is_ok();
+    match api.driver.decide(event, is_unknown_still).await {
         Ok(false) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(true) => {
             let detail = "the result of the operation is unknown again, or still".to_owned();
@@ -149,9 +72,117 @@ fn decided_as(
     }
 }
 
+/// What would come of a decision at this site.
+pub(super) async fn forecast(
+    api: &SharedApi,
+    resource: &ResourceId,
+    decide: wire::TriedDecision,
+) -> Result<Forecast, HttpRefusal> {
+    let resource = resource.clone();
+    let work = move |engine: &Engine| -> Result<Foretelling, HttpRefusal> {
+        let wire::TriedDecision { operation, decision, .. } = decide;
+        let basis = match possible(engine, &resource, &operation, decision)? {
+            PossibleDecision::Undo(undo) => {
+                let refused = move |why: NotUndoable| not_undoable(&resource, &why);
+                return Ok(Box::new(move || Ok(undo.checked().map_err(refused)?.1)));
+            }
+            PossibleDecision::Here(Event::Decided { operation, decision, .. }) => {
+                engine.forecast_decision(&resource, &operation, decision)
+            }
+            PossibleDecision::Here(Event::Retried { operation, .. }) => {
+                engine.forecast_retry(&resource, &operation)
+            }
+            PossibleDecision::Here(_) => engine.forecast_dismissal(&resource),
+        };
+        let basis = basis.ok_or_else(|| HttpRefusal::no_such_resource(&resource))?;
+        Ok(Box::new(move || Ok(basis.forecast())))
+    };
+    let foretell = api.driver.ask(work).await??;
+    elsewhere(foretell).await?
+}
+
+/// What needs no engine any more.
+type Foretelling = Box<dyn FnOnce() -> Result<Forecast, HttpRefusal> + Send>;
+
+/// A decision that would not come to nothing here, at first sight.
+enum PossibleDecision {
+    Here(Event),
+    Undo(UndoBasis),
+}
+
+fn possible(
+    engine: &Engine,
+    resource: &ResourceId,
+    operation: &str,
+    decision: wire::Decision,
+) -> Result<PossibleDecision, HttpRefusal> {
+    let resource = resource.clone();
+    let named = || {
+        operation
+            .parse::<OperationId>()
+            .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))
+    };
+    let on_unknown = |decision| -> Result<Event, HttpRefusal> {
+        let operation = awaited(engine, &resource, operation)?;
+        Ok(Event::Decided { resource: resource.clone(), operation, decision })
+    };
+    let event = match decision {
+        wire::Decision::Skip => on_unknown(plan::Decision::Skip)?,
+        wire::Decision::Rerun => on_unknown(plan::Decision::Rerun)?,
+        wire::Decision::Retry => {
+            let operation = named()?;
+            engine.can_retry(&resource, &operation).map_err(|why| no_failure(&resource, &why))?;
+            Event::Retried { resource, operation }
+        }
+        wire::Decision::Dismiss => {
+            let operation = named()?;
+            engine.can_dismiss(&resource, &operation).map_err(|why| no_failure(&resource, &why))?;
+            Event::Dismissed { resource, operation }
+        }
+        wire::Decision::Undo => {
+            let undo = engine.can_undo(&resource, &named()?);
+            let undo = undo.map_err(|why| not_undoable(&resource, &why))?;
+            return Ok(PossibleDecision::Undo(undo));
+        }
+    };
+    Ok(PossibleDecision::Here(event))
+}
+
+fn no_failure(resource: &ResourceId, why: &NotFailed) -> HttpRefusal {
+    let refused = HttpRefusal::conflict("nothing to do about it", why.to_string());
+    match why {
+        NotFailed::NotHere { failed_at, .. } if !failed_at.is_empty() => {
+            let at: Vec<_> = failed_at.iter().map(ToString::to_string).collect();
+            refused.hint(format!("it failed at {0}: `--site {0}`", at.join(", ")))
+        }
+        NotFailed::FailedEverywhere(operation) => refused.hint(format!(
+            "`cheops operation {operation}` shows what it was; `cheops dismiss {resource} \
+             {operation}` lets it be"
+        )),
+        NotFailed::InDoubt(operation) => {
+            refused.hint(format!("`cheops settle {resource} {operation} skip|rerun`"))
+        }
+        _ => refused,
+    }
+}
+
+fn not_undoable(resource: &ResourceId, why: &NotUndoable) -> HttpRefusal {
+    let refused = HttpRefusal::conflict("cannot be undone", why.to_string());
+    match why {
+        NotUndoable::ReplacedAll(_) | NotUndoable::InState(_) | NotUndoable::Unknown(_) => refused
+            .hint(format!(
+                "`cheops history {resource}` tells what was before: submit that again"
+            )),
+        NotUndoable::NoRepair { .. } => refused.hint(
+            "an `Undo` command for its type, or `State`, in the resource's config makes it possible",
+        ),
+        _ => refused,
+    }
+}
+
 /// The operation of that name, if this site waits for the operator's word on it.
 fn awaited(
-    engine: &engine::Engine,
+    engine: &Engine,
     resource: &ResourceId,
     operation: &str,
 ) -> Result<OperationId, HttpRefusal> {
@@ -160,10 +191,10 @@ fn awaited(
         .progress(resource)
         .ok_or_else(|| nothing(format!("resource `{resource}` is not held at this site")))?;
     let refused = match progress {
-        engine::RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
+        RunProgress::AwaitsOperator(awaited) if awaited.to_string() == operation => {
             return Ok(awaited);
         }
-        engine::RunProgress::AwaitsOperator(awaited) => nothing(format!(
+        RunProgress::AwaitsOperator(awaited) => nothing(format!(
             "it is `{awaited}` whose result is unknown at this site, not `{operation}`"
         )),
         _ => nothing(format!("no operation of `{resource}` has an unknown result at this site")),

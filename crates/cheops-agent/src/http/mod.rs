@@ -27,6 +27,7 @@ mod changes;
 mod cross;
 mod decide;
 mod demo;
+mod dry_run;
 mod forward;
 mod guard;
 mod history;
@@ -130,7 +131,7 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::HISTORY, get(history::history))
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
-        .route(paths::DRY_RUN, post(submit::dry_run))
+        .route(paths::DRY_RUN, post(dry_run::dry_run))
         .route(paths::DECISION, post(decide::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::LATEST_CHANGES, get(changes::latest))
@@ -164,7 +165,7 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::HISTORY, get(history::history))
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
-        .route(paths::DRY_RUN, post(submit::dry_run))
+        .route(paths::DRY_RUN, post(dry_run::dry_run))
         .route(paths::DECISION, post(decide::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))

@@ -34,22 +34,26 @@ pub(super) async fn readyz(State(api): State<SharedApi>) -> Response {
 pub(super) async fn metrics(State(api): State<SharedApi>) -> Result<Response, HttpRefusal> {
     keep_states_shown(&api).await;
     let waiting = api.driver.waiting();
-    let (resources, running, known, up, malformed) = api
+    let (resources, running, known, up, malformed, reading) = api
         .driver
-        .ask(|engine| {
+        .ask_at(|engine, now| {
             let sites = engine.sites();
             let up = sites.iter().filter(|site| matches!(site.status, SiteStatus::Up { .. }));
             let mut malformed = BTreeMap::<SiteId, u64>::new();
             for (site, _, times) in engine.malformed() {
                 *malformed.entry(site.clone()).or_default() += times;
             }
-            (engine.resources().len(), engine.running(), sites.len(), up.count(), malformed)
+            let reading = engine.spent_reading_again(now);
+            let running = engine.running();
+            (engine.resources().len(), running, sites.len(), up.count(), malformed, reading)
         })
         .await?;
     metrics::gauge!("cheops_resources").set(resources as f64);
     metrics::gauge!("cheops_jobs_running").set(running as f64);
     metrics::gauge!("cheops_sites").set(known as f64);
     metrics::gauge!("cheops_sites_up").set(up as f64);
+    let (spent_ms, of_ms) = reading.unwrap_or((0, 1));
+    metrics::gauge!("cheops_state_reading_share").set(spent_ms as f64 / of_ms as f64);
     metrics::gauge!("cheops_log_bytes").set(api.feed.size().unwrap_or(0) as f64);
     let history = api.feed.history_size();
     metrics::gauge!("cheops_history_bytes", "of" => "log").set(history.bytes as f64);

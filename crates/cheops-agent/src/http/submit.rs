@@ -9,10 +9,10 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::config::{self, Config};
-use cheops_core::engine::{self, Answer, Forecast, Refusal, Submission, Ticket, UndoBasis};
+use cheops_core::engine::{self, Answer, Refusal, Submission, Ticket};
 use cheops_core::model::{
-    Asker, Declaration, FileRef, Header, MAX_INLINE_BODY_BYTES, OperationId, OperationType,
-    OverLimit, Payload, ResourceId, SiteId, id_can_stand_in,
+    Asker, Declaration, FileRef, Header, MAX_INLINE_BODY_BYTES, OperationType, OverLimit, Payload,
+    ResourceId, SiteId, id_can_stand_in,
 };
 use cheops_mesh::{FilePin, PassedOn};
 use cheops_scope::{Known, Location, LocationKind, parse_location, resolve_location};
@@ -20,7 +20,6 @@ use futures_util::stream;
 use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
-use super::decide::not_undoable;
 use super::forward::{self, ResourceLocation};
 use super::principal;
 use super::refusal::HttpRefusal;
@@ -49,7 +48,7 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    fn new(
+    pub(super) fn new(
         api: &Api,
         submit: wire::Submit,
         files: Vec<FileRef>,
@@ -98,7 +97,11 @@ pub(super) async fn delete(
     }
 }
 
-fn deletion(id: ResourceId, delete: wire::Delete, by: Asker) -> Result<Submission, HttpRefusal> {
+pub(super) fn deletion(
+    id: ResourceId,
+    delete: wire::Delete,
+    by: Asker,
+) -> Result<Submission, HttpRefusal> {
     let command = delete.command.unwrap_or_else(|| on_wire::NO_COMMAND.to_owned());
     let payload = Payload::shell(command);
     within_limits(&id, &payload, None, None)?;
@@ -116,55 +119,6 @@ fn deletion(id: ResourceId, delete: wire::Delete, by: Asker) -> Result<Submissio
         needs: Default::default(),
         asked_by: Some(by),
     })
-}
-
-/// `POST .../dry-run`: what would come of something, and nothing else.
-pub(super) async fn dry_run(
-    State(api): State<SharedApi>,
-    Path(id): Path<String>,
-    request: Request,
-) -> Result<Response, HttpRefusal> {
-    let id = resource_id(&id)?;
-    let by = principal::asker(&api, request.extensions());
-    let is_passed_on = request.extensions().get::<PassedOn>().is_some();
-    let (head, body) = request.into_parts();
-    let body = whole(Request::new(body)).await?;
-    let dry_run: wire::DryRun = parse(&body)?;
-    let is_new = matches!(&dry_run, wire::DryRun::Submit(submit) if submit.sites.is_some());
-    if !is_new && !is_passed_on && forward::held(&api, &id).await? == ResourceLocation::Elsewhere {
-        return forward::pass_on(&api, &id, Request::from_parts(head, Body::from(body))).await;
-    }
-    let of = id.clone();
-    let forecast = match dry_run {
-        wire::DryRun::Undo(operation) => {
-            let named: OperationId = operation
-                .parse()
-                .map_err(|error| HttpRefusal::bad("no such operation", format!("{error}")))?;
-            let undo = api.driver.ask(move |engine| engine.can_undo(&of, &named)).await?;
-            let checked = elsewhere(move || undo.and_then(UndoBasis::checked)).await?;
-            checked.map_err(|why| not_undoable(&id, &why))?.1
-        }
-        wire::DryRun::Delete(delete) => {
-            let submission = deletion(id.clone(), delete, by)?;
-            forecast(&api, submission).await?
-        }
-        wire::DryRun::Submit(mut submit) => {
-            if let wire::Action::Http(http) = &mut submit.action {
-                // It is not sent, so it need not be here.
-                http.body = None;
-            }
-            let handed = Handed::new(&api, *submit, Vec::new(), Vec::new(), by)?;
-            let (submission, _) = submission(&api, &id, &handed).await?;
-            forecast(&api, submission).await?
-        }
-    };
-    Ok(json(on_wire::forecast(&api.site, &id, &forecast)))
-}
-
-async fn forecast(api: &Api, submission: Submission) -> Result<Forecast, HttpRefusal> {
-    let basis = api.driver.ask_at(move |engine, now| engine.forecast_basis(&submission, now));
-    let basis = basis.await??;
-    elsewhere(move || basis.forecast()).await
 }
 
 /// Works something out that may take long, while the engine's thread has other work.
@@ -280,7 +234,7 @@ async fn pass_on(
     Ok(response)
 }
 
-async fn submission(
+pub(super) async fn submission(
     api: &Api,
     id: &ResourceId,
     handed: &Handed,

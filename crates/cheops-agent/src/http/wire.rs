@@ -345,6 +345,7 @@ fn standing(of: &SiteStanding) -> wire::SiteStanding {
         why,
         operation: operation.map(ToString::to_string),
         connected: of.is_connected,
+        can_retry: of.can_retry,
     }
 }
 

@@ -84,6 +84,10 @@ fn describe() {
     );
     describe_gauge!("cheops_jobs_running", "Commands and requests that run now");
     describe_gauge!(
+        "cheops_state_reading_share",
+        "The share of the time that was spent reading states again that had not changed; 0.02 at most"
+    );
+    describe_gauge!(
         "cheops_history_bytes",
         "What is kept for readers of the history only: rows of the log, and files"
     );

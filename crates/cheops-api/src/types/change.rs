@@ -287,7 +287,7 @@ pub struct ChangeDetail {
     /// What is said of all that the operation was made on, where it replaces that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<LeftOut>,
-    /// How conflicts are settled, where that is not as it was when something was told before.
+    /// How conflicts are resolved, where that is not as it was when something was told before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{DecidedPair, Delete, Replaces, Submit};
+use super::{DecidedPair, Decision, Delete, Replaces, Submit};
 
 /// Something to be tried without writing anything: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -15,6 +15,21 @@ pub enum DryRun {
     Delete(Delete),
     /// Taking out this operation, or bringing back what this undid.
     Undo(String),
+    /// A decision about an operation.
+    Decide(TriedDecision),
+}
+
+/// A decision to be tried without anything being written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TriedDecision {
+    /// The operation.
+    pub operation: String,
+    /// The decision.
+    pub decision: Decision,
+    /// Which site is asked; if not given, that of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
 }
 
 /// What would come of it, as the site asked knows things now. Nothing was written.

@@ -28,7 +28,7 @@ pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use fault::Fault;
-pub use forecast::{DryRun, Forecast, ForecastOperation};
+pub use forecast::{DryRun, Forecast, ForecastOperation, TriedDecision};
 pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
 };

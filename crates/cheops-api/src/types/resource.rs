@@ -135,6 +135,10 @@ pub struct SiteStanding {
     pub operation: Option<String>,
     /// Whether that site is connected at present: if not, this is the last that is known of it.
     pub connected: bool,
+    /// Whether the operation that failed there can be run again there. If not, it failed at every site,
+    /// which counts nowhere, or some of its steps went well: submit it again, or dismiss it.
+    #[serde(default)]
+    pub can_retry: bool,
 }
 
 /// How a resource stands at a site, the best first.
@@ -220,7 +224,7 @@ pub struct Resource {
     pub summary: ResourceSummary,
     /// The operations that count, in the order to run them.
     pub list: Vec<String>,
-    /// How conflicts are settled.
+    /// How conflicts are resolved.
     pub config: Value,
     /// How it stands at each of its sites.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! Handing in operations, and what comes back while one waits.
+//! Submitting operations, and what comes back while one waits.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub struct Submit {
     /// new resource; for a known one it must agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sites: Option<String>,
-    /// How conflicts are settled, if this is to be said (anew).
+    /// How conflicts are resolved, if this is to be said (anew).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config: Option<Value>,
     /// The same by the name of a built-in profile.
@@ -209,18 +209,18 @@ impl Default for Delete {
     }
 }
 
-/// What to make of an operation in doubt.
+/// What to make of an operation whose result is unknown, that failed, or that is to be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settle {
     /// The decision.
     pub decision: Decision,
-    /// At which site it is in doubt; if not given, at the agent asked.
+    /// At which site; if not given, at that of the agent asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
 }
 
-/// What the operator decides about an operation in doubt, or one that failed.
+/// What the operator decides about an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {

@@ -167,6 +167,7 @@ fn a_resource_is_flat() {
                 why: None,
                 operation: Some("paris-1.1".to_owned()),
                 connected: true,
+                can_retry: false,
             }),
             errors: 0,
             last_change: None,
@@ -187,7 +188,7 @@ fn a_resource_is_flat() {
     check(
         &resource,
         &expect![[
-            r#"{"id":"counter","sites":["paris"],"operations":2,"listed":1,"state":"in-doubt","standing":{"site":"lyon","standing":"in-doubt","operation":"paris-1.1","connected":true},"errors":0,"last_change":null,"list":["paris-1.1"],"config":{},"standings":[],"health":null,"progress":"awaits-operator","behind":{"lyon":3},"awaits":"paris-1.1"}"#
+            r#"{"id":"counter","sites":["paris"],"operations":2,"listed":1,"state":"in-doubt","standing":{"site":"lyon","standing":"in-doubt","operation":"paris-1.1","connected":true,"can_retry":false},"errors":0,"last_change":null,"list":["paris-1.1"],"config":{},"standings":[],"health":null,"progress":"awaits-operator","behind":{"lyon":3},"awaits":"paris-1.1"}"#
         ]],
     );
 }

@@ -6,7 +6,7 @@ use super::Engine;
 use super::context::Turn;
 use super::resource::Resource;
 use super::standing::went_wrong;
-use crate::model::{EntryBody, Extension, OperationId, Reply, ResourceId, SiteId, Status};
+use crate::model::{Author, EntryBody, Extension, OperationId, Reply, ResourceId, SiteId, Status};
 use crate::plan::RunEffect;
 
 /// Why an operation cannot be run again, or let be.
@@ -90,6 +90,19 @@ impl Resource {
         let sites = self.declared.sites.iter();
         let failed = sites.filter(|site| replies.of(site, None).is_some_and(went_wrong));
         failed.cloned().collect()
+    }
+
+    /// Whether an operation that failed at a site can be run again there, as far as is known here. Not
+    /// if it does not count: that would change nothing elsewhere. Nor if some of its steps went well.
+    pub(super) fn may_retry(&self, operation: &OperationId, site: &SiteId, me: &Author) -> bool {
+        let said_ko = || self.word_of(site, operation, me).map(|reply| &reply.status);
+        let failed_there = match *site == me.site {
+            true => self.runs.log.outcome(operation) == Some(RunEffect::Refused),
+            false => said_ko() == Some(&Status::Ko),
+        };
+        failed_there
+            && self.resolution.counts(operation)
+            && !self.is_about_to_be_forgotten(operation, me)
     }
 
     /// Runs an operation that failed here again.

@@ -10,8 +10,8 @@ use super::run::items_of;
 use super::submit::declaration;
 use super::{Engine, SiteStatus};
 use crate::config::Config;
-use crate::model::{EntryId, Operation, OperationId, Replaces, SiteId, Undoing};
-use crate::plan::{self, Divergence, Health, RunLog};
+use crate::model::{EntryId, Operation, OperationId, Replaces, ResourceId, SiteId, Undoing};
+use crate::plan::{self, Decision, Divergence, Health, RunLog};
 use crate::resolve::Resolution;
 
 /// What would come of it.
@@ -58,6 +58,10 @@ enum ForecastChange {
     HandedIn(Operation, Option<Arc<Config>>),
     /// The operations that would be void then.
     Undone(Undoing, Vec<OperationId>),
+    /// This site's own word on what ran here; the list stays as it is.
+    RanOtherwise,
+    /// Nothing is run anywhere.
+    LetBe,
 }
 
 impl Engine {
@@ -103,6 +107,44 @@ impl Engine {
         let void = resource.void_after(undoing);
         let told = self.told(resource.declared.sites.clone());
         basis(resource, ForecastChange::Undone(undoing.clone(), void), told)
+    }
+
+    /// From what can be told what would come of running an operation again that failed here.
+    pub fn forecast_retry(
+        &self,
+        id: &ResourceId,
+        operation: &OperationId,
+    ) -> Option<ForecastBasis> {
+        self.basis_here(id, |log| log.forget_refusal(operation))
+    }
+
+    /// The same of the operator's word on an operation in doubt here.
+    pub fn forecast_decision(
+        &self,
+        id: &ResourceId,
+        operation: &OperationId,
+        decision: Decision,
+    ) -> Option<ForecastBasis> {
+        self.basis_here(id, |log| log.decide(operation, decision))
+    }
+
+    /// The same of letting a failure be.
+    pub fn forecast_dismissal(&self, id: &ResourceId) -> Option<ForecastBasis> {
+        let resource = self.resources.get(id)?;
+        let told = self.told(resource.declared.sites.clone());
+        Some(basis(resource, ForecastChange::LetBe, told))
+    }
+
+    fn basis_here(
+        &self,
+        id: &ResourceId,
+        decide: impl FnOnce(&mut RunLog) -> bool,
+    ) -> Option<ForecastBasis> {
+        let resource = self.resources.get(id)?;
+        let here = BTreeSet::from([self.me().site.clone()]);
+        let mut basis = basis(resource, ForecastChange::RanOtherwise, self.told(here));
+        decide(&mut basis.log);
+        Some(basis)
     }
 
     /// Nothing but where it would go.
@@ -156,8 +198,10 @@ impl ForecastBasis {
             left_out: left_out.map(|id| (id.clone(), self.why_left_out(&then, id))).collect(),
             back: back.map(|id| (*id).clone()).collect(),
             cannot_repair: match health {
-                Health::Diverged { why } => Some(why),
-                Health::InStep | Health::Undecided { .. } => None,
+                Health::Diverged { why } if !matches!(self.change, ForecastChange::LetBe) => {
+                    Some(why)
+                }
+                _ => None,
             },
             list,
             ..self.told.clone()
@@ -180,6 +224,7 @@ impl ForecastBasis {
                 then
             }
             ForecastChange::Undone(_, void) => now.anew(now.rules().clone(), void),
+            ForecastChange::RanOtherwise | ForecastChange::LetBe => now.clone(),
         }
     }
 

@@ -29,6 +29,8 @@ pub struct SiteStanding {
     pub since_ms: Option<u64>,
     /// Whether that site is heard at present: if not, this is the last that was heard.
     pub is_connected: bool,
+    /// Whether the operation that failed there can be run again there, as far as this one knows.
+    pub can_retry: bool,
 }
 
 /// The best first: of two sites, a resource is what the later of these says.
@@ -83,6 +85,15 @@ impl Standing {
         }
     }
 
+    /// The operation that failed there, if it is about one.
+    fn failed(&self) -> Option<&OperationId> {
+        match self {
+            Self::Failed { operation } => Some(operation),
+            Self::Diverged { failed, .. } => failed.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether somebody has to do something about it.
     pub fn needs_a_person(&self) -> bool {
         matches!(self, Self::Failed { .. } | Self::InDoubt { .. } | Self::Diverged { .. })
@@ -127,7 +138,8 @@ impl Resource {
     fn standing_at(&self, site: &SiteId, me: &Author, links: &Links) -> SiteStanding {
         let link = links.get(site);
         let is_connected = *site == me.site || link.is_some_and(|link| link.up);
-        let told = |standing, since_ms| SiteStanding {
+        let told = |standing: Standing, since_ms| SiteStanding {
+            can_retry: standing.failed().is_some_and(|it| self.may_retry(it, site, me)),
             site: site.clone(),
             standing,
             since_ms,

@@ -12,10 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Turn;
-use super::ports::{Effect, Job, JobId, Notice, Task};
+use super::ports::{Effect, Job, JobId, Notice, Now, Task};
 use super::resource::Resource;
 use super::timers::{Timer, Timers};
-use super::{Resources, follow_up};
+use super::{Engine, Resources, follow_up};
 use crate::model::{
     Author, EntryBody, EntryId, Extension, Fingerprint, Outcome, Reply, ResourceId, SiteId,
     SmallMap, StateReport,
@@ -162,6 +162,9 @@ pub(super) struct ReadQueue {
     running: BTreeMap<JobId, (u64, bool)>,
     /// Until then nothing is read again.
     rest_until_ms: u64,
+    /// When this engine began to read again, and how long it has read since.
+    again_since_ms: Option<u64>,
+    again_spent_ms: u64,
     timer_ms: Option<u64>,
 }
 
@@ -212,7 +215,15 @@ impl ReadQueue {
         if let Some((began_ms, true)) = self.running.remove(&job) {
             let took_ms = now_ms.saturating_sub(began_ms).max(1);
             self.rest_until_ms = now_ms.saturating_add(took_ms.saturating_mul(REST));
+            self.again_since_ms.get_or_insert(began_ms);
+            self.again_spent_ms = self.again_spent_ms.saturating_add(took_ms);
         }
+    }
+
+    /// How long was spent reading again, and out of which time, with the rest that is due.
+    fn again_spent(&self, now_ms: u64) -> Option<(u64, u64)> {
+        let until_ms = now_ms.max(self.rest_until_ms);
+        Some((self.again_spent_ms, until_ms.saturating_sub(self.again_since_ms?).max(1)))
     }
 
     pub(super) fn set_timer(&mut self, timers: &mut Timers) {
@@ -221,6 +232,14 @@ impl ReadQueue {
             self.timer_ms = Some(next_ms);
             timers.set(next_ms, Timer::ReadStates);
         }
+    }
+}
+
+impl Engine {
+    /// How many milliseconds were spent reading states again, and out of how many: at most a fiftieth.
+    /// None before any was read again.
+    pub fn spent_reading_again(&self, now: Now) -> Option<(u64, u64)> {
+        self.context.reads.again_spent(now.mono_ms)
     }
 }
 

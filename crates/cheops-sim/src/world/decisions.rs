@@ -36,7 +36,7 @@ impl World {
             && let Some(engine) = &self.sites[site].engine
             && let Some(view) = engine.resource(&resource)
         {
-            self.checks.after_step(self.now_ms, &self.sites[site], &view);
+            self.checks.after_step(self.now_ms, &self.sites[site], &self.sites, &view);
             crate::conflicts::note_conflicts(&view, &mut self.sometimes);
         }
         self.schedule_tick(site);

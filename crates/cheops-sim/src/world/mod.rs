@@ -291,7 +291,7 @@ impl World {
         }
         if let (Some(bug), Message::Update(update)) = (self.setup.bug, &mut message) {
             let wall_ms = self.sites[to].now(self.now_ms).wall_ms;
-            update.entries.iter_mut().for_each(|entry| bug.arrives(entry, wall_ms));
+            update.entries.iter_mut().for_each(|entry| bug.arrives(entry, to, wall_ms));
         }
         let from = self.sites[from].id.clone();
         self.handle(to, Event::Heard { from, message });

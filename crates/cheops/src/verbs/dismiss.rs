@@ -9,8 +9,8 @@ use crate::failure::{Failure, Verdict};
 use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = "\
-What it should have done stays undone where it failed; the resource is called `error` for it no more,
-at any site. Who dismissed it, and when, stays in the log and the feed.
+Nothing is run: where it failed, things stay as they are. The resource is not `failed` for it any
+more, at any site. Who dismissed it, and when, stays in the log and the feed.
 
 Examples:
   cheops dismiss counter paris-5f.7";
@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// The operation, as `cheops resource` names it
     #[arg(value_name = "OPERATION")]
     operation: String,
+    /// Say what would come of it, and dismiss nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(
@@ -37,6 +40,7 @@ pub(crate) fn run(
         operation: &arguments.operation,
         decision: Decision::Dismiss,
         site: None,
+        dry_run: arguments.dry_run,
         what: "is let be",
     };
     settle::tell(&decided, agent, output)

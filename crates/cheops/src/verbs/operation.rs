@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::following::{detail, output_told, style_of};
+use crate::following::{detail, label, output_told, style_of};
 use crate::look::{ACCENT, BOLD, DIM, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::text::{hanging, printable};
@@ -140,7 +140,7 @@ fn body_told(body: &RecordedBody, width: usize) -> Vec<String> {
 
 fn reply_told(said: &SiteReply, now_ms: u64, width: usize) -> Vec<String> {
     let SiteReply { site, reply, .. } = said;
-    let status = styled(style_of(reply.status), reply.status.word());
+    let status = styled(style_of(reply.status), label(reply.status));
     let detail = detail(reply);
     let detail = if detail.is_empty() { detail } else { format!("  {}", printable(&detail)) };
     let time = styled(DIM, moment(&reply.time, now_ms));
@@ -229,7 +229,7 @@ mod tests {
                 a = 1
                 b
 
-            00:00:03  site1  KO  exit code 1
+            00:00:03  site1  failed  exit code 1
                 cp: no room
         "#]]
         .assert_eq(&bare(&told(&record, 9_000, 80)));

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::following::style_of;
+use crate::following::{label, style_of};
 use crate::grid::{Cell, Narrow, cell, grid, number, plain};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, WARN, styled};
@@ -281,17 +281,19 @@ fn what(operation: &Operation) -> String {
 fn status(reply: Option<&Reply>) -> Cell {
     let Some(reply) = reply else { return cell(DIM, "…") };
     let text = match reply {
-        Reply { status: ReplyStatus::Ko, exit_code: Some(code), .. } => format!("KO {code}"),
-        Reply { status: ReplyStatus::Ko, http_status: Some(status), .. } => format!("KO {status}"),
+        Reply { status: ReplyStatus::Ko, exit_code: Some(code), .. } => format!("failed {code}"),
+        Reply { status: ReplyStatus::Ko, http_status: Some(status), .. } => {
+            format!("failed {status}")
+        }
         Reply { status: ReplyStatus::Partial, done: Some(done), of: Some(of), .. } => {
             format!("{done} of {of}")
         }
-        Reply { status, .. } => status.word().to_owned(),
+        Reply { status, .. } => label(*status).to_owned(),
     };
     cell(style_of(reply.status), text)
 }
 
-/// `5 OK, KO at lyon, 2 awaited`.
+/// `5 OK, failed at lyon, 2 awaited`.
 fn replies(operation: &Operation, sites: &[String]) -> Cell {
     let heard = || operation.replies.values();
     let ok = heard().filter(|reply| reply.status == ReplyStatus::Ok).count();
@@ -302,7 +304,7 @@ fn replies(operation: &Operation, sites: &[String]) -> Cell {
     let others = operation.replies.iter().filter(|(_, reply)| reply.status != ReplyStatus::Ok);
     let mut grouped: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (site, reply) in others {
-        grouped.entry(reply.status.word()).or_default().push(site);
+        grouped.entry(label(reply.status)).or_default().push(site);
     }
     for (word, at) in grouped {
         said.push(match at.as_slice() {
@@ -385,6 +387,7 @@ mod tests {
             why: None,
             operation: None,
             connected: true,
+            can_retry: false,
         }
     }
 
@@ -460,10 +463,10 @@ mod tests {
               cheops settle 'my counter' lyon-2.2 skip|rerun
 
             … 7 operations before these: --all
-            #  OPERATION   TYPE  AT (UTC)  lyon        nice        paris       WHAT
-            1  paris-5f.1  set   00:00:01  KO 127      …           OK          redis-cli set x 29
-            -  lyon-2.1    inc   00:00:01  SUPERSEDED  SUPERSEDED  SUPERSEDED  [paris-5f.1 took its place] redi…
-            2  lyon-2.2    inc   00:00:01  OK          2 of 5      IN-DOUBT    redis-cli incr x ⏎ then more of …
+            #  OPERATION   TYPE  AT (UTC)  lyon        nice        paris           WHAT
+            1  paris-5f.1  set   00:00:01  failed 127  …           OK              redis-cli set x 29
+            -  lyon-2.1    inc   00:00:01  overridden  overridden  overridden      [paris-5f.1 took its place] …
+            2  lyon-2.2    inc   00:00:01  OK          2 of 5      unknown result  redis-cli incr x ⏎ then more…
         "#]].assert_eq(&bare(&told(&resource, &operations(), 7, 61_000, 100)));
     }
 
@@ -495,11 +498,11 @@ mod tests {
             … 7 operations before these: --all
             #  OPERATION         TYPE  AT (UTC)  lyon        nice        paris
                 WHAT
-            1  lyon-15f3a2b1c.0  set   00:00:01  KO 127      …           OK
+            1  lyon-15f3a2b1c.0  set   00:00:01  failed 127  …           OK
                 curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 -d '設定を東京…
-            -  lyon-15f3a2b1c.1  inc   00:00:01  SUPERSEDED  SUPERSEDED  SUPERSEDED
+            -  lyon-15f3a2b1c.1  inc   00:00:01  overridden  overridden  overridden
                 [paris-5f.1 took its place] curl -X PUT /v2/images/550e8400-e29b-41d4-a716-…
-            2  lyon-15f3a2b1c.2  inc   00:00:01  OK          2 of 5      IN-DOUBT
+            2  lyon-15f3a2b1c.2  inc   00:00:01  OK          2 of 5      unknown result
                 curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 -d '設定を東京…
         "#]]
         .assert_eq(&text);
@@ -513,9 +516,9 @@ mod tests {
         let lines = table(&resource(&sites), &operations(), 61_000, 100);
         expect![[r#"
             #  OPERATION   TYPE  AT (UTC)  REPLIES                                   WHAT
-            1  paris-5f.1  set   00:00:01  1 OK, KO at lyon, 10 awaited              redis-cli set x 29
-            -  lyon-2.1    inc   00:00:01  3 SUPERSEDED, 9 awaited                   [paris-5f.1 took its place…
-            2  lyon-2.2    inc   00:00:01  1 OK, IN-DOUBT at paris, PARTIAL at nic…  redis-cli incr x ⏎ then mo…
+            1  paris-5f.1  set   00:00:01  1 OK, failed at lyon, 10 awaited          redis-cli set x 29
+            -  lyon-2.1    inc   00:00:01  3 overridden, 9 awaited                   [paris-5f.1 took its place…
+            2  lyon-2.2    inc   00:00:01  1 OK, in part at nice, unknown result a…  redis-cli incr x ⏎ then mo…
         "#]].assert_eq(&bare(&lines));
     }
 }

@@ -13,9 +13,8 @@ use crate::output::{Format, VerbOutput};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`listed` counts the operations that are applied, of those that are kept; `errors` those applied
-that failed at some site. What failed at every site is not applied, so it is in neither number:
-`cheops resource ID` shows it.
+`applied` counts the operations that are applied, of those that are kept; `failed` those that
+failed at some site, or at all, and that nothing later has set right.
 
 Examples:
   cheops resources
@@ -144,7 +143,7 @@ pub(super) fn style_of(state: ResourceState) -> Style {
 }
 
 fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String> {
-    let header = ["ID", "STATE", "LISTED", "ERRORS", "CHANGED", "SITES"];
+    let header = ["ID", "STATE", "APPLIED", "FAILED", "CHANGED", "SITES"];
     let rows: Vec<Vec<Cell>> = resources.iter().map(|resource| row(resource, now_ms)).collect();
     grid(&header, &rows, width, Narrow::FirstApart)
 }
@@ -203,7 +202,7 @@ mod tests {
         ];
         expect![[r#"
             ID
-              STATE           LISTED   ERRORS  CHANGED    SITES
+              STATE           APPLIED  FAILED  CHANGED    SITES
             counter
               in sync         2 of 12       0  3 min ago  lyon, nice, paris
             /v2/images/a name�
@@ -221,6 +220,7 @@ mod tests {
             why: None,
             operation: None,
             connected: false,
+            can_retry: false,
         };
         let resource = |id: &str, state| ResourceSummary {
             id: id.to_owned(),
@@ -243,7 +243,7 @@ mod tests {
         assert!(text.lines().all(|line| crate::text::columns(line) <= 80), "{text}");
         expect![[r#"
             ID
-              STATE            LISTED   ERRORS  CHANGED    SITES
+              STATE            APPLIED  FAILED  CHANGED    SITES
             550e8400-e29b-41d4-a716-446655440000
               unknown at nice  2 of 12       0  3 min ago  lyon, nice, paris
             image/6ba7b810-9dad-11d1-80b4-00c04fd430c8

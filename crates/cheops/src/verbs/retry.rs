@@ -10,7 +10,7 @@ use crate::output::VerbOutput;
 
 const AFTER_HELP: &str = "\
 Of an operation that failed at some sites and not at others, it runs again at the site asked, or at
-the one that `--site` names. One that failed everywhere counts nowhere: submit it again.
+the one that `--site` names. One that failed everywhere counts nowhere: submit it again, or dismiss it.
 
 Examples:
   cheops retry counter paris-5f.7
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Where it failed; at the agent's own site if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
+    /// Say what would come of it there, and run nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(
@@ -41,6 +44,7 @@ pub(crate) fn run(
         operation: &arguments.operation,
         decision: Decision::Retry,
         site: arguments.site.as_deref(),
+        dry_run: arguments.dry_run,
         what: "runs again",
     };
     settle::tell(&decided, agent, output)

@@ -1,11 +1,12 @@
 //! `cheops settle`: the operator's word on an operation in doubt.
 
-use cheops_api::Decision;
+use cheops_api::{Decision, DryRun, TriedDecision};
 use cheops_core::model::OperationId;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::agent::{self, AgentTarget};
+use crate::dry_run;
 use crate::failure::{Failure, Verdict};
 use crate::handing::check_resource;
 use crate::look::{ACCENT, styled};
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// Where its result is unknown; at the agent's own site if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
+    /// Say what would come of it there, and decide nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -52,13 +56,13 @@ pub(crate) fn run(
     agent: &AgentTarget,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let Arguments { id, operation, decision, site } = arguments;
-    let site = site.as_deref();
+    let Arguments { id, operation, decision, site, dry_run } = arguments;
+    let (site, dry_run) = (site.as_deref(), *dry_run);
     let (decision, what) = match decision {
         Word::Skip => (Decision::Skip, "is skipped"),
         Word::Rerun => (Decision::Rerun, "runs again"),
     };
-    tell(&OperatorWord { id, operation, decision, site, what }, agent, output)
+    tell(&OperatorWord { id, operation, decision, site, dry_run, what }, agent, output)
 }
 
 /// What is decided about an operation, and how that is said.
@@ -67,6 +71,7 @@ pub(super) struct OperatorWord<'a> {
     pub(super) operation: &'a str,
     pub(super) decision: Decision,
     pub(super) site: Option<&'a str>,
+    pub(super) dry_run: bool,
     pub(super) what: &'a str,
 }
 
@@ -76,11 +81,16 @@ pub(super) fn tell(
     agent: &AgentTarget,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    let OperatorWord { id, operation, decision, site, what } = *decided;
+    let OperatorWord { id, operation, decision, site, dry_run, what } = *decided;
     check_resource(id)?;
     operation.parse::<OperationId>().map_err(|error| {
         Failure::caller(error.to_string()).hint(format!("`cheops resource {id}` lists them"))
     })?;
+    if dry_run {
+        let (operation, site) = (operation.to_owned(), site.map(str::to_owned));
+        let tried = DryRun::Decide(TriedDecision { operation, decision, site });
+        return dry_run::ask(id, &tried, agent, output);
+    }
     agent::with(agent, async |client| Ok(client.settle(id, operation, decision, site).await?))?;
     match output.format {
         Format::Json => output.json(&json!({ "ok": true }))?,

@@ -163,7 +163,13 @@ fn head(block: &Block<'_>) -> String {
         Some(code) if code != 0 => format!(", exit code {code}"),
         _ => String::new(),
     };
-    let status = styled(style, format!("{}{code}", block.shown.status.word()));
+    let word = match block.shown.status {
+        ShowStatus::Ok => "OK",
+        ShowStatus::Ko => "failed",
+        ShowStatus::Timeout => "no answer in time",
+        ShowStatus::Unreachable => "not connected",
+    };
+    let status = styled(style, format!("{word}{code}"));
     format!("{}: {status}", styled(BOLD, listed(&block.sites)))
 }
 
@@ -283,10 +289,10 @@ mod tests {
               right
             + more
 
-            nice: KO, exit code 2
+            nice: failed, exit code 2
               cat: no such file
 
-            oslo: UNREACHABLE
+            oslo: not connected
 
             the sites differ
         "#]]

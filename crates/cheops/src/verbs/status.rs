@@ -1,8 +1,8 @@
 //! `cheops status`: one screen for whoever was woken up.
 
 use cheops_api::{
-    Client, HistoryUse, ResourceFilter, ResourceState, ResourceSummary, SiteState, Sites, Standing,
-    Summary,
+    Client, HistoryUse, ResourceFilter, ResourceState, ResourceSummary, Site, SiteStanding,
+    SiteState, Sites, Standing, Summary,
 };
 use clap::Args;
 use serde_json::json;
@@ -17,16 +17,16 @@ use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-What needs somebody comes first, the worst on top, each with the command that gets out of it; then the
-sites that are not connected, and how many resources are in which state.
+Sites of which nothing is known now come first; then what needs somebody, the worst on top, each with the
+command that gets out of it, and how many resources are in which state.
 
 Examples:
   cheops status
 
 Exit codes:
-  0  nothing needs you
-  1  something does
-  3  the agent is out of reach";
+  0  every site is connected, and nothing needs you
+  1  something needs you: a resource, or a site that is set apart
+  3  the agent, or a site, is out of reach: what it would say is not known";
 
 /// How many of each kind are shown; the rest is counted.
 const SHOWN: u32 = 10;
@@ -60,7 +60,27 @@ pub(crate) fn run(
             }
         }
     }
-    Ok(if trouble.is_empty() { Verdict::Fine } else { Verdict::Problems })
+    Ok(verdict(&sites, &summary, &trouble))
+}
+
+/// Never better than what is known.
+fn verdict(sites: &Sites, summary: &Summary, trouble: &[ResourceSummary]) -> Verdict {
+    let is_set_apart = |site: &Site| site.state == SiteState::SetApart;
+    if !trouble.is_empty() || sites.sites.iter().any(is_set_apart) {
+        return Verdict::Problems;
+    }
+    let knows_all =
+        unheard(sites).next().is_none() && counted(summary, ResourceState::Unknown) == 0;
+    if knows_all { Verdict::Fine } else { Verdict::Missing }
+}
+
+/// The sites that may be otherwise than is known here.
+fn unheard(sites: &Sites) -> impl Iterator<Item = &Site> {
+    sites.sites.iter().filter(|site| !matches!(site.state, SiteState::Myself | SiteState::Up))
+}
+
+fn counted(summary: &Summary, state: ResourceState) -> u64 {
+    summary.by_state.get(state.word()).copied().unwrap_or(0)
 }
 
 async fn troubled(client: &Client) -> Result<Vec<ResourceSummary>, Failure> {
@@ -80,33 +100,37 @@ fn told(
     now_ms: u64,
     width: usize,
 ) -> Vec<String> {
-    let mut lines = Vec::new();
-    if trouble.is_empty() {
-        lines.push(styled(GOOD, "nothing needs you"));
+    let mut lines: Vec<String> = unheard(sites)
+        .take(SHOWN as usize)
+        .flat_map(|site| unheard_told(site, now_ms, width))
+        .collect();
+    let more = unheard(sites).count().saturating_sub(SHOWN as usize);
+    if more > 0 {
+        lines.push(styled(WARN, format!("and {more} more: `cheops sites`")));
     }
+    let unknown = counted(summary, ResourceState::Unknown);
+    if unknown > 0 {
+        let text = format!(
+            "{unknown} unknown, since a site of theirs is not connected: `cheops resources --state \
+             unknown`"
+        );
+        lines.push(styled(WARN, hanging("resources: ", &text, width)));
+    }
+    let nothing = match verdict(sites, summary, trouble) {
+        Verdict::Fine => Some(styled(GOOD, "nothing needs you")),
+        _ if trouble.is_empty() => Some("of what is known, no resource needs you".to_owned()),
+        _ => None,
+    };
+    lines.extend(nothing);
     for resource in trouble {
         lines.extend(trouble_of(resource, now_ms, width));
     }
-    let count = |state: ResourceState| summary.by_state.get(state.word()).copied().unwrap_or(0);
-    let all: u64 = TROUBLE.into_iter().map(count).sum();
+    let all: u64 = TROUBLE.into_iter().map(|state| counted(summary, state)).sum();
     let more = all.saturating_sub(trouble.len() as u64);
     if more > 0 {
         lines.push(styled(BAD, format!("and {more} more: `cheops resources --state …`")));
     }
     lines.push(String::new());
-    lines.extend(sites.sites.iter().filter_map(|site| {
-        let (style, word) = match site.state {
-            SiteState::Myself | SiteState::Up => return None,
-            SiteState::Unknown => (WARN, "not connected"),
-            SiteState::NeverHeard => (WARN, "never connected since this agent started"),
-            SiteState::SetApart => (BAD, "set apart: it signed two things that cannot both be"),
-        };
-        let since =
-            site.since.as_deref().map(|time| format!(", last connected {} ago", ago(time, now_ms)));
-        let why = site.problem.as_deref().map(|why| format!(": {}", printable(why)));
-        let text = format!("{word}{}{}", since.unwrap_or_default(), why.unwrap_or_default());
-        Some(styled(style, hanging(&format!("{}: ", site.site), &text, width)))
-    }));
     let connected = sites.sites.iter().filter(|site| site.state == SiteState::Up).count();
     let others = sites.sites.iter().filter(|site| site.state != SiteState::Myself).count();
     lines.push(format!("{}: {connected} of {others} other sites connected", sites.me));
@@ -134,6 +158,28 @@ fn told(
     lines
 }
 
+/// A site that is not connected or set apart, since when, and what to do about the latter.
+fn unheard_told(site: &Site, now_ms: u64, width: usize) -> Vec<String> {
+    let name = &site.site;
+    let (style, word, way) = match site.state {
+        SiteState::Myself | SiteState::Up => return Vec::new(),
+        SiteState::Unknown => (WARN, "not connected", None),
+        SiteState::NeverHeard => (WARN, "never connected since this agent started", None),
+        SiteState::SetApart => (
+            BAD,
+            "set apart: it signed two things that cannot both be",
+            Some(format!("cheops mesh issue {name} --out NEW.pem    gives it a new identity")),
+        ),
+    };
+    let since =
+        site.since.as_deref().map(|time| format!(", last connected {} ago", ago(time, now_ms)));
+    let why = site.problem.as_deref().map(|why| format!(": {}", printable(why)));
+    let text = format!("{word}{}{}", since.unwrap_or_default(), why.unwrap_or_default());
+    let mut lines = vec![styled(style, hanging(&format!("{name}: "), &text, width))];
+    lines.extend(way.map(|way| styled(DIM, format!("  {way}"))));
+    lines
+}
+
 /// A state by the API's word, in the words for people.
 fn labelled(word: &str) -> &str {
     let known = ResourceState::ALL.into_iter().find(|state| state.word() == word);
@@ -149,6 +195,14 @@ fn size(bytes: u64) -> String {
         (rest, unit) = (rest / 1024, unit + 1);
     }
     format!("{rest} {}", UNITS[unit])
+}
+
+/// How what failed can be done after all.
+fn again(id: &str, operation: &str, at: &SiteStanding) -> String {
+    match at.can_retry {
+        true => format!("cheops retry {id} {operation} --site {}", at.site),
+        false => format!("cheops operation {operation}    shows it: submit what sets it right"),
+    }
 }
 
 /// What is wrong with a resource, whose word that is, and what to do.
@@ -169,16 +223,10 @@ fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<Stri
         ),
         Standing::Failed => (
             "an operation failed",
-            vec![
-                format!("cheops retry {id} {operation} --site {}", at.site),
-                format!("cheops dismiss {id} {operation}"),
-            ],
+            vec![again(&id, operation, at), format!("cheops dismiss {id} {operation}")],
         ),
         _ => {
-            let retry = at
-                .operation
-                .as_deref()
-                .map(|failed| format!("cheops retry {id} {failed} --site {}", at.site));
+            let retry = at.operation.as_deref().map(|failed| again(&id, failed, at));
             let look = format!("cheops diff {id}    or: cheops explain {id}");
             let anew = "--force --type TYPE -- COMMAND    sets it anew";
             let anew = format!("cheops exec --id {id} {anew}");
@@ -202,7 +250,6 @@ fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<Stri
 mod tests {
     use std::collections::BTreeMap;
 
-    use cheops_api::SiteStanding;
     use expect_test::expect;
 
     use super::*;
@@ -222,6 +269,7 @@ mod tests {
                 why: None,
                 operation: operation.map(str::to_owned),
                 connected: true,
+                can_retry: true,
             }),
             errors: 1,
             last_change: None,
@@ -230,35 +278,63 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_needs_somebody_comes_first_with_the_way_out() {
-        let sites = Sites {
+    fn site(name: &str, state: SiteState) -> Site {
+        Site {
+            site: name.to_owned(),
+            state,
+            since: Some("1970-01-01T00:00:00Z".to_owned()),
+            round_trip_ms: None,
+            shared: 1,
+            behind_on: 0,
+            entries_behind: None,
+            address: None,
+            problem: None,
+        }
+    }
+
+    fn sites(others: Vec<Site>) -> Sites {
+        Sites {
             me: "paris".to_owned(),
             version: "1".to_owned(),
-            sites: Vec::new(),
+            sites: [vec![site("paris", SiteState::Myself)], others].concat(),
             demo: false,
             services: None,
-        };
-        let summary = Summary {
+        }
+    }
+
+    fn summary(by_state: &[(&str, u64)]) -> Summary {
+        let by_state = by_state.iter().map(|(state, count)| ((*state).to_owned(), *count));
+        Summary {
             resources: 3,
-            by_state: BTreeMap::from([("converged".to_owned(), 1), ("error".to_owned(), 3)]),
+            by_state: by_state.collect(),
             by_site: BTreeMap::new(),
             troubled: BTreeMap::new(),
             verified: 0,
             verified_since: None,
             types: Vec::new(),
             as_of: "1970-01-01T00:00:59Z".to_owned(),
-            history: HistoryUse {
-                bytes: 3 << 20,
-                bodies: 512,
-                most: 1 << 30,
-                cut: Some("1970-01-01T00:00:30Z".to_owned()),
-            },
+            history: HistoryUse { bytes: 0, bodies: 0, most: 0, cut: None },
+        }
+    }
+
+    #[test]
+    fn what_needs_somebody_comes_with_the_way_out_and_what_would_be_refused_is_not_offered() {
+        let sites = sites(vec![site("lyon", SiteState::Up)]);
+        let history = HistoryUse {
+            bytes: 3 << 20,
+            bodies: 512,
+            most: 1 << 30,
+            cut: Some("1970-01-01T00:00:30Z".to_owned()),
         };
+        let summary = Summary { history, ..summary(&[("converged", 1), ("error", 4)]) };
+        let mut everywhere = troubled("notes", Standing::Failed, Some("paris-1.3"));
+        everywhere.standing.iter_mut().for_each(|at| at.can_retry = false);
         let trouble = [
             troubled("motd", Standing::Diverged, None),
             troubled("my counter", Standing::Failed, Some("paris-1.2")),
+            everywhere,
         ];
+        assert_eq!(verdict(&sites, &summary, &trouble), Verdict::Problems);
         expect![[r#"
             motd  has diverged at lyon for 60 s
               cheops diff motd    or: cheops explain motd
@@ -266,15 +342,61 @@ mod tests {
             my counter  an operation failed at lyon for 60 s
               cheops retry 'my counter' paris-1.2 --site lyon
               cheops dismiss 'my counter' paris-1.2
+            notes  an operation failed at lyon for 60 s
+              cheops operation paris-1.3    shows it: submit what sets it right
+              cheops dismiss notes paris-1.3
             and 1 more: `cheops resources --state …`
 
-            paris: 0 of 0 other sites connected
-            resources: 1 in sync, 3 failed
+            paris: 1 of 1 other sites connected
+            resources: 1 in sync, 4 failed
             history: 3 MiB of 1 GiB for reading
             history: some was dropped before its time for want of room, 30 s ago: raise
                      `size` of `[audit]`
             as paris sees it, resources as of 1970-01-01T00:00:59Z
         "#]]
         .assert_eq(&bare(&told(&sites, &summary, &trouble, 60_000, 80)));
+    }
+
+    #[test]
+    fn all_is_well_only_while_every_site_is_connected_and_every_resource_known() {
+        let calm = summary(&[("converged", 3)]);
+        let all = sites(vec![site("lyon", SiteState::Up)]);
+        assert_eq!(verdict(&all, &calm, &[]), Verdict::Fine);
+        assert!(bare(&told(&all, &calm, &[], 60_000, 80)).starts_with("nothing needs you\n"));
+        let unknown = summary(&[("converged", 1), ("unknown", 2)]);
+        assert_eq!(verdict(&all, &unknown, &[]), Verdict::Missing);
+        let cut = sites(vec![site("lyon", SiteState::Unknown), site("nice", SiteState::Up)]);
+        assert_eq!(verdict(&cut, &calm, &[]), Verdict::Missing);
+        expect![[r#"
+            lyon: not connected, last connected 60 s ago
+            resources: 2 unknown, since a site of theirs is not connected: `cheops resources
+                       --state unknown`
+            of what is known, no resource needs you
+
+            paris: 1 of 2 other sites connected
+            resources: 1 in sync, 2 unknown
+            as paris sees it, resources as of 1970-01-01T00:00:59Z
+        "#]]
+        .assert_eq(&bare(&told(&cut, &unknown, &[], 60_000, 80)));
+        let never = sites(vec![Site { since: None, ..site("lyon", SiteState::NeverHeard) }]);
+        assert_eq!(verdict(&never, &calm, &[]), Verdict::Missing);
+    }
+
+    #[test]
+    fn a_site_that_is_set_apart_needs_somebody() {
+        let calm = summary(&[("converged", 3)]);
+        let apart = sites(vec![site("lyon", SiteState::SetApart)]);
+        assert_eq!(verdict(&apart, &calm, &[]), Verdict::Problems);
+        expect![[r#"
+            lyon: set apart: it signed two things that cannot both be, last connected 60 s
+                  ago
+              cheops mesh issue lyon --out NEW.pem    gives it a new identity
+            of what is known, no resource needs you
+
+            paris: 0 of 1 other sites connected
+            resources: 3 in sync
+            as paris sees it, resources as of 1970-01-01T00:00:59Z
+        "#]]
+        .assert_eq(&bare(&told(&apart, &calm, &[], 60_000, 80)));
     }
 }

@@ -1,11 +1,10 @@
 //! `cheops undo`: take an operation out, everywhere.
 
-use cheops_api::{Decision, DryRun};
+use cheops_api::Decision;
 use clap::Args;
 
 use super::settle::{self, OperatorWord};
 use crate::agent::AgentTarget;
-use crate::dry_run;
 use crate::failure::{Failure, Verdict};
 use crate::output::VerbOutput;
 
@@ -34,8 +33,8 @@ pub(crate) struct Arguments {
     /// Ask this site; the agent's own if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
-    /// Say what would come of it, as the agent's own site sees it, and undo nothing
-    #[arg(long, conflicts_with = "site")]
+    /// Say what would come of it at the site asked, and undo nothing
+    #[arg(long)]
     dry_run: bool,
 }
 
@@ -44,15 +43,12 @@ pub(crate) fn run(
     agent: &AgentTarget,
     output: &mut VerbOutput,
 ) -> Result<Verdict, Failure> {
-    if arguments.dry_run {
-        let undo = DryRun::Undo(arguments.operation.clone());
-        return dry_run::ask(&arguments.id, &undo, agent, output);
-    }
     let decided = OperatorWord {
         id: &arguments.id,
         operation: &arguments.operation,
         decision: Decision::Undo,
         site: arguments.site.as_deref(),
+        dry_run: arguments.dry_run,
         what: "is undone; each site takes it out of what it ran",
     };
     settle::tell(&decided, agent, output)

@@ -8,7 +8,7 @@ use clap::Args;
 use super::history::told_beside;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
-use crate::following::{detail, style_of};
+use crate::following::{detail, label, style_of};
 use crate::grid::one_line;
 use crate::handing::check_resource;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
@@ -140,7 +140,7 @@ fn told(change: &Change, width: usize) -> String {
             format!("{}  {said}", bold(resource))
         }
         Change::Reply { resource, operation, site, reply, beside: None } => {
-            let status = styled(style_of(reply.status), reply.status.word());
+            let status = styled(style_of(reply.status), label(reply.status));
             let detail = detail(reply);
             let output = if detail.is_empty() { &reply.output } else { &detail };
             let said = format!("{} {status}  {}", bold(site), rest(output));
@@ -282,7 +282,7 @@ mod tests {
         expect![[r#"
             counter  paris-5f.7 set: redis-cli set x 29
             counter  paris-5f.7 lyon OK  a ⏎ b
-            counter  paris-5f.7 lyon SUPERSEDED  lyon-2.1 took its place
+            counter  paris-5f.7 lyon overridden  lyon-2.1 took its place
             counter  paris-5f.7 failed at some sites and not at others
             counter  paris-5f.7 every site replied
             counter  paris-5f.7 has an unknown result here: it may or may not have happened

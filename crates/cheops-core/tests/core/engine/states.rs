@@ -121,6 +121,7 @@ fn what_failed_here_and_not_there_is_run_again_and_its_success_sets_it_right() {
     let (on, of) = (resource("counter"), operation("paris.1"));
     assert_eq!(paris.engine.summary(&on).unwrap().errors, 1);
     assert_eq!(paris.engine.can_retry(&on, &of), Ok(()));
+    assert_eq!(can_retry_at(&paris), ["paris"]);
     paris.so_far();
     paris.is_to_retry("paris.1");
     paris.ends(2, ok());
@@ -140,6 +141,25 @@ fn what_failed_here_and_not_there_is_run_again_and_its_success_sets_it_right() {
 }
 
 #[test]
+fn what_failed_elsewhere_is_told_to_be_possible_there_unless_some_of_its_steps_went_well() {
+    let mut paris = paris();
+    paris.submits(asks_for("inc"));
+    paris.ends(1, ok());
+    let mut lyon = other("lyon");
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ko)));
+    assert_eq!(can_retry_at(&paris), ["lyon"]);
+    let in_part = Status::Partial { done: 1, of: 2 };
+    paris.hears("lyon", lyon.tells_of(says("paris.1", in_part)));
+    assert!(can_retry_at(&paris).is_empty());
+}
+
+/// Where what failed can be run again, as the resource's standing says.
+fn can_retry_at(at: &Site) -> Vec<String> {
+    let standings = at.engine.standings(&resource("counter")).unwrap();
+    standings.iter().filter(|it| it.can_retry).map(|it| it.site.to_string()).collect()
+}
+
+#[test]
 fn what_failed_everywhere_is_not_run_again_and_can_be_let_be() {
     let mut paris = paris();
     paris.submits(asks_for("inc"));
@@ -149,6 +169,7 @@ fn what_failed_everywhere_is_not_run_again_and_can_be_let_be() {
     let (on, of) = (resource("counter"), operation("paris.1"));
     let void = NotFailed::FailedEverywhere(of.clone());
     assert_eq!(paris.engine.can_retry(&on, &of), Err(void));
+    assert!(can_retry_at(&paris).is_empty(), "what would be refused is not said to be possible");
     assert_eq!(paris.engine.can_dismiss(&on, &of), Ok(()));
     paris.so_far();
     paris.is_to_dismiss("paris.1");

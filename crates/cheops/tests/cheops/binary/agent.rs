@@ -13,7 +13,7 @@ use crate::binary::request::request;
 use crate::binary::running::{Ran, cheops, command, file};
 
 /// Every verb that talks to an agent, with what it needs.
-const VERBS: [&[&str]; 10] = [
+const VERBS: [&[&str]; 18] = [
     &["exec", "--id", "x", "--type", "set", "--", "true"],
     &["http", "--id", "x", "--type", "put", "--service", "s", "PUT", "/x"],
     &["show", "--id", "x", "--", "true"],
@@ -24,6 +24,14 @@ const VERBS: [&[&str]; 10] = [
     &["sites"],
     &["delete", "x", "--yes"],
     &["settle", "x", "paris-1.1", "skip"],
+    &["status"],
+    &["diff", "x"],
+    &["history", "x"],
+    &["operation", "paris-1.1"],
+    &["retry", "x", "paris-1.1"],
+    &["dismiss", "x", "paris-1.1"],
+    &["undo", "x", "paris-1.1"],
+    &["undo", "x", "paris-1.1", "--dry-run"],
 ];
 
 /// An address where nobody listens.

@@ -6,7 +6,8 @@ use expect_test::expect;
 
 use crate::binary::running::{cheops, command};
 
-const VERBS: [&[&str]; 24] = [
+/// Every verb that helps, also those below another; a test holds it together with `cheops --help`.
+const VERBS: [&[&str]; 29] = [
     &["demo"],
     &["agent"],
     &["mesh"],
@@ -19,6 +20,8 @@ const VERBS: [&[&str]; 24] = [
     &["diff"],
     &["resources"],
     &["resource"],
+    &["history"],
+    &["operation"],
     &["explain"],
     &["watch"],
     &["sites"],
@@ -26,6 +29,9 @@ const VERBS: [&[&str]; 24] = [
     &["settle"],
     &["retry"],
     &["dismiss"],
+    &["undo"],
+    &["open"],
+    &["backup"],
     &["scope"],
     &["matrix"],
     &["matrix", "check"],
@@ -40,6 +46,22 @@ fn help_lists_the_verbs_with_examples_and_exit_codes() {
     for word in ["demo", "scope", "matrix", "completions", "Examples:", "Exit codes:"] {
         assert!(ran.out.contains(word), "{word} in {}", ran.out);
     }
+}
+
+#[test]
+fn no_verb_is_left_out_of_these_tests() {
+    let help = cheops(&["--help"]).out;
+    let verbs = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs: Vec<&str> = verbs
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.contains(&"status"), "{help}");
+    let is_tried = |verb: &&&str| VERBS.iter().any(|tried| tried[0] == **verb);
+    let left_out: Vec<_> =
+        verbs.iter().filter(|verb| !is_tried(verb) && **verb != "help").collect();
+    assert!(left_out.is_empty(), "{left_out:?}");
 }
 
 #[test]

@@ -34,6 +34,13 @@ async fn a_dry_run_tells_what_would_be_and_the_logs_stay_as_they_are_byte_for_by
     cluster[1].does("list", &begin).await;
     let added = cluster[2].does("list", &shell("add", "echo more >> list")).await;
     cluster.converges("list").await;
+    let fails = shell("set", "[ $CHEOPS_SITE != site2 ]");
+    let failed = cluster[1].does("broken", &first(fails, &cluster.everywhere(), MATRIX)).await;
+    until("all know that it failed at site2", async || {
+        let known = cluster[1].resource("broken").await;
+        known.is_some_and(|it| it.standings.iter().filter(|at| at.can_retry).count() == 1)
+    })
+    .await;
     cluster[3].stop().await;
     until("site3 is missed", async || {
         cluster[1].hears().await == 1 && cluster[2].hears().await == 1
@@ -52,7 +59,7 @@ async fn a_dry_run_tells_what_would_be_and_the_logs_stay_as_they_are_byte_for_by
         words.extend(rest);
         words
     };
-    let cases: [(Vec<&str>, Option<i32>, Vec<&str>); 7] = [
+    let cases: [(Vec<&str>, Option<i32>, Vec<&str>); 12] = [
         (
             exec("add", &["--", "echo even more >> list"]),
             Some(0),
@@ -82,6 +89,23 @@ async fn a_dry_run_tells_what_would_be_and_the_logs_stay_as_they_are_byte_for_by
         ),
         (vec!["delete", "list", "--dry-run"], Some(0), vec!["would be overridden", &added]),
         (vec!["undo", "list", &added, "--dry-run"], Some(0), vec!["it is undone", "1."]),
+        (
+            vec!["undo", "list", &added, "--dry-run", "--site", "site2"],
+            Some(0),
+            vec!["as site2 sees it", "it is undone"],
+        ),
+        (vec!["retry", "list", &added, "--dry-run"], Some(2), vec!["did not fail at this site"]),
+        (
+            vec!["retry", "broken", &failed, "--dry-run", "--site", "site2"],
+            Some(0),
+            vec!["as site2 sees it", "would run again at site2"],
+        ),
+        (vec!["dismiss", "broken", &failed, "--dry-run"], Some(0), vec!["would be let be at"]),
+        (
+            vec!["settle", "list", &added, "skip", "--dry-run"],
+            Some(2),
+            vec!["no operation of `list` has an unknown result"],
+        ),
         (
             vec![
                 "exec",

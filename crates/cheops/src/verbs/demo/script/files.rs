@@ -7,7 +7,8 @@ use cheops_api::{Action, ResourceState, ShellAction, Show, Submit, SubmitEvent, 
 
 use super::Script;
 use crate::failure::Failure;
-use crate::look::{ACCENT, BAD, BOLD, GOOD, styled};
+use crate::following::{label, style_of};
+use crate::look::{ACCENT, BOLD, styled};
 use crate::text::{hanging, printable};
 
 /// What is done at each of three sites, and of which type it is.
@@ -78,9 +79,8 @@ impl Script<'_> {
         let mut replies = Vec::new();
         while let Some(event) = events.next().await? {
             if let SubmitEvent::Reply(said) = event {
-                let word = said.reply.status.word();
-                let style = if word == "OK" { GOOD } else { BAD };
-                replies.push(format!("{} {}", said.site, styled(style, word)));
+                let word = styled(style_of(said.reply.status), label(said.reply.status));
+                replies.push(format!("{} {word}", said.site));
             }
         }
         let site = &self.cluster.sites[at].name;
