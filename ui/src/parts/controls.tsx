@@ -6,7 +6,7 @@ import {
     type HTMLAttributes,
     type VNode,
 } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Icon, type IconName } from './icon';
 
 export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
@@ -74,7 +74,8 @@ export function Field({ label, hint, error, children }: FieldProps) {
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
     const id = useId();
     const element = useRef<HTMLDialogElement>(null);
-    useEffect(() => {
+    // At once: whoever opened it by a key may type on.
+    useLayoutEffect(() => {
         const before = document.activeElement;
         const dialog = element.current;
         dialog?.showModal();
