@@ -88,9 +88,14 @@ impl SimApplication {
     pub fn undo(&mut self, resource: &ResourceId, operation: &OperationId) -> bool {
         let ran = self.commands.get(operation);
         let Some(inverse) = ran.and_then(|command| inverse(command)) else { return false };
-        let done = interpret(self.values.entry(resource.clone()).or_default(), &inverse).is_ok();
+        let value = self.values.entry(resource.clone()).or_default();
+        let done = interpret(value, &inverse).is_ok();
         if done && let Some(effects) = self.effects.get_mut(resource) {
             effects.retain(|held| held != operation);
+            // As the first one found it: there is none, not one that is 0.
+            if effects.is_empty() && value.text == "0" {
+                *value = SimValue::default();
+            }
         }
         done
     }
@@ -198,6 +203,16 @@ fn add(set: &str, member: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_only_operation_made_is_not_there_any_more_once_it_is_taken_back() {
+        let (resource, mut holder) = ("sum".parse().unwrap(), SimApplication::default());
+        let [one, two]: [OperationId; 2] = ["a-1.1", "a-1.2"].map(|id| id.parse().unwrap());
+        let _ran = holder.run(&resource, &one, "inc 3", false).unwrap();
+        let _ran = holder.run(&resource, &two, "inc -3", false).unwrap();
+        assert!(holder.undo(&resource, &one) && holder.undo(&resource, &two));
+        assert_eq!(holder.value(&resource), fresh_run([]));
+    }
 
     #[test]
     fn commands_do_what_they_say_and_failures_change_nothing() {

@@ -22,7 +22,7 @@ Examples:
   cheops sites --agent https://lyon.example:8079 --token-file lyon.token
   cheops sites --output json";
 
-/// List the sites: up or unknown, since when, round-trip time, how far behind
+/// List the sites: connected or not, since when, round-trip time, how far behind
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {}
