@@ -23,12 +23,13 @@ use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::forward::{self, ResourceLocation, SeenBy};
+use super::metered::whole;
 use super::principal;
 use super::refusal::HttpRefusal;
 use super::services;
 use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
-use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
+use super::{Api, LONGEST_WAIT, SharedApi, resource_id};
 use crate::driver::{NotDurable, SubmitUpdate};
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
@@ -362,12 +363,6 @@ async fn fetch(
     Ok((files, pins))
 }
 
-pub(super) async fn whole(request: Request) -> Result<Bytes, HttpRefusal> {
-    axum::body::to_bytes(request.into_body(), LARGEST_BODY)
-        .await
-        .map_err(|error| HttpRefusal::too_large(error.to_string()))
-}
-
 pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, HttpRefusal> {
     serde_json::from_slice(bytes).map_err(|error| HttpRefusal::bad("bad JSON", error.to_string()))
 }
@@ -523,8 +518,17 @@ async fn http_body(
     let file = match body {
         wire::Body::Part(name) => {
             let found = files.into_iter().find(|file| file.name == name);
-            found
-                .ok_or_else(|| HttpRefusal::bad("bad form", format!("there is no part `{name}`")))?
+            let file = found.ok_or_else(|| {
+                HttpRefusal::bad("bad form", format!("there is no part `{name}`"))
+            })?;
+            if file.size <= MAX_INLINE_BODY_BYTES as u64
+                && let Some(content) = upload::read_short(api.blobs.clone(), file.blob).await?
+            {
+                // It goes along in the entry; what is on the disk for it is nobody's any more.
+                pins.clear();
+                return Ok(NamedBody { file: Some(file), inline: Some(content.into()) });
+            }
+            file
         }
         wire::Body::Text(text) if text.len() <= MAX_INLINE_BODY_BYTES => {
             let file = Some(FileRef::of("body", text.as_bytes()));
