@@ -11,6 +11,7 @@
 //! | `headers` | what belongs to one connection, and `Via` |
 //! | `fate` | what came of sending something, and whether it may be sent again |
 //! | `timer_pool`, `coalesce` | limits of time and small writes, made cheap |
+//! | `under_way` | what is under way on a client's connection |
 
 pub mod body;
 pub mod coalesce;
@@ -20,6 +21,7 @@ mod fate;
 pub mod headers;
 mod pool;
 pub mod timer_pool;
+pub mod under_way;
 
 use std::collections::BTreeMap;
 use std::fmt;

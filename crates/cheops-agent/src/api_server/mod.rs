@@ -15,11 +15,12 @@ mod token;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use cheops_services::under_way::RequestsUnderWay;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -28,7 +29,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
@@ -42,8 +43,10 @@ pub use self::token::{TokenError, api_token};
 use crate::http::Came;
 
 /// Who says less than the head of a request in so long holds a place for nothing. Also how long a
-/// connection is kept on which nothing is asked for.
+/// connection is kept on which nothing was asked for.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// How long one is kept, by HTTP/2, on which nothing is asked for any more.
+const IDLE_LIMIT: Duration = Duration::from_secs(300);
 /// How many requests one connection may have under way, by HTTP/2.
 const MOST_STREAMS: u32 = 256;
 /// After a connection that could not be accepted; for example too many files are open.
@@ -112,7 +115,8 @@ impl ApiServer {
                 tracing::debug!(?origin, "has as many connections to the API as it may");
                 continue;
             };
-            let serving = Serving { router: router.clone(), watcher: graceful.watcher(), place };
+            let (router, stopping) = (router.clone(), stopping.clone());
+            let serving = Serving { router, stopping, until_the_end: (graceful.watcher(), place) };
             connections.spawn(serving.serve(incomer, self.tls.clone()));
         }
         // Nobody new is let in, and nobody looks for the socket any more.
@@ -153,8 +157,8 @@ impl Incomer {
 /// What one connection is served with.
 struct Serving {
     router: Router,
-    watcher: Watcher,
-    place: ConnectionSlot,
+    stopping: watch::Receiver<bool>,
+    until_the_end: (Watcher, ConnectionSlot),
 }
 
 impl Serving {
@@ -185,14 +189,15 @@ impl Serving {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         came: Came,
     ) {
-        let Self { router, watcher, place: _until_the_end } = self;
-        let asked = Arc::new(Notify::new());
-        let asks = asked.clone();
+        let Self { router, mut stopping, until_the_end: _held } = self;
+        let requests = RequestsUnderWay::default();
+        let counted = requests.clone();
         let answer = service_fn(move |request: Request<Incoming>| {
-            asks.notify_one();
+            let under_way = counted.begin();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(came);
-            router.clone().oneshot(request)
+            let answered = router.clone().oneshot(request);
+            async move { answered.await.map(|it| it.map(|body| under_way.until_read(body))) }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT);
@@ -201,20 +206,22 @@ impl Serving {
             .timer(TokioTimer::new())
             .max_concurrent_streams(MOST_STREAMS)
             .keep_alive_interval(HEAD_LIMIT);
-        let serving = watcher.watch(builder.serve_connection(TokioIo::new(stream), answer));
+        let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), answer));
         // Which version it speaks, and whether it speaks at all, nobody else waits for.
-        let silent = async {
-            if tokio::time::timeout(HEAD_LIMIT, asked.notified()).await.is_ok() {
-                std::future::pending::<()>().await;
+        let mut idle = pin!(requests.idle(HEAD_LIMIT, IDLE_LIMIT));
+        let stops = async { stopping.wait_for(|stop| *stop).await.is_ok() };
+        let over = tokio::select! {
+            served = serving.as_mut() => Some(served),
+            () = idle.as_mut() => None,
+            _stops = stops => {
+                serving.as_mut().graceful_shutdown();
+                Some(serving.await)
             }
         };
-        tokio::select! {
-            served = serving => {
-                if let Err(error) = served {
-                    tracing::debug!(%error, "a connection to the API ended early");
-                }
-            }
-            () = silent => tracing::debug!("a connection to the API on which nothing was asked"),
+        match over {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::debug!(%error, "a connection to the API ended early"),
+            None => tracing::debug!("a connection to the API on which nothing was asked"),
         }
     }
 }

@@ -13,9 +13,10 @@ use cheops_core::plan;
 use http::StatusCode;
 
 use super::forward::{self, SeenBy};
+use super::metered::whole;
 use super::principal;
 use super::refusal::HttpRefusal;
-use super::submit::{elsewhere, parse, whole};
+use super::submit::{elsewhere, parse};
 use super::wire as on_wire;
 use super::{SharedApi, resource_id};
 use crate::driver::NotDurable;
@@ -105,6 +106,7 @@ pub(super) async fn forecast(
 type Foretelling = Box<dyn FnOnce() -> Result<Forecast, HttpRefusal> + Send>;
 
 /// A decision that would not come to nothing here, at first sight.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 enum PossibleDecision {
     Here(Event),
     Undo(UndoBasis),

@@ -13,8 +13,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
 use super::SharedApi;
+use super::metered::whole;
 use super::refusal::HttpRefusal;
-use super::submit::whole;
 
 /// How long the demo may take to answer.
 const ANSWERING: Duration = Duration::from_secs(10);

@@ -8,8 +8,9 @@ use cheops_core::engine::{Forecast, Submission};
 use cheops_mesh::PassedOn;
 
 use super::forward::{self, ResourceLocation, SeenBy};
+use super::metered::whole;
 use super::refusal::HttpRefusal;
-use super::submit::{self, Handed, elsewhere, json, parse, whole};
+use super::submit::{self, Handed, elsewhere, json, parse};
 use super::wire as on_wire;
 use super::{Api, SharedApi, decide, principal, resource_id};
 

@@ -15,8 +15,9 @@ use cheops_core::model::{
 };
 use cheops_core::resolve::{MatrixEntry, OperationSet, explain, resolve};
 
+use super::metered::whole;
 use super::refusal::HttpRefusal;
-use super::submit::{parse, whole};
+use super::submit::parse;
 use super::wire as on_wire;
 
 pub(super) async fn all_profiles() -> Json<Vec<wire::Profile>> {

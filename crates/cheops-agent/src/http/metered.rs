@@ -1,9 +1,9 @@
-//! The body of a form, read no faster than it is taken in.
+//! The bodies of requests: in memory as far as they fit there, or read no faster than they are taken in.
 //!
 //! What reads forms takes all there is before it looks at it, and looks for the end of a part's head
 //! however far away that is. So a body is handed over in stretches, with a pause after each in which
 //! what came is taken in, and is broken off where too much comes without any of it being of use, or
-//! where it trickles: it would hold room on the disk for nothing.
+//! where it trickles: it would hold room on the disk, or a place, for nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,8 +13,11 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::Request;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::LARGEST_BODY;
+use super::refusal::HttpRefusal;
 
 /// How much comes at once, about.
 const STRETCH: usize = 64 * 1024;
@@ -67,6 +70,26 @@ pub(super) fn metered(request: Request) -> (Request, Meter) {
         wait: ClientWait::default(),
     };
     (Request::from_parts(head, Body::from_stream(body)), meter)
+}
+
+/// The body of a request that is kept in memory. One that trickles is broken off.
+pub(super) async fn whole(request: Request) -> Result<Bytes, HttpRefusal> {
+    let (request, meter) = metered(request);
+    let mut body = request.into_body().into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|error| match meter.trickled() {
+            Some(how) => HttpRefusal::too_slow(how),
+            None => HttpRefusal::bad("the body broke off", error.to_string()),
+        })?;
+        meter.went_on();
+        if whole.len() + chunk.len() > LARGEST_BODY {
+            let detail = format!("the body is longer than {LARGEST_BODY} bytes");
+            return Err(HttpRefusal::too_large(detail));
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.into())
 }
 
 struct Metered {
@@ -140,6 +163,7 @@ impl Stream for Metered {
 #[cfg(test)]
 mod tests {
     use axum::extract::{FromRequest, Multipart};
+    use axum::response::IntoResponse;
     use futures_util::stream;
 
     use super::*;
@@ -223,6 +247,26 @@ mod tests {
             assert_eq!(meter.trickled().is_some(), is_slow);
             assert_eq!(began.elapsed() < Duration::from_secs(62), is_slow);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_in_json_that_trickles_is_ended_too_and_one_that_is_too_long() {
+        let every = |pause_ms: u64, piece: &'static str| {
+            let pieces = stream::unfold((), move |()| async move {
+                tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+                Some((Ok::<_, std::io::Error>(piece), ()))
+            });
+            whole(Request::new(Body::from_stream(pieces)))
+        };
+        let status = |refused: Result<Bytes, HttpRefusal>| {
+            refused.unwrap_err().into_response().status().as_u16()
+        };
+        let began = Instant::now();
+        assert_eq!(status(every(1_000, " ").await), 408);
+        assert!(began.elapsed() < Duration::from_secs(62));
+        assert_eq!(status(every(1, piece()).await), 413);
+        let short = Request::new(Body::from("{}"));
+        assert_eq!(whole(short).await.unwrap(), "{}");
     }
 
     #[tokio::test]

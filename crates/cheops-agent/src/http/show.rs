@@ -15,11 +15,12 @@ use futures_util::future::join_all;
 use http::header::CONTENT_TYPE;
 
 use super::forward;
+use super::metered::whole;
 use super::principal;
 use super::refusal::{HttpRefusal, TOO_MUCH};
-use super::submit::{can_name, json, sites};
+use super::submit::{can_name, json, parse, sites};
 use super::wire::exit_code;
-use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
+use super::{Api, LONGEST_WAIT, SharedApi, resource_id};
 
 /// How much another site may show: far more than any output limit allows.
 const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
@@ -35,11 +36,8 @@ pub(super) async fn show(
     let passed_on = request.extensions().get::<PassedOn>().is_some();
     let by = principal::asker(&api, request.extensions());
     let (head, body) = request.into_parts();
-    let body = axum::body::to_bytes(body, LARGEST_BODY)
-        .await
-        .map_err(|error| HttpRefusal::too_large(error.to_string()))?;
-    let show: wire::Show = serde_json::from_slice(&body)
-        .map_err(|error| HttpRefusal::bad("bad JSON", error.to_string()))?;
+    let body = whole(Request::new(body)).await?;
+    let show: wire::Show = parse(&body)?;
     let asked = show.sites.as_deref().map(|text| sites(&api, text)).transpose()?;
     let wanted = id.clone();
     let held = api.driver.ask(move |engine| engine.summary(&wanted)).await?;

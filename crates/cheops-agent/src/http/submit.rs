@@ -21,12 +21,13 @@ use http::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::forward::{self, ResourceLocation};
+use super::metered::whole;
 use super::principal;
 use super::refusal::HttpRefusal;
 use super::services;
 use super::upload::{self, ReceivedForm};
 use super::wire as on_wire;
-use super::{Api, LARGEST_BODY, LONGEST_WAIT, SharedApi, resource_id};
+use super::{Api, LONGEST_WAIT, SharedApi, resource_id};
 use crate::driver::{Driver, Stopped, SubmitUpdate};
 
 /// Names the files of an operation that another agent passed on; they are fetched from there.
@@ -163,12 +164,6 @@ async fn fetch(
     let files: Vec<FileRef> = parse(files)?;
     let pins = api.peers.fetch(from, files.clone(), &api.incoming).await?;
     Ok((files, pins))
-}
-
-pub(super) async fn whole(request: Request) -> Result<Bytes, HttpRefusal> {
-    axum::body::to_bytes(request.into_body(), LARGEST_BODY)
-        .await
-        .map_err(|error| HttpRefusal::too_large(error.to_string()))
 }
 
 pub(super) fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, HttpRefusal> {
@@ -326,8 +321,17 @@ async fn http_body(
     let file = match body {
         wire::Body::Part(name) => {
             let found = files.into_iter().find(|file| file.name == name);
-            found
-                .ok_or_else(|| HttpRefusal::bad("bad form", format!("there is no part `{name}`")))?
+            let file = found.ok_or_else(|| {
+                HttpRefusal::bad("bad form", format!("there is no part `{name}`"))
+            })?;
+            if file.size <= MAX_INLINE_BODY_BYTES as u64
+                && let Some(content) = upload::read_short(api.blobs.clone(), file.blob).await?
+            {
+                // It goes along in the entry; what is on the disk for it is nobody's any more.
+                pins.clear();
+                return Ok(NamedBody { file: Some(file), inline: Some(content.into()) });
+            }
+            file
         }
         wire::Body::Text(text) if text.len() <= MAX_INLINE_BODY_BYTES => {
             let file = Some(FileRef::of("body", text.as_bytes()));
@@ -501,6 +505,8 @@ pub(super) fn json<T: serde::Serialize>(value: T) -> Response {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering;
+
+    use cheops_core::model::OperationId;
 
     use super::*;
 

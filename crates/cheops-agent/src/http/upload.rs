@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_LENGTH;
-use cheops_core::model::{FileRef, MAX_FILES, MAX_NAME_BYTES};
+use cheops_core::model::{BlobId, FileRef, MAX_FILES, MAX_NAME_BYTES};
 use cheops_mesh::FilePin;
 use cheops_proxy::{Promise, Reserve};
 use cheops_store::{BlobWriter, Blobs};
@@ -216,6 +216,14 @@ pub(super) async fn store_text(
         blocking(move || append(writer, text.as_bytes())?.finish().map_err(HttpRefusal::from));
     let stored = stored.await?;
     Ok((FileRef { name: name.into(), blob: stored.id, size: stored.size }, Arc::new(stored.pin)))
+}
+
+/// A short content that was just stored.
+pub(super) async fn read_short(
+    blobs: Arc<dyn Blobs>,
+    id: BlobId,
+) -> Result<Option<Vec<u8>>, HttpRefusal> {
+    blocking(move || Ok(blobs.short(&id)?)).await
 }
 
 fn append(

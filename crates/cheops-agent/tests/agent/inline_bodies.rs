@@ -120,19 +120,32 @@ async fn a_site_that_was_away_or_lost_its_disk_finds_the_body_in_the_operation()
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_not_in_its_operation_is_fetched() {
+/// Sends that as a part of a form, to both.
+async fn send_part(content: &[u8]) -> Cluster {
     let (cluster, heard) = two().await;
     let path = cluster.dir().join("sent");
-    std::fs::write(&path, "a file").unwrap();
+    std::fs::write(&path, content).unwrap();
     let submit = request(Body::Part("sent".into()));
     let file = Upload { name: "sent".into(), path };
     let events = cluster.submit_with(0, "r", &submit, &[file]).await;
     assert_eq!(replies(&events), [("site1", "OK"), ("site2", "OK")], "{events:?}");
-    assert!(heard.iter().all(|heard| heard.is(&[b"a file"])));
+    assert!(heard.iter().all(|heard| heard.is(&[content])));
+    cluster
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_is_not_in_its_operation_is_fetched() {
+    let long = vec![b'x'; SHORT + 1];
+    let cluster = send_part(&long).await;
     for site in ["site1", "site2"] {
-        assert!(kept(&cluster, site, b"a file").exists(), "{site} lacks its file");
+        assert!(kept(&cluster, site, &long).exists(), "{site} lacks its file");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_body_that_came_as_a_part_of_a_form_is_in_its_operation_too() {
+    let cluster = send_part(b"a file").await;
+    assert_eq!(largest_file(&blobs(&cluster, "site2")), 0, "nothing was fetched");
 }
 
 /// Writes one more operation into the log of a site that is stopped, like the last one but for what

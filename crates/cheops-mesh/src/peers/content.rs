@@ -16,15 +16,17 @@ use cheops_core::engine::{Event, Message};
 use cheops_core::model::{
     BlobId, Entry, EntryBody, FileRef, MAX_STATE_BYTES, Operation, OperationId, SiteId,
 };
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::frame::{self, LinkError, StreamReply, StreamRequest};
 use super::link::{LinkHandlers, PeerLink};
 use super::{Peers, lock};
 use crate::ports::{Brought, FileError, FilePin, FileStore, PartialFile, WholeFile};
 
-/// How many messages may wait for files, per link. More are dropped: the engine asks again.
-const WAITING: usize = 64;
+/// How many bytes of messages may wait for files, per link, in rooms of so many each. What finds no
+/// room is dropped: the engine asks again.
+const ROOMS: usize = 64;
+const ROOM_BYTES: usize = 512 * 1024;
 /// What went wrong for a reason that stays is not tried again before that.
 const BACK_OFF: Duration = Duration::from_secs(10);
 const CHUNK: usize = 256 * 1024;
@@ -196,8 +198,25 @@ impl Peers {
 pub(super) struct FileGate {
     link: Arc<PeerLink>,
     work: LinkHandlers,
-    places: Arc<Semaphore>,
+    room: WaitingRoom,
     waiting: Arc<Mutex<BTreeSet<OperationId>>>,
+}
+
+/// The memory for what waits.
+struct WaitingRoom(Arc<Semaphore>);
+
+impl Default for WaitingRoom {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(ROOMS)))
+    }
+}
+
+impl WaitingRoom {
+    /// As many rooms as a message of that length takes, if they are free.
+    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let rooms = u32::try_from(bytes.div_ceil(ROOM_BYTES).max(1)).ok()?;
+        self.0.clone().try_acquire_many_owned(rooms).ok()
+    }
 }
 
 /// Operations that wait for their files, until it is dropped.
@@ -217,12 +236,11 @@ impl Drop for WaitingOperations {
 
 impl FileGate {
     pub(super) fn new(link: Arc<PeerLink>, work: LinkHandlers) -> Self {
-        let places = Arc::new(Semaphore::new(WAITING));
-        Self { link, work, places, waiting: Arc::default() }
+        Self { link, work, room: WaitingRoom::default(), waiting: Arc::default() }
     }
 
-    /// The message, if nothing it brings needs a file that is not here.
-    pub(super) fn pass(&self, message: Message) -> Option<Message> {
+    /// The message, which came in so many bytes, if nothing it brings needs a file that is not here.
+    pub(super) fn pass(&self, message: Message, bytes: usize) -> Option<Message> {
         if has_too_large_a_state(&message) {
             metrics::counter!("cheops_messages_dropped_total").increment(1);
             return None;
@@ -232,7 +250,7 @@ impl FileGate {
             return Some(message);
         }
         let waiting = self.wait(&needed)?;
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
+        let Some(place) = self.room.take(bytes) else {
             metrics::counter!("cheops_messages_dropped_total").increment(1);
             return None;
         };
@@ -518,4 +536,20 @@ async fn inline_body(work: &LinkHandlers, id: BlobId) -> Result<Option<Vec<u8>>,
 fn unsendable(error: &FileError) {
     let hint = error.hint;
     tracing::error!(error = causes(error), hint, "a file cannot be sent to another site");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_files_takes_no_more_memory_for_being_sent_in_long_messages() {
+        let room = WaitingRoom::default();
+        let long: Vec<_> = std::iter::from_fn(|| room.take(frame::LONGEST)).collect();
+        assert_eq!(long.len() * frame::LONGEST, ROOMS * ROOM_BYTES);
+        assert!(room.take(1).is_none());
+        drop(long);
+        let short: Vec<_> = std::iter::from_fn(|| room.take(1)).collect();
+        assert_eq!(short.len(), ROOMS, "as many as ever of those that an honest site sends");
+    }
 }

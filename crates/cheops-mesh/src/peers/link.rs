@@ -365,6 +365,7 @@ impl LinkReader {
                 }
             };
             metrics::counter!("cheops_bytes_received_total").increment(buffer.len() as u64);
+            let bytes = buffer.len();
             buffer.shrink_to(256 * 1024);
             for error in &received.left_out {
                 left_out.note(&self.from, error);
@@ -378,7 +379,7 @@ impl LinkReader {
                 None => continue,
             };
             let Some(message) = self.admit(message).await else { continue };
-            let Some(message) = gate.pass(message) else { continue };
+            let Some(message) = gate.pass(message, bytes) else { continue };
             let heard = Event::Heard { from: self.from.clone(), message };
             if self.work.inbox.take(heard, None).await.is_err() {
                 return;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cheops_services::coalesce::Coalesced;
+use cheops_services::under_way::{BodyUnderWay, RequestsUnderWay};
 use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -14,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use super::Proxies;
 use super::framing::{FramingVerdict, Guarded};
@@ -25,6 +26,8 @@ use super::threads::Threads;
 
 /// Who sends the head of a request more slowly than that holds a place for nothing.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection is kept, by HTTP/2, on which nothing is asked for any more.
+const IDLE_LIMIT: Duration = Duration::from_secs(300);
 /// So many clients of one service at once; others wait.
 const MOST_CONNECTIONS: usize = 8_192;
 const MOST_STREAMS: u32 = 256;
@@ -117,8 +120,8 @@ async fn serve(
     let first_head = tokio::time::timeout(HEAD_LIMIT, stream.version());
     let Ok(Ok(version)) = first_head.await else { return };
     // Only by HTTP/2 can a client say enough and still ask for nothing.
-    let asked = (version == Version::HTTP_2).then(|| Arc::new(Notify::new()));
-    let asks = asked.clone();
+    let requests = (version == Version::HTTP_2).then(RequestsUnderWay::default);
+    let counted = requests.clone();
     let seen = ClientConnection::new(client.ip());
     let heads = service.heads.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
@@ -126,16 +129,18 @@ async fn serve(
         let (proxies, service, client) = (proxies.clone(), service.clone(), seen.clone());
         let numbers = numbers.clone();
         let refused = verdict.on(request.method());
-        if let Some(asks) = &asks {
-            asks.notify_one();
-        }
+        let under_way = counted.as_ref().map(RequestsUnderWay::begin);
         async move {
             let response = match refused {
                 None => proxies.answer(&service, request, &client).await,
                 Some(why) => proxies.cannot_be_read(why),
             };
             numbers.answered(&response, began.elapsed());
-            Ok::<_, Infallible>(response)
+            let until_read = |body| match under_way {
+                Some(under_way) => under_way.until_read(body),
+                None => BodyUnderWay::from(body),
+            };
+            Ok::<_, Infallible>(response.map(until_read))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -148,47 +153,14 @@ async fn serve(
     let io = Coalesced(TokioIo::new(stream));
     let serving = builder.serve_connection_with_upgrades(io, answer).into_owned();
     let serving = watcher.watch(serving);
-    let served = match asked {
+    let served = match requests {
         None => serving.await,
-        Some(asked) => if_asked(serving, &asked, HEAD_LIMIT).await.unwrap_or(Ok(())),
+        Some(requests) => tokio::select! {
+            served = serving => served,
+            () = requests.idle(HEAD_LIMIT, IDLE_LIMIT) => Ok(()),
+        },
     };
     if let Err(error) = served {
         tracing::debug!(%client, %error, "a client's connection ended early");
-    }
-}
-
-/// Serves to the end, unless nobody asks for anything within the limit.
-async fn if_asked<T>(
-    serving: impl Future<Output = T>,
-    asked: &Notify,
-    limit: Duration,
-) -> Option<T> {
-    let silent = async {
-        if tokio::time::timeout(limit, asked.notified()).await.is_ok() {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        biased;
-        served = serving => Some(served),
-        () = silent => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_millis(10);
-
-    #[tokio::test]
-    async fn a_connection_on_which_nobody_asks_for_anything_is_not_kept() {
-        let asked = Notify::new();
-        assert_eq!(if_asked(std::future::pending::<()>(), &asked, LIMIT).await, None);
-        let serving = async {
-            asked.notify_one();
-            tokio::time::sleep(LIMIT * 3).await;
-        };
-        assert_eq!(if_asked(serving, &asked, LIMIT).await, Some(()));
     }
 }
