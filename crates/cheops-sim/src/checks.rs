@@ -214,8 +214,8 @@ impl Checks {
         }
     }
 
-    /// In sync is only who knows all that the site knows which says so, and has replied to all that
-    /// counts; of a site that is not connected, only trouble it told of is said.
+    /// In sync is only who knows all that the site knows which says so, but for what is read of states,
+    /// and has replied to all that counts; of a site that is not connected, only trouble it told of is said.
     fn nothing_said_beyond_what_is_known(
         &mut self,
         at_ms: u64,
@@ -256,9 +256,10 @@ impl Checks {
                     ));
                 }
                 let entries = replies.map(|reply| OperationId(reply.id.clone()));
-                let unknown = entries
-                    .chain([operation.id().clone()])
-                    .find(|entry| engine.is_some_and(|engine| !engine.knows(&view.id, entry)));
+                let unknown = entries.chain([operation.id().clone()]).find(|entry| {
+                    engine.is_some_and(|engine| !engine.knows(&view.id, entry))
+                        && !site.disk.tells_of_a_state(&view.id, &entry.0)
+                });
                 if let Some(entry) = unknown {
                     let (by, of) = (&site.id, &said.site);
                     self.violated(format!(

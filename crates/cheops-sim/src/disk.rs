@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use cheops_core::engine::{Batch, LaterRecords, Log, Record};
-use cheops_core::model::{EntryBody, OperationId, ResourceId};
+use cheops_core::model::{EntryBody, EntryId, OperationId, ResourceId};
 
 /// What survives a crash.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +65,17 @@ impl Disk {
                     && matches!(&entry.body, EntryBody::Operation(held) if held.id == *operation)
             }
             Record::Pruned(of, base) => of == resource && base.upto.includes(&operation.0),
+            _ => false,
+        })
+    }
+
+    /// Whether that entry is what some site read of its state, or keeps of it.
+    pub fn tells_of_a_state(&self, resource: &ResourceId, id: &EntryId) -> bool {
+        self.records.iter().rev().any(|record| match record {
+            Record::Entry(of, entry) => {
+                let is_told = entry.state_report().is_some() || entry.kept_state().is_some();
+                of == resource && entry.id() == id && is_told
+            }
             _ => false,
         })
     }
