@@ -519,7 +519,8 @@ impl Declared {
     /// Whether a user could have said it.
     pub(super) fn check_limits(&self) -> Result<(), OverLimit> {
         let config = self.config.as_ref().map(|(_, config)| config.clone());
-        Declaration { sites: self.sites.clone(), config }.check_limits()
+        Declaration { sites: self.sites.clone(), config }.check_limits()?;
+        self.id_map.as_ref().map_or(Ok(()), IdMap::check_limits)
     }
 
     /// Takes in another declaration; whether it changed the sites or the config.
