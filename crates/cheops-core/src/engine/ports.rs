@@ -289,6 +289,19 @@ pub enum Refusal {
     /// A site that no one has heard of.
     #[error("site `{0}` is not a site of this mesh")]
     UnknownSite(SiteId),
+    /// It needs what needs it.
+    #[error("resource `{resource}` needs {}, so that none of them could be there first", chain(.by, .resource))]
+    NeedsItself {
+        /// The resource.
+        resource: ResourceId,
+        /// What it needs, what that needs, and so on.
+        by: Vec<ResourceId>,
+    },
+}
+
+fn chain(by: &[ResourceId], resource: &ResourceId) -> String {
+    let all = by.iter().chain(std::iter::once(resource));
+    all.map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", which needs ")
 }
 
 fn names(sites: &BTreeSet<SiteId>) -> String {
