@@ -12,6 +12,7 @@ use cheops_core::plan::Health;
 use crate::disk::Disk;
 use crate::liar::LiarMove;
 use crate::site::SimSite;
+use crate::sometimes::Sometimes;
 
 /// Something that must never be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,6 +269,24 @@ impl Checks {
                         view.id
                     ));
                 }
+            }
+        }
+    }
+
+    /// Whoever sends what cannot be taken in yet, it takes no more memory than that site has room for.
+    pub(crate) fn waits_within_room(&mut self, site: &SimSite, sometimes: &mut Sometimes) {
+        let Some(engine) = &site.engine else { return };
+        let (counted, booked) = engine.waiting_bytes();
+        if counted != *booked {
+            self.violated(format!("{} keeps {counted:?} and has booked {booked:?}", site.id));
+        }
+        let room = site.settings.waiting_bytes;
+        for (from, bytes) in counted {
+            if bytes > room {
+                self.violated(format!("{} keeps {bytes} bytes that wait for {from}", site.id));
+            }
+            if bytes > room / 2 && self.liars.contains(&from) {
+                sometimes.saw("liar: filled its room");
             }
         }
     }

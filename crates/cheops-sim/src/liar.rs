@@ -42,11 +42,15 @@ pub enum LiarMove {
     MakesAnew,
     /// Writes an operation that needs what never was.
     NeedsNothingThatIs,
+    /// Sends a lot that would wait for ever.
+    Floods,
+    /// Uses a number that it has used on another resource.
+    UsesNumberTwice,
 }
 
 impl LiarMove {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::MakesAnew,
         Self::NeedsNothingThatIs,
         Self::ForgesAuthor,
@@ -60,6 +64,8 @@ impl LiarMove {
         Self::ClaimsKnowledge,
         Self::Vouches,
         Self::Declares,
+        Self::Floods,
+        Self::UsesNumberTwice,
     ];
 
     /// Its name on the list of what must happen.
@@ -78,6 +84,8 @@ impl LiarMove {
             Self::Declares => "liar: moved a resource",
             Self::MakesAnew => "liar: made a resource anew",
             Self::NeedsNothingThatIs => "liar: needed what never was",
+            Self::Floods => "liar: sent what would wait for ever",
+            Self::UsesNumberTwice => "liar: used one number on two resources",
         }
     }
 }
@@ -95,6 +103,8 @@ pub struct Stolen<'a> {
     pub knows: Vector,
     /// The hash of its own last entry there.
     pub last_hash: EntryHash,
+    /// The last number that it used on another resource.
+    pub used_elsewhere: u64,
     /// Operations it may speak of.
     pub operations: Vec<Arc<Operation>>,
     /// Something it heard before.
@@ -191,6 +201,21 @@ impl Stolen<'_> {
                     entries.push(entry);
                 }
                 vec![(victim, self.update(entries))]
+            }
+            LiarMove::Floods => {
+                let floods = (0..rng.between(20, 60)).map(|n| {
+                    // Each after one that nobody ever wrote.
+                    let after = next + 2 * n + 1;
+                    let after = (after, EntryHash([7; 32]));
+                    self.signed(self.operation(self.liar, after.0 + 1, after, rng))
+                });
+                all(floods.collect())
+            }
+            LiarMove::UsesNumberTwice => {
+                if self.used_elsewhere <= own {
+                    return Vec::new();
+                }
+                all(vec![self.signed(self.operation(self.liar, self.used_elsewhere, after, rng))])
             }
             LiarMove::ClaimsBase => {
                 let mut message = self.update(Vec::new());

@@ -97,6 +97,9 @@ pub const MUST_HAPPEN: &[&str] = &[
     "liar: moved a resource",
     "liar: made a resource anew",
     "liar: needed what never was",
+    "liar: sent what would wait for ever",
+    "liar: filled its room",
+    "liar: used one number on two resources",
     "liar: refused at the border",
     "liar: set apart",
 ];

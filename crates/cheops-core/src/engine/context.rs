@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::durable::{Reaction, Record};
-use super::lies::{Liars, OldIncarnations};
+use super::early::{Offers, SenderRoom};
+use super::lies::{Liars, OldIncarnations, UsedNumbers};
 use super::links::Links;
 use super::needs::Needs;
 use super::ports::{Effect, JobId, Malformed, Notice, Now};
@@ -23,14 +24,15 @@ pub(super) struct Context {
     pub(super) links: Links,
     pub(super) liars: Liars,
     pub(super) old_incarnations: OldIncarnations,
+    pub(super) used_numbers: UsedNumbers,
     pub(super) timers: Timers,
     pub(super) waiting: Waiting,
     pub(super) rulebook: Rulebook,
     /// Of each site each kind once.
     pub(super) malformed: Vec<MalformedHeard>,
     pub(super) needs: Needs,
-    /// Resources that are not known here, of which a base was offered that is not believed yet.
-    pub(super) offered: BTreeMap<ResourceId, Box<Resource>>,
+    pub(super) offers: Offers,
+    pub(super) room: SenderRoom,
     pub(super) reads: ReadQueue,
     /// Which resource each running job belongs to.
     pub(super) jobs: BTreeMap<JobId, ResourceId>,
@@ -58,13 +60,15 @@ impl Context {
             settings,
             liars: Liars::default(),
             old_incarnations: OldIncarnations::default(),
+            used_numbers: UsedNumbers::default(),
             clock: HybridClock::default(),
             timers: Timers::default(),
             waiting: Waiting::default(),
             rulebook: Rulebook::default(),
             malformed: Vec::new(),
             needs: Needs::default(),
-            offered: BTreeMap::new(),
+            offers: Offers::default(),
+            room: SenderRoom::default(),
             reads: ReadQueue::default(),
             jobs: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -78,17 +82,6 @@ impl Context {
     pub(super) fn new_resource(&mut self, id: ResourceId) -> Box<Resource> {
         let mut resource = Box::new(Resource::new(id, self.rulebook.rules(&Arc::default())));
         // Who lied about it may have been found out before this site heard of it, or again of it.
-        resource.cuts = self.liars.cuts_of(&resource.id);
-        resource
-    }
-
-    /// The same, with what sites said before of what was forgotten of it.
-    pub(super) fn offered_or_new_resource(&mut self, id: ResourceId) -> Box<Resource> {
-        let mut resource = match self.offered.remove(&id) {
-            Some(offered) => offered,
-            None => self.new_resource(id),
-        };
-        // Somebody may have been found out since.
         resource.cuts = self.liars.cuts_of(&resource.id);
         resource
     }

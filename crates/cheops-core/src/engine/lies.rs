@@ -5,11 +5,14 @@
 //! one that, the two find out as soon as they compare: each says with everything it sends which
 //! hashes it knows last. Both entries are signed, and show the lie to anybody.
 //!
+//! It counts all that it writes, on whichever resource. So a number that it uses on two of them shows a lie
+//! as well, at a site that holds both. Nothing forks by that: what it wrote stays as it is.
+//!
 //! What the author wrote after the fork counts nowhere from then on: sites that took the one branch
 //! and sites that took the other come to the same. Who holds the key is set apart, at every site.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::context::Turn;
 use super::durable::{Reaction, Record};
@@ -293,6 +296,50 @@ impl Resource {
         self.see_what_is_answered(&turn.context.settings.me);
         self.runs.list_rearranged();
         self.accept_waiting(turn);
+    }
+}
+
+/// The numbers that other authors used in what is held here, on all resources.
+#[derive(Debug, Default)]
+pub(super) struct UsedNumbers(BTreeMap<Author, NumbersOfAuthor>);
+
+#[derive(Debug, Default)]
+struct NumbersOfAuthor {
+    /// Also of some entries that were forgotten since.
+    used: BTreeMap<u64, (Weak<Entry>, ResourceId)>,
+    /// How many are looked over for those.
+    look_at: usize,
+}
+
+/// So many numbers of an author are kept without a look at whether they are still needed.
+const FEW_NUMBERS: usize = 1_024;
+
+impl UsedNumbers {
+    /// Takes in an entry that its author signed; and what it shows together with another one.
+    fn see(&mut self, resource: &ResourceId, entry: &Arc<Entry>) -> Option<Evidence> {
+        let EntryId { author, n } = entry.id();
+        let numbers = self.0.entry(author.clone()).or_default();
+        if numbers.used.len() >= numbers.look_at.max(FEW_NUMBERS) {
+            numbers.used.retain(|_, (entry, _)| entry.strong_count() > 0);
+            numbers.look_at = 2 * numbers.used.len();
+        }
+        let this = (Arc::downgrade(entry), resource.clone());
+        let (other, on) = numbers.used.insert(*n, this).filter(|(_, on)| on != resource)?;
+        let signed = |entry: &Entry, on| Some((entry.header(on), entry.proof()?.clone()));
+        let evidence =
+            Evidence { one: signed(&*other.upgrade()?, &on)?, other: signed(entry, resource)? };
+        evidence.lie().map(|_| evidence)
+    }
+}
+
+impl Resource {
+    /// Looks whether the author used the number of an entry that is taken in on another resource too.
+    pub(super) fn see_number(&self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
+        let is_anothers = entry.id().author != turn.context.settings.me;
+        if is_anothers && is_signed_by_author(entry) {
+            let evidence = turn.context.used_numbers.see(&self.id, entry);
+            turn.context.liars.found.extend(evidence);
+        }
     }
 }
 

@@ -9,7 +9,8 @@
 //! `compaction` (which records make which obsolete), `context` (what all resources share while an
 //! event is handled), `resource` (one resource as this site knows it), `rulebook` (equal configs,
 //! kept once), `peer` (what another site knows of it), `replies` (what sites said of its
-//! operations), `sync` (keeping sites in step), `run` (the next step of the list), `jobs` (its end,
+//! operations), `sync` (keeping sites in step), `early` (what came before it can be
+//! taken in), `run` (the next step of the list), `jobs` (its end,
 //! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
 //! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
 //! one out), `forecast` (what would come of something), `files` (letting go of large ones), `lies`
@@ -22,6 +23,7 @@
 mod compaction;
 mod context;
 mod durable;
+mod early;
 mod failures;
 mod files;
 mod forecast;
@@ -249,19 +251,12 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
     resource.hear(from, update, turn);
     if resource.declared.sites.is_empty() && resource.knows.is_empty() {
         // The entry that declares it waits for others that have not arrived: until they do, the
-        // resource is unknown here, and whoever asks must be told so. What several sites say of it is
-        // kept in mind as long as it takes to compare.
-        let unknown = resources.remove(&id);
-        let has_room = turn.context.offered.len() < MOST_OFFERED;
-        let offered = unknown.filter(|unknown| unknown.offered_ms.is_some() && has_room);
-        turn.context.offered.extend(offered.map(|offered| (id, offered)));
+        // resource is unknown here, and whoever asks must be told so.
+        early::keep_in_mind(resources, &id, turn);
     } else {
         follow_up(resource, turn);
     }
 }
-
-/// So many resources of which a base is not believed yet are kept in mind.
-const MOST_OFFERED: usize = 65_536;
 
 /// Whether an update says by itself that both sides hold the resource.
 fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
@@ -363,6 +358,7 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
                     follow_up(resource, turn);
                 }
             }
+            Timer::ForgetOffers => early::forget_old_offers(turn),
             Timer::ReadStates => verify::read_states(resources, turn),
             Timer::GiveUp(ticket) => {
                 if let Some(effect) = turn.context.waiting.give_up(ticket) {

@@ -8,15 +8,17 @@
 //! was shown to lie, or gives sign of life after sign of life and never tells of what it knew.
 //!
 //! Nobody asks again and again: whoever waits is looked at when a resource it needs has changed here.
-//! What waits in a circle would do so for ever; there the first by id runs as it is, and its service
-//! decides.
+//! What needs itself by way of others could never be the first of them, at a site that begins with
+//! nothing: it is refused when it is handed in. Where it was made at several sites at once, so that
+//! nobody saw it, the first by id fails where it would wait, and the others for want of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Resources;
-use super::context::Turn;
+use super::context::{Context, Turn};
 use super::follow_up;
+use super::ports::Submission;
 use super::resource::Resource;
 use super::settings::Settings;
 use crate::model::{Act, Operation, OperationId, ResourceId, SiteId};
@@ -35,12 +37,12 @@ pub(super) struct Needs {
     untold: BTreeMap<ResourceId, Untold>,
 }
 
-/// An operation whose author has not told of something that it needs.
+/// An operation of which nobody has told something that it needs.
 #[derive(Debug)]
 struct Untold {
     operation: OperationId,
-    /// How many signs of life of the author's site had been heard then.
-    beats: u64,
+    /// Who could tell of it, and how many signs of life of each had been heard then.
+    tellers: BTreeMap<SiteId, u64>,
 }
 
 /// After so many signs of life, of which any would have come with what was left to tell, nothing more
@@ -59,7 +61,8 @@ impl Needs {
     /// to be looked at.
     pub(super) fn heard_from(&mut self, site: &SiteId, beats: u64) {
         let is_over = |untold: &Untold| {
-            untold.operation.site() == site && beats.saturating_sub(untold.beats) >= MOST_BEATS
+            let since = untold.tellers.get(site);
+            since.is_some_and(|since| beats.saturating_sub(*since) >= MOST_BEATS)
         };
         let over = self.untold.iter().filter(|(_, untold)| is_over(untold));
         self.due.extend(over.map(|(waiting, _)| waiting.clone()));
@@ -70,14 +73,17 @@ impl Needs {
         self.due.extend(self.needed.keys().cloned());
     }
 
-    /// Whether what is not known here is never going to be.
-    fn is_in_vain(&mut self, waiting: &ResourceId, operation: &OperationId, beats: u64) -> bool {
-        let fresh = || Untold { operation: operation.clone(), beats };
-        let untold = self.untold.entry(waiting.clone()).or_insert_with(fresh);
-        if untold.operation != *operation {
-            *untold = fresh();
-        }
-        beats.saturating_sub(untold.beats) >= MOST_BEATS
+    /// Who could tell of what is not known here, since it was first waited for.
+    fn tellers(
+        &mut self,
+        waiting: &ResourceId,
+        operation: &OperationId,
+        tellers: impl FnOnce() -> BTreeMap<SiteId, u64>,
+    ) -> &BTreeMap<SiteId, u64> {
+        let known = self.untold.remove(waiting).filter(|untold| untold.operation == *operation);
+        let fresh = || Untold { operation: operation.clone(), tellers: tellers() };
+        let untold = known.unwrap_or_else(fresh);
+        &self.untold.entry(waiting.clone()).or_insert(untold).tellers
     }
 
     fn wait(&mut self, resource: &ResourceId, needed: BTreeSet<ResourceId>) {
@@ -145,12 +151,18 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
             turn.context.needs.untold.remove(&id);
             continue;
         };
-        let author = operation.id.site();
         let is_untold = operation.needs.iter().any(|needed| !resources.contains_key(needed));
         let is_in_vain = is_untold && {
-            let beats = turn.context.links.get(author).map_or(0, |link| link.beats);
-            !turn.context.liars.keys_of(author).is_empty()
-                || turn.context.needs.is_in_vain(&id, &operation.id, beats)
+            let Context { needs, links, liars, settings, .. } = &mut *turn.context;
+            let beats = |site: &SiteId| links.get(site).map_or(0, |link| link.beats);
+            let tellers = needs.tellers(&id, &operation.id, || {
+                let tellers = resource.tellers_of(&operation.id, &settings.me.site);
+                tellers.map(|site| (site.clone(), beats(site))).collect()
+            });
+            let is_silent =
+                |(site, since): (&SiteId, &u64)| beats(site).saturating_sub(*since) >= MOST_BEATS;
+            tellers.iter().any(is_silent)
+                || tellers.keys().all(|site| !liars.keys_of(site).is_empty())
         };
         let settings = &turn.context.settings;
         let standing = |needed: &ResourceId| match resources.get(needed) {
@@ -166,10 +178,10 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
             || with(NeedStanding::Untold).map(|needed| (needed, "nobody has told of here"));
         let verdict = match (failed.or_else(untold), with(NeedStanding::NotYet)) {
             (Some((needed, why)), _) => Needed::Failed(operation.id.clone(), needed, why),
-            (None, Some(_)) if is_first_of_circle(resources, &id) => {
-                Needed::There(operation.id.clone())
-            }
-            (None, Some(needed)) => Needed::NotYet(operation.id.clone(), needed),
+            (None, Some(needed)) => match in_circle(resources, &id, &operation, settings) {
+                Some(needed) => Needed::Failed(operation.id.clone(), needed, "needs it in turn"),
+                None => Needed::NotYet(operation.id.clone(), needed),
+            },
             (None, None) => Needed::There(operation.id.clone()),
         };
         let waits = matches!(verdict, Needed::NotYet(..));
@@ -187,40 +199,113 @@ pub(super) fn look(resources: &mut Resources, turn: &mut Turn<'_>) {
     }
 }
 
-/// Whether a resource waits for itself by way of others, and is the first by id of those that do.
-fn is_first_of_circle(resources: &Resources, id: &ResourceId) -> bool {
-    // All that it waits for, near and far.
-    let mut reached = BTreeSet::new();
-    let mut open: Vec<&ResourceId> = needed_by(resources, id).collect();
+/// What a resource would need by its new operation and what that needs, back to the resource itself:
+/// at a site that begins with nothing, none of them could come first. None if there is no such circle,
+/// or something that is there without the others comes before.
+pub(super) fn circle_made_by(
+    resources: &Resources,
+    submission: &Submission,
+) -> Option<Vec<ResourceId>> {
+    let id = &submission.resource;
+    let comes_first = |known: &Resource| {
+        let resolution = &known.resolution;
+        let has_before = resolution.list().next().is_some() || resolution.state().is_some();
+        !has_before || resolution.replaces(&submission.kind, submission.force).past()
+    };
+    if resources.get(id).is_some_and(|known| !comes_first(known)) {
+        return None;
+    }
+    // From which of those that were reached each was reached first.
+    let mut reached: BTreeMap<&ResourceId, Option<&ResourceId>> =
+        submission.needs.iter().map(|needed| (needed, None)).collect();
+    let mut open: Vec<&ResourceId> = submission.needs.iter().collect();
     while let Some(next) = open.pop() {
-        if reached.insert(next) {
-            open.extend(needed_by(resources, next));
+        for needed in needed_first(resources, next) {
+            if needed == id {
+                let way = std::iter::successors(Some(next), |at| *reached.get(at)?);
+                let mut way: Vec<_> = way.cloned().collect();
+                way.reverse();
+                return Some(way);
+            }
+            if !reached.contains_key(needed) {
+                reached.insert(needed, Some(next));
+                open.push(needed);
+            }
         }
     }
-    // Those among them that wait for it in turn are its circle; an earlier one there goes first.
-    let waits_for_it = |other: &ResourceId| {
-        let mut reached = BTreeSet::new();
-        let mut open = vec![other];
-        while let Some(next) = open.pop() {
-            if next == id {
-                return true;
-            }
-            if reached.insert(next) {
-                open.extend(needed_by(resources, next));
-            }
-        }
-        false
-    };
-    reached.contains(id) && !reached.iter().any(|other| *other < id && waits_for_it(other))
+    None
 }
 
-/// What the operation that waits in a resource needs.
-fn needed_by<'r>(
+/// What the first operation of a resource needs: no other can come before it.
+fn needed_first<'r>(
     resources: &'r Resources,
     id: &ResourceId,
 ) -> impl Iterator<Item = &'r ResourceId> + use<'r> {
+    let resource = resources.get(id).filter(|it| it.resolution.state().is_none());
+    let first = resource.and_then(|it| it.operation(it.resolution.list().next()?));
+    first.map(|operation| &operation.needs).into_iter().flatten()
+}
+
+/// If a resource waits for itself by way of others, and is the first by id of those that do: which of
+/// those that it needs does so.
+fn in_circle(
+    resources: &Resources,
+    id: &ResourceId,
+    operation: &Operation,
+    settings: &Settings,
+) -> Option<ResourceId> {
+    if !is_first_of_circle(resources, id, settings) {
+        return None;
+    }
+    operation.needs.iter().find(|needed| waits_for(resources, needed, id, settings)).cloned()
+}
+
+/// Whether the one waits for the other, near or far.
+fn waits_for(
+    resources: &Resources,
+    one: &ResourceId,
+    other: &ResourceId,
+    settings: &Settings,
+) -> bool {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![one];
+    while let Some(next) = open.pop() {
+        if next == other {
+            return true;
+        }
+        if reached.insert(next) {
+            open.extend(needed_by(resources, next, settings));
+        }
+    }
+    false
+}
+
+/// Whether a resource waits for itself by way of others, and is the first by id of those that do.
+fn is_first_of_circle(resources: &Resources, id: &ResourceId, settings: &Settings) -> bool {
+    // All that it waits for, near and far.
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&ResourceId> = needed_by(resources, id, settings).collect();
+    while let Some(next) = open.pop() {
+        if reached.insert(next) {
+            open.extend(needed_by(resources, next, settings));
+        }
+    }
+    // Those among them that wait for it in turn are its circle; an earlier one there goes first.
+    let waits_for_it = |other: &ResourceId| waits_for(resources, other, id, settings);
+    reached.contains(id) && !reached.iter().any(|other| *other < id && waits_for_it(other))
+}
+
+/// What the operation that waits in a resource waits for: what it saw before may be there by now.
+fn needed_by<'r>(
+    resources: &'r Resources,
+    id: &ResourceId,
+    settings: &'r Settings,
+) -> impl Iterator<Item = &'r ResourceId> + use<'r> {
     let waits = resources.get(id).and_then(|resource| resource.waits_with());
-    waits.map(|operation| &operation.needs).into_iter().flatten()
+    let needs = waits.map(|operation| &operation.needs).into_iter().flatten();
+    needs.filter(move |needed| {
+        resources.get(*needed).is_some_and(|it| it.standing(settings) == NeedStanding::NotYet)
+    })
 }
 
 impl Resource {
@@ -250,6 +335,19 @@ impl Resource {
                 Go::Wait
             }
         }
+    }
+
+    /// Who could tell of what an operation needs: its author; and where that was this site before it
+    /// lost its disk, the other sites.
+    fn tellers_of<'r>(
+        &'r self,
+        operation: &'r OperationId,
+        me: &SiteId,
+    ) -> impl Iterator<Item = &'r SiteId> + use<'r> {
+        let author = operation.site();
+        let is_own = author == me;
+        let others = self.peers.keys().filter(move |_| is_own);
+        others.chain((!is_own).then_some(author))
     }
 
     /// The operation that waits for what it needs.

@@ -298,6 +298,19 @@ pub enum Refusal {
     /// A site that no one has heard of.
     #[error("site `{0}` is not a site of this mesh")]
     UnknownSite(SiteId),
+    /// It needs what needs it.
+    #[error("resource `{resource}` needs {}, so that none of them could be there first", chain(.by, .resource))]
+    NeedsItself {
+        /// The resource.
+        resource: ResourceId,
+        /// What it needs, what that needs, and so on.
+        by: Vec<ResourceId>,
+    },
+}
+
+fn chain(by: &[ResourceId], resource: &ResourceId) -> String {
+    let all = by.iter().chain(std::iter::once(resource));
+    all.map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", which needs ")
 }
 
 fn names(sites: &BTreeSet<SiteId>) -> String {
@@ -528,7 +541,8 @@ impl Declared {
     /// Whether a user could have said it.
     pub(super) fn check_limits(&self) -> Result<(), OverLimit> {
         let config = self.config.as_ref().map(|(_, config)| config.clone());
-        Declaration { sites: self.sites.clone(), config }.check_limits()
+        Declaration { sites: self.sites.clone(), config }.check_limits()?;
+        self.id_map.as_ref().map_or(Ok(()), IdMap::check_limits)
     }
 
     /// Takes in another declaration; whether it changed the sites or the config.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::context::{Context, Turn};
 use super::durable::Record;
+use super::early::EarlyEntries;
 use super::files::Files;
 use super::lies::is_signed_by_author;
 use super::peer::Peer;
 use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
 use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
-use super::settings::Settings;
 use super::standing::{Reported, went_well, went_wrong};
 use super::undo::LastUndoing;
 use super::verify::StateReads;
@@ -74,8 +74,7 @@ pub(super) struct Resource {
     pub(super) undoings: BTreeMap<OperationId, LastUndoing>,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
-    waiting: BTreeMap<EntryId, Arc<Entry>>,
-    waiting_bytes: usize,
+    pub(super) early: EarlyEntries,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
     /// Since when there is a base that was not believed yet.
@@ -93,7 +92,7 @@ pub(super) struct HeldEntry {
 
 /// What became of an entry that was handed in.
 #[derive(Debug, PartialEq, Eq)]
-enum EntryAcceptance {
+pub(super) enum EntryAcceptance {
     New,
     Known,
     /// Its author wrote something else in its place, and this is what shows it.
@@ -153,8 +152,7 @@ impl Resource {
             undoings: BTreeMap::new(),
             entries: SmallMap::default(),
             arrivals: 0,
-            waiting: BTreeMap::new(),
-            waiting_bytes: 0,
+            early: EarlyEntries::default(),
             cuts: BTreeMap::new(),
             offered_ms: None,
             shown: BTreeMap::new(),
@@ -221,10 +219,10 @@ impl Resource {
             EntryAcceptance::Known => {}
             EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
             EntryAcceptance::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
-            EntryAcceptance::NotYet => self.let_wait(entry, &turn.context.settings),
+            EntryAcceptance::NotYet => self.let_wait(entry, from, turn.context),
             // Who passes it on may know of another creation that names its author, which is on its way.
             EntryAcceptance::Malformed(Malformed::NotShared) if entry.id().author.site != *from => {
-                self.let_wait(entry, &turn.context.settings);
+                self.let_wait(entry, from, turn.context);
             }
             EntryAcceptance::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
         }
@@ -232,54 +230,12 @@ impl Resource {
 
     /// Only what was judged is made ready to be resolved by: a config that nobody checked may be of
     /// any size.
-    fn insert_heard(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
+    pub(super) fn insert_heard(&mut self, entry: Arc<Entry>, turn: &mut Turn<'_>) {
         let entry = turn.context.rulebook.share(self.placed(entry));
         self.insert(&entry, turn);
     }
 
-    fn let_wait(&mut self, entry: Arc<Entry>, settings: &Settings) {
-        let bytes = entry.size();
-        let has_room = self.waiting.len() < settings.waiting_entries
-            && self.waiting_bytes.saturating_add(bytes) <= MOST_WAITING_BYTES;
-        if has_room && !self.waiting.contains_key(entry.id()) {
-            self.waiting_bytes += bytes;
-            self.waiting.insert(entry.id().clone(), entry);
-        }
-    }
-
-    /// Forgets waiting entries that are known by now, and takes in those that became possible.
-    pub(super) fn accept_waiting(&mut self, turn: &mut Turn<'_>) {
-        loop {
-            let before = self.waiting.len();
-            self.waiting_bytes = 0;
-            for (_, entry) in std::mem::take(&mut self.waiting) {
-                match self.judge(&entry, turn.context) {
-                    EntryAcceptance::New => self.insert_heard(entry, turn),
-                    EntryAcceptance::NotYet | EntryAcceptance::Malformed(Malformed::NotShared) => {
-                        self.let_wait(entry, &turn.context.settings);
-                    }
-                    EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
-                    EntryAcceptance::Known
-                    | EntryAcceptance::Disowned
-                    | EntryAcceptance::Malformed(_) => {}
-                }
-            }
-            if self.waiting.len() == before {
-                return;
-            }
-        }
-    }
-
-    /// What waits for its past.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.waiting.values()
-    }
-
-    pub(super) fn awaits_past(&self, id: &EntryId) -> bool {
-        self.waiting.contains_key(id)
-    }
-
-    fn judge(&self, entry: &Entry, context: &Context) -> EntryAcceptance {
+    pub(super) fn judge(&self, entry: &Entry, context: &Context) -> EntryAcceptance {
         let id = entry.id();
         if self.is_disowned(id) {
             return EntryAcceptance::Disowned;
@@ -472,6 +428,7 @@ impl Resource {
             turn.context.written = turn.context.written.max(id.n);
         }
         turn.context.old_incarnations.see(entry);
+        self.see_number(entry, turn);
         self.knows.add(&id);
         let kept = entry.kept_state();
         if entry.state_report().is_none() && kept.is_none() {
@@ -919,9 +876,6 @@ impl Resource {
         self.entries.iter().map(of).sum()
     }
 }
-
-/// How much may wait for its past, of one resource.
-const MOST_WAITING_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many operations are looked at one by one before all are looked at together.
 const MOST_BEHIND: usize = 1_024;

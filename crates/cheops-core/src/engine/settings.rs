@@ -37,6 +37,9 @@ pub struct Settings {
     pub resources_in_flight: usize,
     /// Entries of one resource kept while their causal past is missing.
     pub waiting_entries: usize,
+    /// About how many bytes are kept of what one site sent before it can be taken in, of all resources
+    /// together.
+    pub waiting_bytes: usize,
     /// Jobs run at once.
     pub jobs_at_once: usize,
     /// How long nothing must have moved before a resource's state is read.
@@ -77,6 +80,7 @@ impl Settings {
             bytes_per_update: 512 * 1024,
             resources_in_flight: 64,
             waiting_entries: 4_096,
+            waiting_bytes: 32 * 1024 * 1024,
             jobs_at_once: 64,
             verify_after_ms: 1_000,
             verify_every_ms: 600_000,

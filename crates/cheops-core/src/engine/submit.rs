@@ -29,6 +29,11 @@ pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn
         };
         let sites = sites.cloned().unwrap_or_default();
         submission.needs = needs::that_all_hold(resources, submission.needs, of, &sites);
+        if let Some(by) = needs::circle_made_by(resources, &submission) {
+            let refusal = Refusal::NeedsItself { resource: submission.resource, by };
+            turn.effect(Effect::Answer { ticket, answer: Answer::Refused(refusal) });
+            return;
+        }
     }
     let id = submission.resource.clone();
     let resource = resources.entry(id.clone()).or_insert_with(|| turn.context.new_resource(id));

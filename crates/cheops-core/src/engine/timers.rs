@@ -25,6 +25,8 @@ pub(super) enum Timer {
     ReadStates,
     /// A user has waited long enough.
     GiveUp(Ticket),
+    /// Forget what was offered long ago and is not believed.
+    ForgetOffers,
 }
 
 #[derive(Debug, Default)]

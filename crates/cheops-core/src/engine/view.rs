@@ -1,6 +1,6 @@
 //! What readers see of an engine: plain values, made on request, of no use to decide on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -374,6 +374,12 @@ impl Engine {
     /// How often each site said what that cannot be, since this engine began.
     pub fn malformed(&self) -> impl Iterator<Item = (&SiteId, Malformed, u64)> {
         self.context.malformed.iter().map(|heard| (&heard.site, heard.what, heard.times))
+    }
+
+    /// How many bytes each site makes this one keep before they can be taken in: counted anew, and as
+    /// they were counted when they came and went. The two are the same, whatever anybody sends.
+    pub fn waiting_bytes(&self) -> (BTreeMap<SiteId, usize>, &BTreeMap<SiteId, usize>) {
+        (self.context.count_waiting(&self.resources), self.context.room.taken())
     }
 
     /// How many entries of a resource that site is not known to know.

@@ -4,10 +4,12 @@
 //! over, or that runs another program, can make others hold no more than their own users could.
 //! All of it is far beyond what is of use, so that no honest entry is ever refused.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Declaration, Entry, EntryBody, FileRef, Header, Operation, OperationType, Outcome, Payload,
+    Declaration, Entry, EntryBody, FileRef, Header, IdMap, Operation, OperationType, Outcome,
+    Payload,
 };
 use super::{Reply, Status};
 use crate::config::{Config, ConfigErrors};
@@ -124,6 +126,21 @@ impl Declaration {
         }
         at_most("sites", self.sites.len(), MAX_SITES)?;
         self.config.as_ref().map_or(Ok(()), |config| check_config(config))
+    }
+}
+
+impl IdMap {
+    /// The same of what sites call a resource.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn check_limits(&self) -> Result<(), OverLimit> {
+        at_most("bytes of the service's name", self.service.len(), MAX_NAME_BYTES)?;
+        at_most("bytes of the collection", self.collection.len(), MAX_PATH_BYTES)?;
+        let local_ids = self.local_ids.as_ref().map_or(0, BTreeMap::len);
+        // One for each incarnation of a site, of which there are no more than may be heads.
+        at_most("local ids", local_ids, MAX_PARENTS)
     }
 }
 

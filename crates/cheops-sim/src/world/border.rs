@@ -72,6 +72,11 @@ impl World {
             _ => None,
         });
         let heard: Vec<_> = on_it.collect();
+        let elsewhere = records.iter().filter_map(|record| match record {
+            cheops_core::engine::Record::Entry(of, entry) if *of != id => Some(entry.id()),
+            _ => None,
+        });
+        let used_elsewhere = elsewhere.filter(|it| it.author == me).map(|it| it.n).max();
         let own = heard.iter().filter(|entry| entry.id().author == me);
         let last_hash = own.max_by_key(|entry| entry.id().n).map(|entry| entry.hash());
         let stolen = Stolen {
@@ -80,6 +85,7 @@ impl World {
             sites: view.sites.iter().cloned().collect(),
             knows: view.knows.clone(),
             last_hash: last_hash.unwrap_or_default(),
+            used_elsewhere: used_elsewhere.unwrap_or_default(),
             operations: view.operations.iter().map(|it| it.operation.clone()).collect(),
             heard,
         };

@@ -30,6 +30,9 @@ impl World {
         let Some(engine) = self.sites[site].engine.as_mut() else { return };
         let reaction = engine.handle(now, event);
         self.carry_on(site, reaction);
+        if self.setup.check && !self.sites[site].lies {
+            self.checks.waits_within_room(&self.sites[site], &mut self.sometimes);
+        }
         if self.setup.check
             && !self.sites[site].lies
             && let Some(resource) = resource

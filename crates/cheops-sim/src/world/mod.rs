@@ -39,6 +39,9 @@ const VERIFY_EVERY_MS: u64 = 5_000;
 /// From so few operations on a state stands for them: few resources have many.
 const SHORT_HISTORY_FROM: usize = 6;
 
+/// So little may wait of what one site sent that now and then there is no room for it.
+const WAITING_BYTES: usize = 64 * 1024;
+
 /// How a world is set up.
 #[derive(Debug, Clone)]
 pub struct Setup {
@@ -170,6 +173,7 @@ impl World {
             let mut settings = Settings::new(world.new_author(id), names.iter().cloned());
             settings.verify_every_ms = VERIFY_EVERY_MS;
             settings.short_history_from = SHORT_HISTORY_FROM;
+            settings.waiting_bytes = WAITING_BYTES;
             world.sites.push(SimSite {
                 id: id.clone(),
                 engine: None,

@@ -145,6 +145,31 @@ fn nobody_tells_a_site_what_its_own_service_calls_a_thing() {
 }
 
 #[test]
+fn names_that_no_sites_could_have_given_are_not_believed_with_the_rest() {
+    let with = |collection: String, names: u64| {
+        let mut paris = paris();
+        let meta_id = MetaId::new("counter").unwrap();
+        let service_ref = ServiceRef { meta_id, collection, act: Act::Creates };
+        let mut id_map = IdMap::new("image", &service_ref);
+        for n in 0..names {
+            id_map.name(&id(&format!("lyon-{:x}.1", n + 1)), &LocalId::new("7").unwrap());
+        }
+        let declared =
+            Declared { sites: sites("lyon nantes paris"), config: None, id_map: Some(id_map) };
+        let mut lyon = other("lyon");
+        lyon.learns("ys.1");
+        let claim = lyon.tells([]).pruned("ys.1");
+        let claim = claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared));
+        paris.hears("lyon", claim.clone());
+        paris.at(16_000).hears("lyon", claim);
+        paris.engine.resource(&resource("counter")).is_some()
+    };
+    assert!(with("/images".into(), 4_096));
+    assert!(!with("/images".into(), 4_097));
+    assert!(!with("/".repeat(65_537), 1));
+}
+
+#[test]
 fn claims_over_many_messages_are_bounded_as_those_of_one_are() {
     let (mut paris, _, lyon) = with_a_liar();
     for round in 0..5_u64 {

@@ -484,3 +484,40 @@ fn a_resource_that_only_a_liar_declared_is_anybodys_to_make_anew() {
     "#]]
     .assert_eq(&flush_left(&(kept.collect::<Vec<_>>().join("\n") + "\n")));
 }
+
+#[test]
+fn a_number_that_is_used_on_two_resources_shows_the_lie_and_takes_nothing_away() {
+    let mut paris = paris();
+    paris.hears("lyon", other("lyon").tells_of(declared()));
+    paris.so_far();
+    // Its first entry was another one.
+    paris.hears("lyon", other("lyon").on("album").tells_of(declared()));
+    let story = paris.story();
+    assert!(story.contains("+ evidence against lyon"), "{story}");
+    assert!(story.contains("hear nothing more from lyon"), "{story}");
+    for id in ["counter", "album"] {
+        let view = paris.engine.resource(&resource(id)).unwrap();
+        assert_eq!(view.list, [operation("lyon.1")], "all sites of {id} have it, or will");
+    }
+    // The next one of it comes by way of somebody who has not heard of that.
+    let mut lyon = other("lyon").on("album");
+    lyon.writes(declared());
+    let next = lyon.writes(op("inc").on("lyon.1"));
+    paris.hears("nantes", other("nantes").on("album").tells([next]).knowing("lyon.2"));
+    assert!(paris.engine.knows(&resource("album"), &operation("lyon.2")));
+}
+
+#[test]
+fn numbers_of_one_author_on_many_resources_are_no_lie_and_nor_is_what_is_told_again() {
+    let mut paris = paris();
+    for round in 0..2 {
+        for n in 1..=1_100 {
+            let mut lyon = other("lyon").on(&format!("r{n}"));
+            let news = lyon.tells_of(declared().numbered(n, 0));
+            if n % 100 == round {
+                paris.hears("lyon", news);
+            }
+        }
+    }
+    assert!(!paris.story().contains("evidence"));
+}

@@ -5,6 +5,7 @@ mod fixture;
 mod accepting;
 mod claims;
 mod doubt;
+mod early;
 mod entries;
 mod id_maps;
 mod jobs;

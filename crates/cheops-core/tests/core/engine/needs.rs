@@ -1,6 +1,6 @@
 //! Operations that need other resources: what runs when, what fails, and what waits for ever.
 
-use cheops_core::engine::Submission;
+use cheops_core::engine::{Application, Submission};
 use cheops_core::model::Act;
 use expect_test::expect;
 
@@ -211,21 +211,65 @@ fn what_waits_for_its_need_takes_no_place_that_others_could_run_in() {
 }
 
 #[test]
-fn a_circle_is_run_from_its_first_by_id() {
+fn what_needs_itself_by_way_of_others_is_refused() {
     let mut paris = alone();
     paris.submits(http("b", "put", Act::CreatesAs));
-    paris.submits(needing(http("a", "put", Act::CreatesAs), "b"));
-    // It takes the place of the one above, which is all that `a` could have been content with.
-    paris.submits(needing(http("b", "put", Act::CreatesAs), "a"));
+    paris.submits(needing(http("c", "put", Act::CreatesAs), "b"));
+    paris.submits(needing(http("a", "put", Act::CreatesAs), "c"));
     paris.so_far();
+    // It would take the place of the one above, and then nothing could be there first.
+    paris.submits(needing(http("b", "put", Act::CreatesAs), "a"));
+    let story = paris.story();
+    let why = "resource `b` needs `a`, which needs `c`, which needs `b`";
+    assert!(story.contains(why), "{story}");
     for job in 1..=3 {
         paris.ends(job, answered(201, None));
     }
     expect![[r#"
-          job 2: a: run paris.2
-          job 3: b: run paris.3
+          job 2: c: run paris.2
+          job 3: a: run paris.3
     "#]]
     .assert_eq(&flush_left(&jobs(&mut paris)));
+}
+
+#[test]
+fn two_that_name_each_other_are_none_where_one_of_them_was_made_before() {
+    let mut paris = alone();
+    paris.submits(http("album", "post", Act::Creates));
+    paris.submits(needing(http("photo", "post", Act::Creates), "album"));
+    // Its cover: the album stays in the list as it was made, and comes first at every site.
+    paris.submits(needing(http("album", "patch", Act::Changes), "photo"));
+    paris.so_far();
+    for job in 1..=3 {
+        paris.ends(job, answered(201, Some("1")));
+    }
+    expect![[r#"
+          job 2: photo: run paris.2
+          job 3: album: run paris.3
+    "#]]
+    .assert_eq(&flush_left(&jobs(&mut paris)));
+}
+
+#[test]
+fn a_circle_that_two_sites_made_at_once_fails_where_it_would_wait_for_ever() {
+    let mut paris = paris();
+    let config = std::sync::Arc::new(cheops_core::config::profile("http").unwrap().config.clone());
+    let made = |of: &'static str, needs: &'static str| {
+        let payload = http(of, "put", Act::CreatesAs).payload;
+        let made = op("put").running(payload).declaring("lyon nantes paris", Some(config.clone()));
+        made.with(move |it| it.needs = [resource(needs)].into_iter().collect())
+    };
+    paris.hears("lyon", other("lyon").on("b").tells_of(made("b", "a")));
+    paris.so_far();
+    paris.hears("nantes", other("nantes").on("a").tells_of(made("a", "b")));
+    let story = jobs(&mut paris);
+    let said = story.lines().filter(|line| line.contains(" + ") || line.contains("job"));
+    let said: String = said.map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+          + a: paris.1 says KO of nantes.1: needs `b`, which needs it in turn
+          + b: paris.2 says KO of lyon.1: needs `a`, which failed here
+    "#]]
+    .assert_eq(&flush_left(&said));
 }
 
 #[test]
@@ -288,4 +332,28 @@ fn what_a_liar_alone_could_tell_of_is_not_waited_for() {
     paris.hears("nantes", other("nantes").tells([told_them]));
     let story = paris.story();
     assert!(story.contains("needs `never-made`, which nobody has told of here"), "{story}");
+}
+
+#[test]
+fn what_this_site_needed_before_it_lost_its_disk_is_not_waited_for_for_ever() {
+    let mut settings = settings("lyon nantes");
+    settings.me = author("paris-2");
+    settings.application = Application::Empty;
+    let mut paris = start(settings);
+    let needs = |it: &mut cheops_core::model::Operation| {
+        it.needs = [resource("lost-with-the-disk")].into_iter().collect();
+    };
+    // Lyon had it of paris, and nobody has the other one.
+    let made = op("inc").declaring("lyon nantes paris", Some(matrix("ordered"))).with(needs);
+    let ours = other("paris").writes(made);
+    paris.hears("lyon", other("lyon").tells([ours]).knowing("paris.1"));
+    for _ in 0..599 {
+        paris.hears("lyon", beat());
+    }
+    assert!(!paris.story().contains("KO"));
+    for _ in 0..10 {
+        paris.hears("lyon", beat());
+    }
+    let story = paris.story();
+    assert!(story.contains("needs `lost-with-the-disk`, which nobody has told of here"), "{story}");
 }
