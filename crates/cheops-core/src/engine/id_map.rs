@@ -18,7 +18,8 @@ impl Resource {
         was_retired: bool,
         turn: &mut Turn<'_>,
     ) {
-        let Some((service, service_ref)) = operation.service_ref() else { return };
+        let said = operation.service_ref().filter(|_| self.is_spoken_of(operation));
+        let Some((service, service_ref)) = said else { return };
         let is_new = match &mut self.declared.id_map {
             Some(known) => known.see(service_ref),
             unknown => {

@@ -269,7 +269,7 @@ impl Resource {
             return EntryAcceptance::Malformed(Malformed::NotItsAuthors);
         }
         match &entry.body {
-            EntryBody::Operation(operation) if operation.resource != self.id => {
+            EntryBody::Operation(operation) if !self.is_spoken_of(operation) => {
                 EntryAcceptance::Malformed(Malformed::WrongResource)
             }
             EntryBody::Operation(operation) if !Self::may_declare(operation) => {
@@ -302,6 +302,12 @@ impl Resource {
             && self.peers.get(&author.site).is_none_or(is_claimed)
             && author != me
             && last.is_none_or(|(_, held)| !is_signed_by_author(&held.entry))
+    }
+
+    /// Whether an operation is about this resource, also by what it says of a service's.
+    pub(super) fn is_spoken_of(&self, operation: &Operation) -> bool {
+        operation.resource == self.id
+            && operation.service_ref().is_none_or(|(service, it)| it.is_of(service, &self.id))
     }
 
     /// Whether it says where the resource lives as a user may: its author is among those.

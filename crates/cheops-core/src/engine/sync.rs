@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
-use super::ports::{Base, Effect, Malformed, Message, Notice, Update};
+use super::ports::{Base, Declared, Effect, Malformed, Message, Notice, Update};
 use super::replies::Replies;
 use super::resource::{Most, Resource};
 use super::timers::Timer;
@@ -52,8 +52,12 @@ impl Resource {
             let possible =
                 update.knows.covers(&base.upto) && base.upto.last_of(&me) <= turn.context.written;
             let declared = base.declared.as_ref();
-            let is_allowed = declared.is_none_or(|declared| declared.check_limits().is_ok())
-                && base.order.is_none_or(Stamp::is_place);
+            let may_be_said = |declared: &Declared| {
+                let id_map = declared.id_map.as_ref();
+                declared.check_limits().is_ok() && id_map.is_none_or(|it| it.is_of(&self.id))
+            };
+            let is_allowed =
+                declared.is_none_or(may_be_said) && base.order.is_none_or(Stamp::is_place);
             if !possible || !is_allowed {
                 // The rest of what it says may be as it says.
                 turn.notify(Notice::Malformed(from.clone(), Malformed::BaseBeyondKnowledge));

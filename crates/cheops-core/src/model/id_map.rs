@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Author, EntryId, LocalId, MetaId, RequestKind, SiteId};
+use super::{Author, EntryId, LocalId, MetaId, RequestKind, ResourceId, SiteId};
 
 /// How a request speaks of the resource that it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,32 @@ pub struct ServiceRef {
     pub collection: String,
     /// What it does to the resource.
     pub act: Act,
+}
+
+impl ServiceRef {
+    /// The resource that stands for a thing whose name a client chose: the same name may be given to
+    /// others, in other collections and services.
+    pub fn placed(service: &str, collection: &str, name: &str) -> String {
+        // Else `a/b` below `/x` would be `b` below `/x/a`.
+        let name = name.replace('%', "%25").replace('/', "%2F");
+        format!("{service}{collection}/{name}")
+    }
+
+    /// Whether that resource stands for what this speaks of. Only then do requests that speak of it lead
+    /// there: whoever makes a resource could else take any other's place in them.
+    pub fn is_of(&self, service: &str, resource: &ResourceId) -> bool {
+        stands_for(resource, service, &self.collection, &self.meta_id)
+    }
+}
+
+/// A resource is called what users call the thing, where that was drawn for it; or by where it is.
+fn stands_for(resource: &ResourceId, service: &str, collection: &str, meta_id: &MetaId) -> bool {
+    // So that a name can be read in one way only.
+    let is_clear = !service.contains('/') && (collection.is_empty() || collection.starts_with('/'));
+    let name = meta_id.as_str();
+    is_clear
+        && (resource.as_str() == name
+            || resource.as_str() == ServiceRef::placed(service, collection, name))
 }
 
 /// What a request does to the resource it speaks of.
@@ -136,6 +162,11 @@ impl IdMap {
         let mut id_map = Self { service: service.into(), meta_id, collection, local_ids: None };
         id_map.see(service_ref);
         id_map
+    }
+
+    /// Whether it can be that resource's.
+    pub fn is_of(&self, resource: &ResourceId) -> bool {
+        stands_for(resource, &self.service, &self.collection, &self.meta_id)
     }
 
     /// Takes in how another request speaks of it; whether that is new.

@@ -49,10 +49,22 @@ impl KnownReplica {
     /// stands; another only where this resource would be, for it may be something else elsewhere.
     fn is_at(&self, name: &str, place: Option<&str>, prefix: &str) -> bool {
         let collection = self.replicant.collection.trim_end_matches('/');
-        self.is_drawn(name)
-            || place.is_some_and(|place| {
-                place == collection || place.strip_prefix(prefix) == Some(collection)
-            })
+        let is_in =
+            |place: &str| place == collection || place.strip_prefix(prefix) == Some(collection);
+        // An honest agent that calls a resource by no place has drawn the name.
+        let is_claimed = self.claim_to(name) == NameClaim::WasDrawn;
+        self.is_drawn(name) || !is_claimed && place.is_some_and(is_in)
+    }
+
+    /// How good it is, the best one first.
+    fn claim_to(&self, name: &str) -> NameClaim {
+        if name != self.meta_id() {
+            NameClaim::ServiceGaveIt
+        } else if name != self.resource.as_str() {
+            NameClaim::IsItsPlace
+        } else {
+            NameClaim::WasDrawn
+        }
     }
 
     /// Whether a name was drawn for this resource, so that it can mean nothing else: by an agent,
@@ -62,6 +74,17 @@ impl KnownReplica {
         let is_chosen = name == self.meta_id() && name != self.resource.as_str();
         !is_chosen && uuid::Uuid::try_parse(name).is_ok()
     }
+}
+
+/// Why a name means a replica.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum NameClaim {
+    /// This site's service calls it so, and knows best.
+    ServiceGaveIt,
+    /// The resource is called by where it is.
+    IsItsPlace,
+    /// It was drawn for it, and nothing else is called so unless somebody made it to be.
+    WasDrawn,
 }
 
 /// A replica, and where a path speaks of it.
@@ -155,8 +178,12 @@ impl Directory {
         self.by_name.contains_key(name)
     }
 
+    /// Of several that are called so the same one always, whichever was heard of first: anybody in the mesh
+    /// may make one that is called like another.
     fn named(&self, name: &str, place: Option<&str>) -> Option<&Arc<KnownReplica>> {
-        self.by_name.get(name)?.iter().find(|known| known.is_at(name, place, &self.prefix))
+        let named = self.by_name.get(name)?.iter();
+        let at_place = named.filter(|known| known.is_at(name, place, &self.prefix));
+        at_place.min_by_key(|known| (known.claim_to(name), &known.resource))
     }
 
     /// What names become that way.
@@ -261,6 +288,55 @@ pub(super) mod tests {
         let found = |path: &str| directory.find(path, Names::All).is_some();
         assert!(found(&format!("/v3/admin/quotas/{META}")));
         assert!(!found(&format!("/v3/{META}/volumes")));
+    }
+
+    #[test]
+    fn a_resource_that_is_called_like_another_takes_no_request_from_it() {
+        let me = SiteId::new("paris").unwrap();
+        let claims = |resource: &str, collection: &str, meta: &str| {
+            let meta_id = MetaId::new(meta).unwrap();
+            let said = ServiceRef { meta_id, collection: collection.into(), act: Act::CreatesAs };
+            let replicant = Arc::new(IdMap::new("image", &said));
+            KnownReplica::new(ResourceId::new(resource).unwrap(), replicant, &me)
+        };
+        const LOCAL: &str = "5a3f0000-aaaa-4bbb-8ccc-000000000002";
+        let honest = [
+            known("/v1/images", META, Some(LOCAL)),
+            claims(&format!("image/quotas/{META}"), "/quotas", META),
+            claims("image/v1/keys/web", "/v1/keys", "web"),
+        ];
+        let captures = [
+            claims(LOCAL, "/v1/images", LOCAL),
+            claims(&format!("image/v1/images/{LOCAL}"), "/v1/images", LOCAL),
+            claims(META, "/quotas", META),
+            claims("web", "/v1/keys", "web"),
+        ];
+        let honest = honest.map(Arc::new);
+        let captures = captures.map(Arc::new);
+        let led = |order: Vec<&Arc<KnownReplica>>, path: &str| {
+            let mut directory = Directory::default();
+            for known in order {
+                let (resource, replicant) = (known.resource.clone(), known.replicant.clone());
+                directory.remove(&resource);
+                directory.insert(KnownReplica::new(resource, replicant, &me));
+            }
+            directory.find(path, Names::All).map(|found| found.known.resource.to_string())
+        };
+        for (path, resource) in [
+            (format!("/v1/images/{LOCAL}"), META.to_owned()),
+            (format!("/quotas/{META}"), format!("image/quotas/{META}")),
+            ("/v1/keys/web".to_owned(), "image/v1/keys/web".to_owned()),
+        ] {
+            // But for the one that has the same name as the honest one, and so is it.
+            let others = captures.iter().filter(|known| known.resource != honest[0].resource);
+            let late = honest.iter().chain(others.clone()).collect();
+            let early = others.chain(&honest).collect();
+            assert_eq!(led(late, &path).as_ref(), Some(&resource), "{path}");
+            assert_eq!(led(early, &path).as_ref(), Some(&resource), "{path}");
+        }
+        // Nor does one take requests from what is not known here: names that nobody drew lead only to what
+        // is called by its place.
+        assert_eq!(led(vec![&captures[3]], "/v1/keys/web"), None);
     }
 
     #[test]

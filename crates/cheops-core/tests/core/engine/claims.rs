@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cheops_core::engine::{Base, Declared, Record, Submission};
 use cheops_core::model::{
-    Act, Entry, EntryHash, IdMap, LocalId, MetaId, OperationId, Position, ServiceRef, Stamp, Status,
+    Act, Entry, EntryHash, IdMap, LocalId, MetaId, OperationId, Payload, Position, ServiceRef,
+    Stamp, Status,
 };
 
 use super::fixture::*;
@@ -119,6 +120,40 @@ fn of_what_is_known_here_nobody_else_says_where_in_the_order_it_was_or_what_it_d
         (view.list, view.sites, view.config)
     });
     assert_eq!(one, other);
+}
+
+#[test]
+fn a_resource_does_not_speak_of_what_another_stands_for() {
+    let speaks = |resource: &str, of: &str| {
+        let mut paris = paris();
+        let said = op("post").declaring("lyon paris", None);
+        let said = said.running(request(of, Act::CreatesAs, None));
+        paris.hears("lyon", other("lyon").on(resource).tells_of(said));
+        let is_known = paris.engine.resources().len() == 1;
+        (is_known, paris.story())
+    };
+    for (resource, of) in [("mine", "theirs"), ("image/images/mine", "theirs"), ("image", "images")]
+    {
+        let (is_known, story) = speaks(resource, of);
+        assert!(!is_known && story.contains("Malformed(lyon, WrongResource)"), "{story}");
+    }
+    for (resource, of) in [("drawn", "drawn"), ("image/images/a%2Fb", "a/b")] {
+        assert!(speaks(resource, of).0, "{resource}");
+    }
+    // Nor does what is said to have been forgotten of it.
+    let (mut paris, mut lyon) = (paris(), other("lyon"));
+    lyon.learns("ys.1");
+    let Payload::Http { service_ref: Some(theirs), .. } = request("theirs", Act::Creates, None)
+    else {
+        unreachable!("it is a request")
+    };
+    let id_map = Some(IdMap::new("image", &theirs));
+    let declared = Declared { sites: sites("lyon paris"), config: None, id_map };
+    let claim = lyon.tells([]).pruned("ys.1");
+    let claim = claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared));
+    paris.hears("lyon", claim.clone());
+    paris.at(16_000).hears("lyon", claim);
+    assert_eq!(paris.engine.resources().len(), 0);
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(super) fn creation(
         NameChooser::Services(id) => change(id, collection, id, RequestKind::Post, Act::Creates),
         NameChooser::Agent(id) => change(id, collection, id, RequestKind::Create, Act::CreatesAs),
         NameChooser::Client(id) => {
-            let resource = placed(service, collection, id);
+            let resource = ServiceRef::placed(service, collection, id);
             change(&resource, collection, id, RequestKind::Create, Act::CreatesAs)
         }
     }
@@ -49,7 +49,13 @@ pub(super) fn of_unknown(service: &str, path: &str) -> Result<ReplicaChange, Pro
     let path = bare(path);
     let (collection, last) = path.rsplit_once('/').unwrap_or(("", path));
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy();
-    change(&placed(service, collection, &name), collection, &name, RequestKind::Put, Act::CreatesAs)
+    change(
+        &ServiceRef::placed(service, collection, &name),
+        collection,
+        &name,
+        RequestKind::Put,
+        Act::CreatesAs,
+    )
 }
 
 /// What a request does to a resource that is known.
@@ -74,14 +80,6 @@ pub(super) fn only_sets(patch: &[u8]) -> bool {
         let is_member = last != "-" && last.parse::<u64>().is_err();
         matches!(step["op"].as_str(), Some("replace" | "add")) && is_member
     })
-}
-
-/// What a resource is called whose name a client chose: the same name may be given to others, in
-/// other collections and services.
-fn placed(service: &str, collection: &str, name: &str) -> String {
-    // Else `a/b` below `/x` would be `b` below `/x/a`.
-    let name = name.replace('%', "%25").replace('/', "%2F");
-    format!("{service}{collection}/{name}")
 }
 
 fn change(
