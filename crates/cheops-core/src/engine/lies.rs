@@ -349,10 +349,15 @@ impl Resource {
 pub(super) struct OldIncarnations(BTreeMap<Author, u64>);
 
 impl OldIncarnations {
-    /// Takes in an entry of this site's log.
-    pub(super) fn see(&mut self, entry: &Entry) {
+    /// Takes in an entry of this site's log. What a third site vouches for may be made up, and makes nothing
+    /// else of that author more likely.
+    pub(super) fn see(&mut self, entry: &Entry, me: &SiteId) {
         let EntryId { author, n } = entry.id();
-        if author.incarnation.is_from_before_signatures() {
+        let is_hearsay = match entry.proof().map(|proof| &proof.by) {
+            Some(SignedBy::Voucher(by)) => by != me && *by != author.site,
+            Some(SignedBy::Author) | None => false,
+        };
+        if author.incarnation.is_from_before_signatures() && !is_hearsay {
             let signed = if is_signed_by_author(entry) { *n } else { u64::MAX };
             let first_signed = self.0.entry(author.clone()).or_insert(u64::MAX);
             *first_signed = signed.min(*first_signed);

@@ -286,8 +286,10 @@ impl Resource {
     fn may_be_vouched_for(&self, entry: &Entry, context: &Context) -> bool {
         let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
         let (author, me) = (&entry.id().author, &context.settings.me);
-        // An incarnation that this site itself remembers, or, where it remembers nothing, any.
+        // An incarnation that this site itself remembers, or that wrote here before; or, where it remembers
+        // nothing, any.
         let is_remembered = context.old_incarnations.knows(author)
+            || self.knows.last_of(author) > 0
             || self.knows.iter().all(|(known, _)| known == me);
         if !is_remembered || !context.old_incarnations.may_have_written(entry.id()) {
             return false;
@@ -433,7 +435,7 @@ impl Resource {
             // Also one that only others remembered: its number must not be used again.
             turn.context.written = turn.context.written.max(id.n);
         }
-        turn.context.old_incarnations.see(entry);
+        turn.context.old_incarnations.see(entry, &turn.context.settings.me.site);
         self.see_number(entry, turn);
         self.knows.add(&id);
         let kept = entry.kept_state();

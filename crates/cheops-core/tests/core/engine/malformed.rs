@@ -301,3 +301,22 @@ fn what_was_written_before_signatures_is_taken_on_anothers_word_only_where_nothi
           note Malformed(lyon, NotItsAuthors)"#]]
     .assert_eq(&flush_left(&notes.collect::<Vec<_>>().join("\n")));
 }
+
+#[test]
+fn who_makes_up_an_author_on_a_resource_of_its_own_cannot_write_as_that_one_on_any_other() {
+    let mut paris = paris();
+    paris.hears("lyon", other("lyon").tells_of(declared("inc")));
+    // Nothing is known of that resource here, so lyon's word for nantes is all there is.
+    let mut nantes = other("nantes").on("bait");
+    let bait = op("inc").declaring("lyon nantes paris", None).vouched_by("lyon");
+    let bait = nantes.writes(bait);
+    paris.hears("lyon", other("lyon").on("bait").tells([bait]).knowing("nantes.1"));
+    assert!(paris.engine.summary(&resource("bait")).is_some());
+    paris.so_far();
+    // It proves nothing about what nantes wrote elsewhere.
+    let mut nantes = other("nantes");
+    let forged = nantes.writes(op("inc").numbered(2, 0).on("lyon.1").vouched_by("lyon"));
+    paris.hears("lyon", other("lyon").tells([forged]).knowing("lyon.1 nantes.2"));
+    let story = paris.story();
+    assert!(story.contains("Malformed(lyon, NotItsAuthors)"), "{story}");
+}
