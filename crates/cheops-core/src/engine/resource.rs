@@ -77,6 +77,8 @@ pub(super) struct Resource {
     pub(super) early: EarlyEntries,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
+    /// Whether it is what another site says first of the resource that is being taken in.
+    pub(super) hears_first: bool,
     /// Since when there is a base that was not believed yet.
     pub(super) offered_ms: Option<u64>,
     /// Who was shown how often what is known here under a name, since it knows something else.
@@ -154,6 +156,7 @@ impl Resource {
             arrivals: 0,
             early: EarlyEntries::default(),
             cuts: BTreeMap::new(),
+            hears_first: false,
             offered_ms: None,
             shown: BTreeMap::new(),
         }
@@ -284,13 +287,15 @@ impl Resource {
     /// that began before there were any, not in the name of this one, which knows what it wrote,
     /// nor after one that their author did sign.
     fn may_be_vouched_for(&self, entry: &Entry, context: &Context) -> bool {
-        let Some(SignedBy::Voucher(_)) = entry.proof().map(|proof| &proof.by) else { return true };
+        let Some(SignedBy::Voucher(by)) = entry.proof().map(|proof| &proof.by) else { return true };
         let (author, me) = (&entry.id().author, &context.settings.me);
-        // An incarnation that this site itself remembers, or that wrote here before; or, where it remembers
-        // nothing, any.
-        let is_remembered = context.old_incarnations.knows(author)
+        // Its author's own word, or this site's; an incarnation that this site itself remembers, or that
+        // wrote here before; or, in what it hears first of a resource, any.
+        let is_remembered = *by == author.site
+            || *by == me.site
+            || context.old_incarnations.knows(author)
             || self.knows.last_of(author) > 0
-            || self.knows.iter().all(|(known, _)| known == me);
+            || self.hears_first;
         if !is_remembered || !context.old_incarnations.may_have_written(entry.id()) {
             return false;
         }

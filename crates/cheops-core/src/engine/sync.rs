@@ -40,6 +40,7 @@ impl Resource {
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
+        self.hears_first = before.iter().all(|(known, _)| *known == me);
         let of_earlier_incarnation = |author: &Author| author.site == me.site && *author != me;
         let remembers_us = update.entries.iter().any(|entry| {
             of_earlier_incarnation(&entry.id().author) && !before.includes(entry.id())
@@ -72,6 +73,7 @@ impl Resource {
             self.accept(entry, from, turn);
         }
         self.accept_waiting(turn);
+        self.hears_first = false;
         if !self.declared.sites.is_empty() {
             let sites = &self.declared.sites;
             self.peers.retain(|site, _| sites.contains(site));

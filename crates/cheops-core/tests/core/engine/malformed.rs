@@ -1,7 +1,7 @@
 //! What cannot be, or is nobody's business: left aside, and said with the reason.
 
 use cheops_core::engine::{Batch, Event, Log, Malformed, Message, Record, Unsigned};
-use cheops_core::model::{Stamp, Status};
+use cheops_core::model::{OperationId, Stamp, Status};
 use expect_test::expect;
 
 use super::fixture::*;
@@ -336,4 +336,22 @@ fn who_makes_up_an_author_on_a_resource_of_its_own_cannot_write_as_that_one_on_a
           + lyon knows lyon.1 nantes.2
           note Malformed(lyon, NotItsAuthors)
     "#]]);
+}
+
+#[test]
+fn who_lost_its_disk_hears_all_that_was_written_before_signatures_whoever_wrote_it() {
+    let mut paris = paris();
+    let mut lyon = other("lyon");
+    let mut nantes = other("nantes");
+    let all = [
+        lyon.writes(op("inc").declaring("lyon nantes paris", None).vouched_by("lyon")),
+        nantes.writes(op("inc").on("lyon.1").vouched_by("lyon")),
+    ];
+    paris.hears("lyon", lyon.tells(all).knowing("lyon.1 nantes.1"));
+    // Also later, of a resource that is known here: its author itself says so.
+    let later = nantes.writes(op("inc").on("nantes.1").vouched_by("nantes"));
+    paris.hears("nantes", nantes.tells([later]));
+    let counted: Vec<_> = ["lyon.1", "nantes.1", "nantes.2"].map(operation).into();
+    let knows = |it: &OperationId| paris.engine.knows(&resource("counter"), it);
+    assert!(counted.iter().all(knows));
 }
