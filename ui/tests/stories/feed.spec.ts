@@ -27,12 +27,17 @@ test('operations are shown as they come, and no list or resource is fetched for 
     await list.goto(`${demo.site('site1').url}/#/resources?q=${own}`);
     const row = list.getByRole('table', { name: 'Resources' }).getByRole('row').nth(1);
     await expect(row).toContainText('In sync');
+    const onPage = asking(page);
     await open(`#/resources/${own}`);
     const sides = page.getByRole('region', { name: 'Operations side by side' });
     await expect(sides.locator('tbody tr')).toHaveCount(1);
     await expect(sides.getByText('applied', { exact: true })).toHaveCount(3);
 
-    const [onPage, onList] = [asking(page), asking(list)];
+    // It is loaded once to be shown, and once more when its feed is there, which may have begun later.
+    const loads = () => onPage.filter((at) => at === `/api/v1/resources/${own}`).length;
+    await expect.poll(loads).toBe(2);
+    onPage.length = 0;
+    const onList = asking(list);
     for (let n = 0; n < OPERATIONS; n += 1) {
         const site = `site${(n % 3) + 1}`;
         await demo.does(site, own, { type: 'add', command: `echo ${n} >> ${own}.txt` });
