@@ -20,7 +20,7 @@ use super::ports::{Effect, Heartbeat, Message, Notice};
 use super::resource::{HeldEntry, Resource};
 use super::{Resources, follow_up};
 use crate::model::{
-    Author, Entry, EntryId, Evidence, KeyId, Lie, ResourceId, SignedBy, SiteId, Vector,
+    Author, Entry, EntryId, Evidence, KeyId, Lie, Proof, ResourceId, SignedBy, SiteId, Vector,
     resource_hash,
 };
 
@@ -353,10 +353,9 @@ impl OldIncarnations {
     /// else of that author more likely.
     pub(super) fn see(&mut self, entry: &Entry, me: &SiteId) {
         let EntryId { author, n } = entry.id();
-        let is_hearsay = match entry.proof().map(|proof| &proof.by) {
-            Some(SignedBy::Voucher(by)) => by != me && *by != author.site,
-            Some(SignedBy::Author) | None => false,
-        };
+        let is_hearsay = entry.proof().is_some_and(|Proof { by, .. }| {
+            !by.is_own_word_of(author) && *by != SignedBy::Voucher(me.clone())
+        });
         if author.incarnation.is_from_before_signatures() && !is_hearsay {
             let signed = if is_signed_by_author(entry) { *n } else { u64::MAX };
             let first_signed = self.0.entry(author.clone()).or_insert(u64::MAX);

@@ -287,12 +287,14 @@ impl Resource {
     /// that began before there were any, not in the name of this one, which knows what it wrote,
     /// nor after one that their author did sign.
     fn may_be_vouched_for(&self, entry: &Entry, context: &Context) -> bool {
-        let Some(SignedBy::Voucher(by)) = entry.proof().map(|proof| &proof.by) else { return true };
+        let Some(by @ SignedBy::Voucher(voucher)) = entry.proof().map(|proof| &proof.by) else {
+            return true;
+        };
         let (author, me) = (&entry.id().author, &context.settings.me);
         // Its author's own word, or this site's; an incarnation that this site itself remembers, or that
         // wrote here before; or, in what it hears first of a resource, any.
-        let is_remembered = *by == author.site
-            || *by == me.site
+        let is_remembered = by.is_own_word_of(author)
+            || *voucher == me.site
             || context.old_incarnations.knows(author)
             || self.knows.last_of(author) > 0
             || self.hears_first;

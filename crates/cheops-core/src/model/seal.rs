@@ -89,6 +89,16 @@ pub enum SignedBy {
     Voucher(SiteId),
 }
 
+impl SignedBy {
+    /// Whether it is the word of the author's own site: also for what it wrote before there were signatures.
+    pub fn is_own_word_of(&self, author: &Author) -> bool {
+        match self {
+            Self::Author => true,
+            Self::Voucher(site) => *site == author.site,
+        }
+    }
+}
+
 /// The signature of an entry. Many entries that are made durable at once have one signature: it is
 /// over the root of a tree of hashes, and each entry has the way from itself to the root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,7 +239,8 @@ impl Evidence {
     /// What it proves, if it proves anything, given that both signatures are good.
     pub fn lie(&self) -> Option<Lie> {
         let ((one, proof), (other, other_proof)) = (&self.one, &self.other);
-        let by_author = proof.by == SignedBy::Author && other_proof.by == SignedBy::Author;
+        let by_author =
+            proof.by.is_own_word_of(&one.author) && other_proof.by.is_own_word_of(&other.author);
         // Whose keys they are was checked: a site that was given a new one has still one history.
         if !by_author || one.author != other.author || one == other {
             return None;

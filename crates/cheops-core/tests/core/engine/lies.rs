@@ -521,3 +521,20 @@ fn numbers_of_one_author_on_many_resources_are_no_lie_and_nor_is_what_is_told_ag
     }
     assert!(!paris.story().contains("evidence"));
 }
+
+#[test]
+fn who_vouches_for_two_entries_of_its_own_in_one_place_is_shown_to_lie() {
+    let mut paris = paris();
+    let mut one = other("lyon");
+    one.writes(declared());
+    let mut another = one.clone();
+    let told_us = one.writes(op("inc").on("lyon.1").vouched_by("lyon"));
+    let told_them = another.writes(op("inc").on("lyon.1").at_ms(1_000_007).vouched_by("lyon"));
+    let made = other("lyon").writes(declared().vouched_by("lyon"));
+    paris.hears("lyon", one.tells([made, told_us]));
+    assert!(paris.engine.knows(&resource("counter"), &operation("lyon.2")));
+    paris.so_far();
+    paris.hears("nantes", other("nantes").tells([told_them]).knowing("lyon.2"));
+    let story = paris.story();
+    assert!(story.contains("SetApart(lyon"), "{story}");
+}
