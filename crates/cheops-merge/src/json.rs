@@ -157,17 +157,25 @@ fn list_runs(old: &[String], new: &[String]) -> Vec<ListRun> {
     let mut at = 0;
     let mut runs = Vec::new();
     for step in steps(old, new) {
-        runs.push(match step {
+        match step {
             DiffStep::Keep(count) => {
                 at += count;
-                ListRun::Keep(count as u32)
+                runs.push(ListRun::Keep(count as u32));
             }
-            DiffStep::Delete(count) => ListRun::Delete(count as u32),
+            DiffStep::Delete(count) => runs.push(ListRun::Delete(count as u32)),
             DiffStep::Insert(count) => {
                 at += count;
-                ListRun::Insert(new[at - count..at].to_vec())
+                let values = new[at - count..at].to_vec();
+                // Within what goes, as in a text.
+                if let Some(ListRun::Delete(goes @ 2..)) = runs.last_mut() {
+                    let behind = *goes - 1;
+                    *goes = 1;
+                    runs.extend([ListRun::Insert(values), ListRun::Delete(behind)]);
+                } else {
+                    runs.push(ListRun::Insert(values));
+                }
             }
-        });
+        }
     }
     runs
 }

@@ -141,12 +141,20 @@ impl TextRuns {
         }
     }
 
+    /// What comes stands within what goes, if that is long enough: so it stays apart from what others
+    /// put before or behind.
     fn replace(&mut self, old: &str, new: &str) {
-        if !old.is_empty() {
-            self.0.push(TextRun::Delete(old.chars().count() as u32));
+        let mut goes = old.chars().count() as u32;
+        if goes > 0 {
+            let before = if new.is_empty() { goes } else { 1 };
+            self.0.push(TextRun::Delete(before));
+            goes -= before;
         }
         if !new.is_empty() {
             self.0.push(TextRun::Insert(new.to_owned(), Vec::new()));
+        }
+        if goes > 0 {
+            self.0.push(TextRun::Delete(goes));
         }
     }
 }
