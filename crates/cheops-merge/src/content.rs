@@ -54,6 +54,14 @@ impl EditBody {
         }
     }
 
+    /// In how many places a text is changed.
+    pub(crate) fn places(&self) -> usize {
+        match self {
+            Self::Text(runs) | Self::Delta(runs) => runs.len(),
+            Self::Json(_) => 0,
+        }
+    }
+
     /// Makes loro's operations; the last of them, or nothing if there are none.
     pub(crate) fn apply(&self, doc: &LoroDoc, writer: WriterId) -> Result<Option<ID>, LoroError> {
         doc.set_peer_id(writer.0)?;

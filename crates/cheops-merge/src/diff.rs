@@ -15,6 +15,10 @@ pub(crate) enum DiffStep {
 /// time and memory grow with the square.
 const MOST_DIFFERENCES: usize = 2_000;
 
+/// In how many parts one edit may change a text or a list: loro takes long for each, and for many at once
+/// longer than for as many one after the other.
+pub(crate) const MOST_RUNS: usize = 1 << 15;
+
 /// Between two that are kept, first what goes, then what comes.
 pub(crate) fn steps<T: Ord>(old: &[T], new: &[T]) -> Vec<DiffStep> {
     let (old, new) = numbered(old, new);

@@ -7,6 +7,7 @@ use loro::{ExportMode, ID, LoroDoc, LoroError};
 
 use crate::change::{Edit, EditBase, EditBody, read, write};
 use crate::content::{Content, ContentKind};
+use crate::diff::MOST_RUNS;
 use crate::errors::{BadChange, BadLocal, NotADocument};
 use crate::json::{self, Places};
 use crate::marks::{self, MarkedText};
@@ -111,6 +112,10 @@ impl Document {
             return Err(NotADocument::WriterUsed(writer));
         }
         let Some(edit) = self.edit_to(before, after, writer)? else { return Ok(Vec::new()) };
+        // Only where others' edits made a delta of more parts than one edit may.
+        if edit.body.places() > MOST_RUNS {
+            return Err(NotADocument::TooManyMarks);
+        }
         let change = write(self.form, &[&edit]);
         if change.len() > LARGEST_CHANGE {
             return Err(NotADocument::TooMuchChanged { found: change.len() });

@@ -89,6 +89,9 @@ pub enum NotADocument {
         "the document is a delta, and the content is not: `{{\"ops\": […]}}` with inserts of text alone"
     )]
     NotADelta,
+    /// A delta with marks that change too often.
+    #[error("the marks of the delta change in too many places")]
+    TooManyMarks,
     /// That writer has edited already.
     #[error("writer `{0}` cannot edit: it is used already, or reserved")]
     WriterUsed(WriterId),

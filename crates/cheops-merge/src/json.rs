@@ -8,7 +8,7 @@ use loro::{LoroDoc, LoroError, LoroValue, ValueOrContainer};
 use serde_json::Value;
 
 use crate::change::{JsonEdit, ListRun};
-use crate::diff::{DiffStep, steps};
+use crate::diff::{DiffStep, MOST_RUNS, steps};
 use crate::errors::NotADocument;
 
 /// The name of loro's map.
@@ -226,6 +226,9 @@ pub(crate) fn check(doc: &LoroDoc, edits: &[JsonEdit]) -> Result<(), &'static st
 }
 
 fn check_list(pointer: &str, runs: &[ListRun], length: usize) -> Result<(), &'static str> {
+    if runs.len() > MOST_RUNS {
+        return Err("it changes too many places of a list");
+    }
     let mut covered = 0usize;
     for run in runs {
         match run {

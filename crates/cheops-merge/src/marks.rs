@@ -7,6 +7,7 @@ use loro::{ExpandType, LoroDoc, LoroError, LoroValue, StyleConfig, StyleConfigMa
 use serde_json::Value;
 
 use crate::change::TextRun;
+use crate::diff::MOST_RUNS;
 use crate::errors::NotADocument;
 use crate::json::to_line;
 use crate::text;
@@ -14,6 +15,8 @@ use crate::text;
 /// The marks of a part: names, and values as JSON on one line.
 type Marked = BTreeMap<String, String>;
 
+/// How many parts with different marks a delta may have.
+const MOST_PARTS: usize = MOST_RUNS / 8;
 /// How deep the value of a mark may be, and how long its name.
 const DEEPEST: usize = 32;
 const LONGEST_NAME: usize = 256;
@@ -43,6 +46,9 @@ impl MarkedText {
         for op in inserts {
             let (text, marks) = insert(op).ok_or(NotADocument::NotADelta)?;
             found.push(text, marks);
+        }
+        if found.parts.len() > MOST_PARTS {
+            return Err(NotADocument::TooManyMarks);
         }
         Ok(Some(found))
     }
@@ -239,7 +245,7 @@ pub(crate) fn check(runs: &[TextRun]) -> Result<(), &'static str> {
     if runs.iter().all(good) { Ok(()) } else { Err("its marks are not what marks are") }
 }
 
-/// What is typed at the end of a mark by somebody who did not see it bears it too, but for links.
+/// What somebody types at the end of a mark without having seen it may bear it too, but for links.
 pub(crate) fn configure(doc: &LoroDoc) {
     let mut styles = StyleConfigMap::new();
     styles.insert("link".into(), StyleConfig { expand: ExpandType::None });

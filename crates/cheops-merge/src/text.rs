@@ -3,11 +3,14 @@
 use loro::LoroDoc;
 
 use crate::change::TextRun;
-use crate::diff::{DiffStep, steps};
+use crate::diff::{DiffStep, MOST_RUNS, steps};
 use crate::errors::NotADocument;
 
 /// The name of loro's container.
 pub(crate) const CONTAINER: &str = "text";
+
+/// Loro keeps what is inserted at once in one piece, and to change something within takes as long as it is.
+const PIECE: usize = 1024;
 
 /// Bytes as a text, if they are one.
 pub(crate) fn parse(bytes: &[u8]) -> Result<&str, NotADocument> {
@@ -26,11 +29,30 @@ pub(crate) fn runs(old: &str, new: &str) -> Vec<TextRun> {
             let words = (words(&old), words(&new));
             each_change(&words.0, &words.1, |part| match part {
                 Part::Kept(kept) => runs.keep(&kept.concat()),
-                Part::Changed(old, new) => runs.replace(&old.concat(), &new.concat()),
+                Part::Changed(old, new) => runs.change(&old.concat(), &new.concat()),
             });
         }
     });
+    if runs.0.len() > MOST_RUNS / 2 { replaced(old, new) } else { runs.0 }
+}
+
+/// Everything from the first to the last difference at once.
+fn replaced(old: &str, new: &str) -> Vec<TextRun> {
+    let mut runs = TextRuns::default();
+    let (before, behind) = common_ends(old, new);
+    runs.keep(&old[..before]);
+    runs.replace(&old[before..old.len() - behind], &new[before..new.len() - behind]);
+    runs.keep(&old[old.len() - behind..]);
     runs.0
+}
+
+/// How many bytes are the same at the beginning, and how many of the others at the end.
+fn common_ends(old: &str, new: &str) -> (usize, usize) {
+    let equal = |(one, other): &(char, char)| one == other;
+    let width = |(c, _): (char, char)| c.len_utf8();
+    let before: usize = old.chars().zip(new.chars()).take_while(equal).map(width).sum();
+    let behind = old[before..].chars().rev().zip(new[before..].chars().rev());
+    (before, behind.take_while(equal).map(width).sum())
 }
 
 enum Part<'a, 'b> {
@@ -136,8 +158,22 @@ impl TextRuns {
     fn keep(&mut self, text: &str) {
         let count = text.chars().count() as u32;
         match self.0.last_mut() {
+            _ if count == 0 => {}
             Some(TextRun::Keep(before, _)) => *before += count,
             _ => self.0.push(TextRun::Keep(count, Vec::new())),
+        }
+    }
+
+    /// A word that only gets longer or shorter keeps what stays, and its marks. One that becomes another
+    /// is replaced whole, lest two such changes make a third word.
+    fn change(&mut self, old: &str, new: &str) {
+        let (before, behind) = common_ends(old, new);
+        if old.len().min(new.len()) == before + behind {
+            self.keep(&old[..before]);
+            self.replace(&old[before..old.len() - behind], &new[before..new.len() - behind]);
+            self.keep(&old[old.len() - behind..]);
+        } else {
+            self.replace(old, new);
         }
     }
 
@@ -161,6 +197,9 @@ impl TextRuns {
 
 /// Do they stay within a text of so many characters, and change something?
 pub(crate) fn check(runs: &[TextRun], length: usize) -> Result<(), &'static str> {
+    if runs.len() > MOST_RUNS {
+        return Err("it changes too many places");
+    }
     let mut covered = 0usize;
     for run in runs {
         match run {
@@ -211,7 +250,14 @@ pub(crate) fn apply(doc: &LoroDoc, runs: &[TextRun]) -> Result<(), loro::LoroErr
                 at -= *count as usize;
                 text.delete(at, *count as usize)?;
             }
-            TextRun::Insert(inserted, _) => text.insert(at, inserted)?,
+            TextRun::Insert(inserted, _) => {
+                let mut at = at;
+                let chars: Vec<char> = inserted.chars().collect();
+                for piece in chars.chunks(PIECE) {
+                    text.insert(at, &piece.iter().collect::<String>())?;
+                    at += piece.len();
+                }
+            }
         }
     }
     Ok(())

@@ -37,7 +37,7 @@ struct Story {
     gone: BTreeSet<String>,
 }
 
-/// Words are all different, so that each can be looked for.
+/// Words are all different, so that each can be looked for, and none is another one made longer.
 fn told(
     form: DocumentForm,
     before: &str,
@@ -59,7 +59,7 @@ fn told(
                 let mut words = read(&now);
                 let at = at.min(words.len());
                 let gone = gone.min(words.len() - at);
-                let new = comes.then(|| format!("new{number}word"));
+                let new = comes.then(|| format!("new{number:02}word"));
                 story.gone.extend(words.splice(at..at + gone, new.clone()));
                 story.came.extend(new);
                 let after = write(&words);
