@@ -123,3 +123,54 @@ fn walk_back(reach: &[Vec<u32>], end: usize, mut i: usize) -> Vec<(usize, usize)
     kept.reverse();
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How many must at least stay, the slow way.
+    fn longest_common(old: &[u8], new: &[u8]) -> usize {
+        let mut row = vec![0; new.len() + 1];
+        for one in old {
+            let mut diagonal = 0;
+            for (y, other) in new.iter().enumerate() {
+                let above = row[y + 1];
+                row[y + 1] = if one == other { diagonal + 1 } else { above.max(row[y]) };
+                diagonal = above;
+            }
+        }
+        row[new.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn steps_lead_from_the_old_to_the_new_and_are_as_few_as_can_be(
+            old in prop::collection::vec(0..4u8, 0..40), new in prop::collection::vec(0..4u8, 0..40),
+        ) {
+            let (mut x, mut y, mut stay) = (0, 0, 0);
+            for step in steps(&old, &new) {
+                match step {
+                    DiffStep::Keep(count) => {
+                        prop_assert_eq!(&old[x..x + count], &new[y..y + count]);
+                        (x, y, stay) = (x + count, y + count, stay + count);
+                    }
+                    DiffStep::Delete(count) => x += count,
+                    DiffStep::Insert(count) => y += count,
+                }
+            }
+            prop_assert_eq!((x, y), (old.len(), new.len()));
+            prop_assert_eq!(stay, longest_common(&old, &new));
+        }
+    }
+
+    #[test]
+    fn with_too_many_differences_everything_between_is_replaced() {
+        let old: Vec<u32> = (0..5_000).collect();
+        let new: Vec<u32> =
+            (0..5_000).map(|one| if one % 2 == 1 { one + 9_000 } else { one }).collect();
+        let expected = [DiffStep::Keep(1), DiffStep::Delete(4_999), DiffStep::Insert(4_999)];
+        assert_eq!(steps(&old, &new), expected);
+    }
+}

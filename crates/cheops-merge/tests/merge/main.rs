@@ -1,5 +1,7 @@
 //! Documents that several sites edit: what comes of it, in whatever order the changes arrive.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
+mod golden;
 mod hostile;
 mod json;
 mod marks;

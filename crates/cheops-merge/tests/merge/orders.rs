@@ -131,7 +131,9 @@ proptest! {
         if !story.changes.is_empty() {
             let end = story.end();
             story.check_orders(DocumentForm::Text, &end, &order);
-            for word in story.came.difference(&story.gone) {
+            // Two words that came at one place look like one to who deletes them.
+            let deleted = |word: &String| story.gone.iter().any(|gone| gone.contains(word.as_str()));
+            for word in story.came.iter().filter(|word| !deleted(word)) {
                 prop_assert_eq!(end.matches(word.as_str()).count(), 1, "{} in {}", word, end);
             }
             for word in &story.gone {
