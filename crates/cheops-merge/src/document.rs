@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use loro::{ExportMode, ID, LoroDoc, LoroError};
 
@@ -40,9 +41,10 @@ pub struct Document {
     lists: BTreeSet<String>,
 }
 
+#[derive(Clone)]
 struct KnownEdit {
     /// None if it is a seed: that is in the edits which rest on it.
-    edit: Option<Edit>,
+    edit: Option<Arc<Edit>>,
     last: ID,
 }
 
@@ -127,7 +129,7 @@ impl Document {
 
     /// Every edit, as one change: for who has none of what they rest on.
     pub fn whole(&self) -> Result<Vec<u8>, NotADocument> {
-        let known = self.order.iter().filter_map(|writer| self.known.get(writer)?.edit.as_ref());
+        let known = self.order.iter().filter_map(|writer| self.known.get(writer)?.edit.as_deref());
         let edits: Vec<&Edit> = known.chain(self.waiting.values().map(|(edit, _)| edit)).collect();
         let change = write(self.form, &edits);
         if change.len() > LARGEST_WHOLE {
@@ -158,13 +160,29 @@ impl Document {
     }
 
     fn copy(&self) -> Self {
-        let mut copy = Self::new(self.form);
-        let edits = self.order.iter().filter_map(|writer| self.known.get(writer)?.edit.as_ref());
+        let doc = self.doc.fork();
+        marks::configure(&doc);
+        doc.set_detached_editing(true);
+        Self {
+            form: self.form,
+            doc,
+            known: self.known.clone(),
+            order: self.order.clone(),
+            waiting: self.waiting.clone(),
+            marked: self.marked,
+            lists: self.lists.clone(),
+        }
+    }
+
+    /// The same, from its edits alone.
+    fn made_again(&self) -> Self {
+        let mut again = Self::new(self.form);
+        let edits = self.order.iter().filter_map(|writer| self.known.get(writer)?.edit.as_deref());
         for edit in edits.chain(self.waiting.values().map(|(edit, _)| edit)) {
             // What counts here counts there, and what waits here waits there.
-            let _same = copy.take_in(edit.clone());
+            let _same = again.take_in(edit.clone());
         }
-        copy
+        again
     }
 
     /// Puts in what was there before the first edit.
@@ -228,7 +246,7 @@ impl Document {
     fn take_in(&mut self, edit: Edit) -> Result<(), BadChange> {
         let writer = edit.writer;
         let had = match (self.known.get(&writer), self.waiting.get(&writer)) {
-            (Some(known), _) => Some(known.edit.as_ref()),
+            (Some(known), _) => Some(known.edit.as_deref()),
             (None, Some((edit, _))) => Some(Some(edit)),
             (None, None) => None,
         };
@@ -273,27 +291,29 @@ impl Document {
     fn apply(&mut self, edit: Edit) -> Result<(), BadChange> {
         let writer = edit.writer;
         let misfit = |reason| BadChange::Misfit { writer, reason };
-        let EditTarget { doc, elsewhere, seed } =
-            self.at(&edit.base, edit.body.kind()).map_err(misfit)?;
-        edit.body.check(&doc).map_err(misfit)?;
-        let made = edit.body.apply(&doc, writer).and_then(|last| {
-            if elsewhere {
-                let missing = ExportMode::updates_owned(self.doc.oplog_vv());
-                let bytes = doc
-                    .export(missing)
-                    .map_err(|error| LoroError::Unknown(error.to_string().into()))?;
-                self.doc.import(&bytes)?;
+        let target = self.at(&edit.base, edit.body.kind()).map_err(misfit)?;
+        let made = match edit.body.check(target.doc(&self.doc)) {
+            Ok(()) => edit.body.apply(target.doc(&self.doc), writer),
+            Err(reason) => {
+                self.doc.checkout_to_latest();
+                return Err(misfit(reason));
             }
-            Ok(last)
-        });
-        let last = match made {
-            Ok(Some(last)) => last,
-            Ok(None) => return Err(misfit("it changes nothing")),
-            Err(_) => {
-                // It was checked, so there is an error in the check, or in loro; and half of it may be done.
-                *self = self.copy();
-                return Err(misfit("the library that merges refuses it"));
+        };
+        self.doc.checkout_to_latest();
+        let mut seed = None;
+        let last = match (made, target) {
+            (Ok(Some(last)), EditTarget::Here) => Ok(last),
+            (Ok(Some(last)), EditTarget::Beside(doc, content)) => {
+                seed = content;
+                self.import(&doc).map(|()| last)
             }
+            (Ok(None), _) => return Err(misfit("it changes nothing")),
+            (Err(error), _) => Err(error),
+        };
+        let Ok(last) = last else {
+            // It was checked, so there is an error in the check, or in loro; and half of it may be done.
+            *self = self.made_again();
+            return Err(misfit("the library that merges refuses it"));
         };
         if let Some(seed) = seed {
             self.note_seed(seed);
@@ -303,14 +323,14 @@ impl Document {
             EditBody::Delta(_) => self.marked = true,
             EditBody::Json(edits) => self.lists.extend(json::lists_of(edits).cloned()),
         }
-        self.known.insert(writer, KnownEdit { edit: Some(edit), last });
+        self.known.insert(writer, KnownEdit { edit: Some(Arc::new(edit)), last });
         self.order.push(writer);
         Ok(())
     }
 
-    /// Where an edit can be made again: a document that has what it was made on, and no more.
+    /// Where an edit can be made again: in a document that shows what it was made on, and no more. Who
+    /// asks goes back to the latest.
     fn at(&self, base: &EditBase, kind: ContentKind) -> Result<EditTarget, &'static str> {
-        let odd = |_| "the library that merges refuses what it rests on";
         match base {
             EditBase::Seed(bytes) => {
                 let doc = loro_doc();
@@ -319,24 +339,28 @@ impl Document {
                     let content = Content::parse(kind, bytes).ok();
                     let content = content.filter(|content| content.bytes() == *bytes);
                     let content = content.ok_or("what was there before is no such document")?;
-                    seed = content.seed(&doc).map_err(odd)?.map(|last| (content, last));
+                    let last = content.seed(&doc).map_err(|_| "what was there before is odd")?;
+                    seed = last.map(|last| (content, last));
                 }
-                Ok(EditTarget { doc, elsewhere: true, seed })
+                Ok(EditTarget::Beside(doc, seed))
             }
             EditBase::Edits(writers) => {
                 let lasts = writers.iter().filter_map(|writer| Some(self.known.get(writer)?.last));
-                let base = self
-                    .doc
-                    .minimize_frontiers(&lasts.collect())
-                    .map_err(|_| "it rests on nothing")?;
-                if base == self.doc.oplog_frontiers() {
-                    return Ok(EditTarget { doc: self.doc.clone(), elsewhere: false, seed: None });
+                let base = self.doc.minimize_frontiers(&lasts.collect());
+                let base = base.map_err(|_| "it rests on nothing")?;
+                if base != self.doc.oplog_frontiers() {
+                    self.doc.checkout(&base).map_err(|_| "it rests on nothing")?;
                 }
-                let doc = self.doc.fork_at(&base).map_err(odd)?;
-                marks::configure(&doc);
-                Ok(EditTarget { doc, elsewhere: true, seed: None })
+                Ok(EditTarget::Here)
             }
         }
+    }
+
+    fn import(&self, other: &LoroDoc) -> Result<(), LoroError> {
+        let missing = ExportMode::updates_owned(self.doc.oplog_vv());
+        let bytes = other.export(missing);
+        let bytes = bytes.map_err(|error| LoroError::Unknown(error.to_string().into()))?;
+        self.doc.import(&bytes).map(drop)
     }
 
     fn note_seed(&mut self, (content, last): (Content, ID)) {
@@ -348,15 +372,26 @@ impl Document {
     }
 }
 
-struct EditTarget {
-    doc: LoroDoc,
-    /// Another one than that of all edits.
-    elsewhere: bool,
-    seed: Option<(Content, ID)>,
+enum EditTarget {
+    /// The document of all edits.
+    Here,
+    /// Another one, with what was there before, if anything was.
+    Beside(LoroDoc, Option<(Content, ID)>),
+}
+
+impl EditTarget {
+    fn doc<'a>(&'a self, here: &'a LoroDoc) -> &'a LoroDoc {
+        match self {
+            Self::Here => here,
+            Self::Beside(doc, _) => doc,
+        }
+    }
 }
 
 fn loro_doc() -> LoroDoc {
     let doc = LoroDoc::new();
     marks::configure(&doc);
+    // Edits are made at the version that they were made on.
+    doc.set_detached_editing(true);
     doc
 }

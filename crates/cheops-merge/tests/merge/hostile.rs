@@ -238,6 +238,18 @@ fn an_edit_that_does_not_fit_counts_nowhere_whether_it_waited_or_not() {
 }
 
 #[test]
+fn what_comes_with_an_edit_that_does_not_fit_does_not_count_either() {
+    let seed = || Base::Seed(b"abc".to_vec());
+    for runs in [vec![TextRun::Keep(3, Vec::new())], vec![TextRun::Delete(4)]] {
+        let mut document = Document::new(TEXT);
+        assert!(is_misfit(&document.merge(&change(&Edit(1, seed(), Body::Text(runs))))));
+        assert!(document.is_empty());
+        document.edit(b"", b"x", WriterId(2)).unwrap();
+        assert_eq!(document.content(), b"x");
+    }
+}
+
+#[test]
 fn two_edits_of_one_writer_are_refused() {
     let edit = |text| change(&Edit(1, Base::Seed(Vec::new()), Body::Text(vec![insert(text)])));
     let mut document = Document::new(TEXT);
