@@ -35,7 +35,9 @@ impl Actuators for SiteActuators {
         let running = async move {
             tracing::debug!("a job begins");
             let files = match &job.task {
-                Task::Run(operation) if job.inline_body.is_none() => {
+                Task::Run(operation) | Task::Edit { operation, .. }
+                    if job.inline_body.is_none() =>
+                {
                     peers.bring_back(operation, &incoming).await
                 }
                 Task::Write { state, size, .. } => {
@@ -43,13 +45,18 @@ impl Actuators for SiteActuators {
                 }
                 _ => Ok(()),
             };
-            let outcome = match files {
-                Ok(()) => executor.run(&job).await,
-                Err(reason) => Outcome::NotYet { reason, in_doubt: false },
+            let ended = match files {
+                Ok(()) => executor.run_for_engine(&job).await,
+                Err(reason) => {
+                    let outcome = Outcome::NotYet { reason, in_doubt: false };
+                    Event::Ended { job: job.id, outcome }
+                }
             };
-            tracing::debug!(succeeded = outcome.succeeded(), "a job ended");
+            if let Event::Ended { outcome, .. } | Event::Edited { outcome, .. } = &ended {
+                tracing::debug!(succeeded = outcome.succeeded(), "a job ended");
+            }
             // A driver that has stopped finds the job in doubt when it starts again.
-            let _stopped = driver.happened(Event::Ended { job: job.id, outcome }).await;
+            let _stopped = driver.happened(ended).await;
         };
         self.runtime.spawn(running.instrument(span));
     }

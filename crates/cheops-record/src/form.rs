@@ -328,7 +328,7 @@ parts!(EntryHeader, 100, {
 parts!(Evidence, 280, { one: one, other: other });
 
 /// Extensions that this version understands where they must be.
-const UNDERSTOOD: [&str; 1] = ["undoes"];
+const UNDERSTOOD: [&str; 2] = ["undoes", "edit"];
 
 impl Form for Extension {
     const LEAST: usize = 3;

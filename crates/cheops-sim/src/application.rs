@@ -69,6 +69,45 @@ impl SimApplication {
         Ok(result)
     }
 
+    /// Edits a document, which holds what these made: the words that this adds. A run that was cut short
+    /// may have left anything, so the next one begins with what is known.
+    pub fn edit(
+        &mut self,
+        resource: &ResourceId,
+        operation: &OperationId,
+        command: &str,
+        known: &[String],
+        again: bool,
+    ) -> Result<String, String> {
+        let value = self.values.entry(resource.clone()).or_default();
+        if again {
+            value.text = union(known);
+        }
+        interpret(value, command)?;
+        let effects = self.effects.entry(resource.clone()).or_default();
+        effects.push(operation.clone());
+        let is_known = |word: &&str| known.iter().any(|text| words(text).any(|it| it == *word));
+        let new: Vec<&str> = words(&value.text).filter(|word| !is_known(word)).collect();
+        Ok(new.join(","))
+    }
+
+    /// Merges what others made with what these did; with what somebody did to it behind our back, unless an
+    /// earlier run may have left it so.
+    pub fn merge(
+        &mut self,
+        resource: &ResourceId,
+        operation: &OperationId,
+        known: &[String],
+        new: &[String],
+        again: bool,
+    ) {
+        let value = self.values.entry(resource.clone()).or_default();
+        let here = (!again).then(|| value.text.clone());
+        let all: Vec<String> = known.iter().chain(new).cloned().chain(here).collect();
+        value.text = union(&all);
+        self.effects.entry(resource.clone()).or_default().push(operation.clone());
+    }
+
     /// Runs one of several parts of an operation, which has its effect from the first on.
     pub fn run_part(
         &mut self,
@@ -192,8 +231,17 @@ fn parse(text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|word| !word.is_empty())
+}
+
+/// All the words of these, once each.
+fn union(texts: &[String]) -> String {
+    texts.iter().flat_map(|text| words(text)).fold(String::new(), |all, word| add(&all, word))
+}
+
 fn add(set: &str, member: &str) -> String {
-    let mut members: Vec<&str> = set.split(',').filter(|held| !held.is_empty()).collect();
+    let mut members: Vec<&str> = words(set).collect();
     members.push(member);
     members.sort_unstable();
     members.dedup();

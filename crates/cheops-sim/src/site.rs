@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cheops_core::config::Config;
 use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
 use cheops_core::model::{
-    Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
+    Edit, Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
 };
 
 use crate::application::{RanTwice, SimApplication, SimState};
@@ -65,6 +65,8 @@ pub struct RunningJob {
     pub job: Job,
     /// How it ended, once its effect is there.
     pub outcome: Option<Outcome>,
+    /// What it made of a document, if it edits one.
+    pub change: Option<Arc<[u8]>>,
 }
 
 impl SimSite {
@@ -88,6 +90,19 @@ impl SimSite {
                 let again_is_fine = config(resource).handling(&operation.kind).idempotent;
                 let command = command_at(operation, &self.id);
                 outcome(application.run(resource, &operation.id, command, again_is_fine)?)
+            }
+            Task::Edit { operation, merged, .. } => {
+                let command = command_at(operation, &self.id);
+                let known = texts(merged);
+                let done =
+                    application.edit(resource, &operation.id, command, &known, running.job.again);
+                running.change = done.as_ref().ok().map(|change| change.as_bytes().into());
+                outcome(done)
+            }
+            Task::Merge { operation, merged, new, .. } => {
+                let (known, new) = (texts(merged), texts(new));
+                application.merge(resource, operation, &known, &new, running.job.again);
+                Outcome::success("")
             }
             Task::RunPart { operation, command } => {
                 outcome(application.run_part(resource, &operation.id, command))
@@ -134,6 +149,11 @@ fn outcome(result: Result<String, String>) -> Outcome {
 
 fn ended(well: bool) -> Outcome {
     if well { Outcome::success("") } else { Outcome::failure("") }
+}
+
+/// What edits made, in words.
+fn texts(edits: &[Edit]) -> Vec<String> {
+    edits.iter().map(|edit| String::from_utf8_lossy(&edit.change).into_owned()).collect()
 }
 
 /// The steps into which an operation is taken apart: `take 3` is three times `take 1`.

@@ -31,6 +31,7 @@ enum CommandKind {
     Append,
     Add,
     Take,
+    Type,
 }
 
 const SET_AND_INC: &str = r#"{"ResolutionMatrix": [
@@ -89,6 +90,11 @@ const INCS_UNDONE: &str = r#"{"ResolutionMatrix": [
 
 const INCS_NOT_UNDONE: &str =
     r#"{"ResolutionMatrix": [{"Before": "inc", "After": "inc", "Result": "ordered"}]}"#;
+
+/// Edits of one document: here a set of words.
+const DOCUMENT: &str = r#"{"ResolutionMatrix": [
+    {"Before": "edit", "After": "edit", "Result": "logic:text"}],
+    "State": {"Read": "save", "Write": "bring back"}}"#;
 
 const MEMBERS: &str = r#"{"ResolutionMatrix": [
     {"Before": "add", "After": "add", "Result": "take-both"}],
@@ -189,6 +195,12 @@ pub const FLAVOURS: &[Flavour] = &[
         verbs: &[("add", CommandKind::Add)],
     },
     Flavour {
+        name: "document",
+        config: DOCUMENT,
+        changed: None,
+        verbs: &[("edit", CommandKind::Type)],
+    },
+    Flavour {
         name: "stock",
         config: STOCK,
         changed: None,
@@ -251,7 +263,7 @@ impl Subject {
         }
         let (kind, verb) = *rng.pick(self.flavour.verbs);
         // What is forced has to stand on its own, as an operator's repair does.
-        let verb = if force { CommandKind::Set } else { verb };
+        let verb = if force && verb != CommandKind::Type { CommandKind::Set } else { verb };
         let command = self.command(verb, rng);
         let wait = *rng.pick(&[WaitFor::All, WaitFor::Local, WaitFor::Nothing]);
         Submission {
@@ -278,6 +290,7 @@ impl Subject {
             CommandKind::Append => format!("append {}", self.made % 10),
             CommandKind::Add => format!("add m{}", number % 7),
             CommandKind::Take => format!("take {number}"),
+            CommandKind::Type => format!("add w{}", self.made),
         };
         if rng.chance(60) {
             return "fail".to_owned();

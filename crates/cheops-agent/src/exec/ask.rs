@@ -35,7 +35,7 @@ impl<'a> CommandRequest<'a> {
     }
 
     /// All that is known of an operation, and its files.
-    fn about(mut self, operation: &'a Operation) -> Self {
+    pub(super) fn about(mut self, operation: &'a Operation) -> Self {
         self.variables.push(("CHEOPS_TYPE", operation.kind.as_str().into()));
         if let Payload::Shell { files, .. } = &operation.payload {
             self.files = files;
@@ -47,11 +47,9 @@ impl<'a> CommandRequest<'a> {
     pub(super) fn of_job(job: &'a Job, executor: &ExecutorState) -> Self {
         let ask = |command: &'a str| CommandRequest::new(command, executor.time_limit);
         match &job.task {
-            Task::Run(operation) => match &operation.payload {
-                Payload::Shell { command, .. } => ask(command).about(operation),
-                // Requests do not come here.
-                Payload::Http { .. } => ask("false").about(operation),
-            },
+            // Operations do not come here.
+            Task::Run(operation) | Task::Edit { operation, .. } => ask("false").about(operation),
+            Task::Merge { operation, .. } => ask("false").of(operation),
             Task::RunPart { operation, command } => ask(command).about(operation),
             Task::Decompose { operation, command } => {
                 let mut ask =

@@ -13,6 +13,7 @@
 //! | --- | --- |
 //! | `ask` | what a job asks for, in one command |
 //! | `shell`, `streams` | one command: started, fed, listened to, ended |
+//! | `edit` | documents that are merged: edited here, or merged with what another site made |
 //! | `request` | one HTTP request to a service of the site, to which `services` leads |
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
@@ -22,6 +23,7 @@
 mod ask;
 mod capture;
 mod content;
+mod edit;
 mod failures;
 mod fence;
 mod files;
@@ -44,9 +46,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cheops_core::engine::{Job, Task};
+use cheops_core::engine::{Event, Job, Task};
 use cheops_core::model::{
-    ID_PLACEHOLDER, Outcome, Payload, RequestKind, ResourceId, id_can_stand_in,
+    ID_PLACEHOLDER, Operation, Outcome, Payload, RequestKind, ResourceId, id_can_stand_in,
 };
 use tokio::sync::Semaphore;
 
@@ -57,6 +59,7 @@ pub use self::settings::{Crowded, ExecError, ExecSettings};
 pub use self::token::RunToken;
 
 use self::ask::CommandRequest;
+use self::edit::{Documents, EditEnding};
 use self::failures::Failures;
 use self::fence::Fence;
 use self::files::RunDirectory;
@@ -84,6 +87,7 @@ struct ExecutorState {
     content: Arc<dyn ContentStore>,
     running: Arc<RunningCommands>,
     failures: Failures,
+    documents: Documents,
     /// For reading commands: anyone may ask for any number. Jobs are counted by the engine, and
     /// hooks, which may well ask for one, by who delivers them.
     room_for_shows: Semaphore,
@@ -133,6 +137,7 @@ impl Executor {
             content: Arc::new(content),
             running: Arc::new(RunningCommands::new()),
             failures: Failures::default(),
+            documents: Documents::default(),
             room_for_shows: Semaphore::new(settings.shows_at_once),
             shows_at_once: settings.shows_at_once,
             site: settings.site.as_str().into(),
@@ -152,18 +157,32 @@ impl Executor {
     /// not known, so there is no outcome to be recorded, and the engine finds it in doubt when the
     /// agent starts again. Dropped, it ends the job's command at once.
     pub async fn run(&self, job: &Job) -> Outcome {
+        self.run_whole(job).await.outcome
+    }
+
+    /// Carries out a job that may edit a document: with the event that its engine is to hear.
+    pub(crate) async fn run_for_engine(&self, job: &Job) -> Event {
+        let EditEnding { outcome, change } = self.run_whole(job).await;
+        match change {
+            Some(change) => Event::Edited { job: job.id, outcome, change: change.into() },
+            None => Event::Ended { job: job.id, outcome },
+        }
+    }
+
+    async fn run_whole(&self, job: &Job) -> EditEnding {
         let began = Instant::now();
-        let outcome = match self.inner.running.enter() {
+        let ending = match self.inner.running.enter() {
             Some(under_way) => self.carry_out(job, under_way).await,
             None => None,
         };
-        let Some(outcome) = outcome else { return std::future::pending().await };
-        self.inner.failures.note(job, &outcome);
+        let Some(ending) = ending else { return std::future::pending().await };
+        let outcome = &ending.outcome;
+        self.inner.failures.note(job, outcome);
         let task = word_for(&job.task);
-        metrics::counter!("cheops_jobs_total", "task" => task, "ending" => word_of(&outcome))
+        metrics::counter!("cheops_jobs_total", "task" => task, "ending" => word_of(outcome))
             .increment(1);
         metrics::histogram!("cheops_job_seconds", "task" => task).record(began.elapsed());
-        outcome
+        ending
     }
 
     /// Runs a reading command, of which nothing is recorded. The limit is for all of it, with the
@@ -227,48 +246,72 @@ impl Executor {
     }
 
     /// `None` if the agent stops.
-    async fn carry_out(&self, job: &Job, mut under_way: UnderWay) -> Option<Outcome> {
+    async fn carry_out(&self, job: &Job, mut under_way: UnderWay) -> Option<EditEnding> {
         let inner = &self.inner;
-        if let Task::Run(operation) = &job.task
-            && let Payload::Http { service, method, path, headers, body, service_ref } =
-                &operation.payload
-        {
-            let asked = OperationRequest {
-                operation: &operation.id,
-                again: job.again,
-                kind: RequestKind::of(&operation.kind),
-                is_ours: operation.id.0.author.site.as_str() == inner.site,
-                service,
-                method,
-                path,
-                headers,
-                body: body.as_ref(),
-                inline_body: job.inline_body.as_deref(),
-                service_ref: service_ref.as_deref(),
-            };
-            let answer = inner.requester.ask(asked, &inner.content, inner.time_limit);
-            return tokio::select! {
-                outcome = answer => Some(outcome),
-                () = under_way.stopped() => None,
-            };
-        }
-        let ask = CommandRequest::of_job(job, inner);
-        let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
-        drop(under_way);
-        inner.sweep_later();
-        match &job.task {
+        let is_request = matches!(&job.task, Task::Run(operation)
+            if matches!(operation.payload, Payload::Http { .. }));
+        let ending = match &job.task {
             Task::Run(operation) => {
+                let outcome = inner.operation(job, operation, &mut under_way).await;
+                outcome.map(|outcome| EditEnding { outcome, change: None })
+            }
+            Task::Edit { .. } | Task::Merge { .. } => {
+                inner.edit_or_merge(job, &mut under_way).await
+            }
+            _ => {
+                let ask = CommandRequest::of_job(job, inner);
+                let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
+                outcome.map(|outcome| EditEnding { outcome: for_good(outcome), change: None })
+            }
+        };
+        drop(under_way);
+        if !is_request {
+            inner.sweep_later();
+        }
+        ending
+    }
+}
+
+impl ExecutorState {
+    /// Carries out an operation's command or request; `None` if the agent stops.
+    async fn operation(
+        &self,
+        job: &Job,
+        operation: &Operation,
+        under_way: &mut UnderWay,
+    ) -> Option<Outcome> {
+        match &operation.payload {
+            Payload::Http { service, method, path, headers, body, service_ref } => {
+                let asked = OperationRequest {
+                    operation: &operation.id,
+                    again: job.again,
+                    kind: RequestKind::of(&operation.kind),
+                    is_ours: operation.id.0.author.site.as_str() == self.site,
+                    service,
+                    method,
+                    path,
+                    headers,
+                    body: body.as_ref(),
+                    inline_body: job.inline_body.as_deref(),
+                    service_ref: service_ref.as_deref(),
+                };
+                let answer = self.requester.ask(asked, &self.content, self.time_limit);
+                tokio::select! {
+                    outcome = answer => Some(outcome),
+                    () = under_way.stopped() => None,
+                }
+            }
+            Payload::Shell { command, .. } => {
+                let ask = CommandRequest::new(command, self.time_limit).about(operation);
+                let outcome = self.command(Some(&job.resource), ask, under_way).await;
                 if let Some(Outcome::NotYet { reason, .. }) = &outcome {
                     tracing::warn!(operation = %operation.id, reason, "a command has to wait");
                 }
                 outcome
             }
-            _ => outcome.map(for_good),
         }
     }
-}
 
-impl ExecutorState {
     /// Runs one command with all that belongs to it; `None` if the agent stops.
     async fn command(
         &self,
@@ -367,6 +410,8 @@ fn word_for(task: &Task) -> &'static str {
             Payload::Shell { .. } => "shell",
             Payload::Http { .. } => "http",
         },
+        Task::Edit { .. } => "edit",
+        Task::Merge { .. } => "merge",
         Task::RunPart { .. } => "part",
         Task::Decompose { .. } => "decompose",
         Task::Undo { .. } => "undo",

@@ -30,6 +30,8 @@ pub(super) enum Prints {
     Output,
     /// A list to be read by a program: errors must not be among it.
     List,
+    /// A document of at most so many bytes, all of it or nothing.
+    Document(usize),
     /// A state to be kept; its errors are its output.
     State(Keeping),
     /// A state of which the fingerprint is wanted, if it is no longer than this; and which is to be kept as
@@ -41,6 +43,7 @@ pub(super) enum Prints {
 pub(super) enum Sink {
     Nowhere,
     List(Capture),
+    Document(Capture),
     State(Keeping),
     Fingerprint(Box<Fingerprinting>),
 }
@@ -91,6 +94,7 @@ impl Sink {
         match prints {
             Prints::Output => Self::Nowhere,
             Prints::List => Self::List(Capture::new(LIST_BYTES)),
+            Prints::Document(limit) => Self::Document(Capture::new(limit)),
             Prints::State(keeping) => Self::State(keeping),
             Prints::Fingerprint(room, keeping) => {
                 let hasher = blake3::Hasher::new();
@@ -101,7 +105,7 @@ impl Sink {
 
     pub(super) async fn take_in(&mut self, from: Option<&pipe::Receiver>) -> Result<(), String> {
         match (self, from) {
-            (Self::List(list), Some(from)) => {
+            (Self::List(list) | Self::Document(list), Some(from)) => {
                 list.drain(from).await;
                 Ok(())
             }
@@ -147,6 +151,15 @@ impl Sink {
                 }
                 list.into_output()
             }
+            Self::Document(_) if code != 0 => printed.into_output(),
+            Self::Document(_) if held => {
+                let reason = "another process still held its output when it had ended";
+                return CommandEnding::Broken(reason.to_owned());
+            }
+            Self::Document(document) => match document.into_text() {
+                Ok(text) => Output::whole(text),
+                Err(why) => return CommandEnding::Broken(why.to_owned()),
+            },
             Self::State(keeping) if code != 0 || held => {
                 let _ = keeping.abandon().await;
                 if held && code == 0 {
@@ -179,7 +192,7 @@ impl Sink {
                 let why = keeping.abandon().await.map_or(reason, |error| causes(&error));
                 format!("the state was not kept: {why}")
             }
-            Self::Nowhere | Self::List(_) | Self::Fingerprint(_) => reason,
+            Self::Nowhere | Self::List(_) | Self::Document(_) | Self::Fingerprint(_) => reason,
         }
     }
 }

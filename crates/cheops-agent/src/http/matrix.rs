@@ -111,6 +111,8 @@ fn both_count(
 ) -> String {
     let how = match &row.concurrent {
         Meeting::AnyOrder => "in any order".to_owned(),
+        Meeting::Merged => "merged".to_owned(),
+        Meeting::ByProgram(name) => format!("as the program `{name}` says"),
         _ => "in the total order".to_owned(),
     };
     format!("{first} and {second} are concurrent and both count, {how}; {entry}")

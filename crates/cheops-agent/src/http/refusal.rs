@@ -191,6 +191,8 @@ impl From<Refusal> for HttpRefusal {
             Refusal::Deleted(_) => Self::conflict("deleted", detail).hint("or use another id"),
             Refusal::UnknownSite(_) => Self::bad("no such site", detail)
                 .hint("`cheops sites` lists the sites this agent knows"),
+            Refusal::Merged(_) => Self::conflict("merged", detail)
+                .hint("leave out `--force`; `cheops delete` ends the resource"),
             Refusal::NeedsItself { .. } => Self::conflict("needs itself", detail)
                 .hint("make one of them without naming the other, and name it in a later change"),
         }

@@ -82,9 +82,12 @@ fn told(answer: &Answer) -> bool {
 fn operation_of(task: &Task) -> Option<&OperationId> {
     match task {
         Task::Run(operation)
+        | Task::Edit { operation, .. }
         | Task::RunPart { operation, .. }
         | Task::Decompose { operation, .. } => Some(&operation.id),
-        Task::Undo { operation, .. } | Task::Check { operation, .. } => Some(operation),
+        Task::Undo { operation, .. }
+        | Task::Check { operation, .. }
+        | Task::Merge { operation, .. } => Some(operation),
         Task::Snapshot { .. } | Task::Restore { .. } | Task::Read { .. } | Task::Write { .. } => {
             None
         }

@@ -166,7 +166,7 @@ pub(super) fn warnings(
     hooks: &[ConfigPlace],
 ) -> Vec<Warning> {
     let mut warnings: Vec<_> =
-        entries.values().flat_map(|entry| of_entry(entry, entries)).collect();
+        entries.values().flat_map(|entry| of_entry(entry, entries, config)).collect();
     warnings.sort_by_key(|warning| (warning.place.at.is_none(), warning.place.at));
     // What is said of a pair on top of a profile counts for its mirror too.
     warnings.dedup();
@@ -198,7 +198,11 @@ fn of_hooks(config: &Config, places: &[ConfigPlace]) -> Vec<Warning> {
     warnings
 }
 
-fn of_entry(entry: &DocumentEntry, entries: &EntryIndex<'_>) -> impl Iterator<Item = Warning> {
+fn of_entry(
+    entry: &DocumentEntry,
+    entries: &EntryIndex<'_>,
+    config: &Config,
+) -> impl Iterator<Item = Warning> {
     let listed = entries.contains_key(&(&entry.after, &entry.before));
     let missing = !listed && entry.rule != Rule::TakeBoth;
     let missing = missing.then(|| Doubt::MirrorMissing {
@@ -209,10 +213,7 @@ fn of_entry(entry: &DocumentEntry, entries: &EntryIndex<'_>) -> impl Iterator<It
     });
     let idle = entry.concurrent == Some(Concurrent::ReplaceWins) && !entry.rule.has_order();
     let idle = idle.then(|| Doubt::ConcurrentWithoutEffect { found: entry.rule.to_string() });
-    let logic = match &entry.rule {
-        Rule::Logic(name) => Some(Doubt::LogicTakenAsOrdered { name: name.clone() }),
-        _ => None,
-    };
+    let logic = config.doubts_logic(&entry.rule);
     let doubts = [missing, idle, logic].into_iter().flatten();
     let place = entry.place.clone();
     doubts.map(move |doubt| Warning { place: place.clone(), doubt })

@@ -64,6 +64,9 @@ impl Config {
     /// list set/set, and yet two sets do not commute.)
     pub fn commute(&self, a: &OperationType, b: &OperationType) -> bool {
         let (ab, ba) = (self.listed(a, b), self.listed(b, a));
+        if self.merged_as().is_some() {
+            return !(a.is_deletion() || b.is_deletion());
+        }
         let both = [ab, ba].into_iter().flatten().all(|entry| entry.rule == Rule::TakeBoth);
         let said = ab.is_some() || ba.is_some();
         let by_silence = !(self.matrix.is_empty() || self.overwrites(a) || self.overwrites(b));
@@ -101,7 +104,7 @@ impl Config {
 
     /// How operations of that type are repaired.
     pub fn handling(&self, kind: &OperationType) -> &Handling {
-        self.types.get(kind).unwrap_or(&UNKNOWN)
+        self.handling_of_edits().or_else(|| self.types.get(kind)).unwrap_or(&UNKNOWN)
     }
 }
 

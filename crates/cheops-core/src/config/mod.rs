@@ -14,6 +14,7 @@
 //! | `hooks` | what is told to whom when something happens |
 //! | `check`, `circle` | contradictions, and what is worth a warning |
 //! | `problem`, `warning`, `place` | what is reported, and where |
+//! | `logic` | what a pair that is left to logic is left to |
 //! | `unlisted` | types that a matrix does not know |
 //! | `prove` | whether a matrix tells the truth about its commands |
 
@@ -23,6 +24,7 @@ mod check;
 mod circle;
 mod document;
 mod hooks;
+mod logic;
 mod lookup;
 mod place;
 mod problem;
@@ -43,6 +45,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::assemble::Parsed;
 pub use self::hooks::{Hook, HookAction, HookEvent, HookRun, url_fault};
+pub use self::logic::MergedAs;
 pub use self::place::{ConfigPlace, LineColumn};
 pub use self::problem::{ConfigErrors, ConfigFault, ConfigProblem};
 pub use self::profiles::{Profile, profile, profiles};
@@ -78,7 +81,8 @@ pub enum Rule {
     ReverseOrder,
     /// Both, in the total order.
     Ordered,
-    /// The operator's own logic. There is no way to run one yet: it is taken as [`Rule::Ordered`].
+    /// Left to logic: edits that are merged, or a program of the operator. Where that cannot be, as
+    /// [`Rule::Ordered`].
     Logic(String),
 }
 

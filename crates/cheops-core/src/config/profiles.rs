@@ -44,6 +44,8 @@ struct ProfileOutline {
     name: &'static str,
     why: &'static str,
     pairs: &'static [(&'static str, &'static str, Rule)],
+    /// What its one type, `edit`, is left to with itself.
+    logic: Option<&'static str>,
     types: &'static [(&'static str, Repeat)],
     /// The commands that read and write the state of `$target`.
     state: Option<(&'static str, &'static str)>,
@@ -61,13 +63,14 @@ enum Repeat {
 use Repeat::{Assigns, Idempotent, Once};
 use Rule::{KeepOrder, Ordered, TakeBoth, TakeOne};
 
-const OUTLINES: [ProfileOutline; 4] = [
+const OUTLINES: [ProfileOutline; 6] = [
     ProfileOutline {
         name: "file",
         why: "`set` (`>`) writes the whole file, so it replaces what was there and wins over a \
               concurrent `add` (`>>`); two appends do not commute, so they run in the total order \
               everywhere.",
         pairs: &[("set", "set", TakeOne), ("set", "add", KeepOrder), ("add", "add", Ordered)],
+        logic: None,
         types: &[("set", Idempotent), ("add", Once)],
         state: Some(state::FILE),
     },
@@ -102,6 +105,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("part", "post", Ordered),
             ("post", "post", Ordered),
         ],
+        logic: None,
         types: &[
             ("put", Assigns),
             ("delete", Idempotent),
@@ -111,6 +115,15 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("post", Once),
         ],
         state: Some(state::HTTP),
+    },
+    ProfileOutline {
+        name: "json",
+        why: "every operation is an `edit` of one JSON document, so it is merged member by member: an \
+              edit is run where it is submitted, and the other sites merge what it changed.",
+        pairs: &[],
+        logic: Some("json"),
+        types: &[],
+        state: Some(state::DOCUMENT),
     },
     ProfileOutline {
         name: "kubernetes",
@@ -137,6 +150,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("create", "patch", Ordered),
             ("patch", "patch", Ordered),
         ],
+        logic: None,
         types: &[
             ("replace", Idempotent),
             ("apply", Assigns),
@@ -170,6 +184,7 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("inc", "sadd", Ordered),
             ("inc", "srem", Ordered),
         ],
+        logic: None,
         types: &[
             ("set", Idempotent),
             ("del", Idempotent),
@@ -178,6 +193,15 @@ const OUTLINES: [ProfileOutline; 4] = [
             ("srem", Idempotent),
         ],
         state: Some(state::REDIS),
+    },
+    ProfileOutline {
+        name: "text",
+        why: "every operation is an `edit` of one text, so it is merged: an edit is run where it is \
+              submitted, and the other sites merge what it changed, so that all that was typed is there.",
+        pairs: &[],
+        logic: Some("text"),
+        types: &[],
+        state: Some(state::DOCUMENT),
     },
 ];
 
@@ -188,6 +212,13 @@ impl ProfileOutline {
             let said = Resolution { rule: rule.clone(), concurrent: Concurrent::ReplaceWins };
             matrix.insert((kind(after), kind(before)), said.mirror());
             matrix.insert((kind(before), kind(after)), said);
+        }
+        if let Some(name) = self.logic {
+            let said = Resolution {
+                rule: Rule::Logic(name.to_owned()),
+                concurrent: Concurrent::ReplaceWins,
+            };
+            matrix.insert((kind("edit"), kind("edit")), said);
         }
         let described = |(name, repeat): &(&str, Repeat)| {
             let (idempotent, assigns) = (*repeat != Once, *repeat == Assigns);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::logic::EXEC;
 use super::{Concurrent, Rule};
 use crate::ids::OperationType;
 
@@ -60,9 +61,9 @@ pub(super) fn rule(text: &str) -> Option<Rule> {
     })
 }
 
-/// Whether an operator's logic can have that name: it follows the rule for types.
+/// Whether logic can have that name: it, or that of its program, follows the rule for types.
 pub(super) fn is_logic_name(name: &str) -> bool {
-    OperationType::new(name).is_ok()
+    OperationType::new(name.strip_prefix(EXEC).unwrap_or(name)).is_ok()
 }
 
 /// Reads what `Concurrent` says, in any case and with `-` or `_`.

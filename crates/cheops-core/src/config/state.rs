@@ -42,6 +42,13 @@ pub(super) const FILE: (&str, &str) = (
     r#"IFS= read -r kind || exit 1; new=$target.cheops-$$; case $kind in file) { [ ! -f "$target" ] || cp -p -- "$target" "$new"; } && cat > "$new" && mv -f -- "$new" "$target" || { rm -f -- "$new"; exit 1; };; absent) rm -f -- "$target";; *) echo "this is not the state of a file" >&2; exit 1;; esac"#,
 );
 
+/// A text as it is; that there is no file is the same as an empty one. It is written aside and then
+/// renamed, so that nobody ever sees half of it; mode and owner stay as they were.
+pub(super) const DOCUMENT: (&str, &str) = (
+    r#"if [ -f "$target" ]; then cat -- "$target"; elif [ -e "$target" ]; then echo "$target is not a file" >&2; exit 1; fi"#,
+    r#"new=$target.cheops-$$; { [ ! -f "$target" ] || cp -p -- "$target" "$new"; } && cat > "$new" && mv -f -- "$new" "$target" || { rm -f -- "$new"; exit 1; }"#,
+);
+
 /// A key by its type and its values, in the words and quotes of `redis-cli`, sorted where Redis keeps no
 /// order: unlike `DUMP`, equal values give equal bytes, and a person can read the difference. Which server
 /// it is, the variable `REDIS_CLI` of the agent's environment may say (`redis-cli -h cache`).

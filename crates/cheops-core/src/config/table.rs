@@ -44,6 +44,10 @@ pub enum Meeting {
     FirstThenSecond,
     /// Both, the later first.
     SecondThenFirst,
+    /// Both: they are edits of one document, which is merged.
+    Merged,
+    /// What the site's program of that name says.
+    ByProgram(String),
 }
 
 impl Config {
@@ -62,12 +66,26 @@ impl Config {
             second: second.clone(),
             listed: self.listed(first, second).is_some(),
             sequence: resolution.sequence(),
-            concurrent: resolution.meeting(),
+            concurrent: self.meeting(first, second, &resolution),
             kept: match resolution.sequence() {
                 Sequence::Appended => Vec::new(),
                 Sequence::Replaces => self.ordered_before(second),
             },
             resolution,
+        }
+    }
+
+    fn meeting(
+        &self,
+        first: &OperationType,
+        second: &OperationType,
+        entry: &Resolution,
+    ) -> Meeting {
+        let ended = first.is_deletion() || second.is_deletion();
+        match self.program(first, second) {
+            Some(name) => Meeting::ByProgram(name.to_owned()),
+            None if self.merged_as().is_some() && !ended => Meeting::Merged,
+            None => entry.meeting(),
         }
     }
 
@@ -124,6 +142,8 @@ impl PairRow {
             }
             Meeting::FirstThenSecond => format!("both stay, `{first}` first"),
             Meeting::SecondThenFirst => format!("both stay, `{second}` first"),
+            Meeting::Merged => "both stay, merged".to_owned(),
+            Meeting::ByProgram(name) => format!("the program `{name}` decides"),
         };
         let which = match first == second {
             true => "concurrent".to_owned(),

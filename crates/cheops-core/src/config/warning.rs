@@ -56,10 +56,22 @@ pub enum Doubt {
     Circle { kinds: Vec<OperationType> },
     /// There is nothing that would run it.
     #[error(
-        "own logic cannot be run yet, and `logic:{name}` is taken as `ordered`: both stay, in total \
-         order; write `ordered` if that is what you want"
+        "there is no logic `{name}`, and it is taken as `ordered`: both stay, in total order; there \
+         are `logic:text`, `logic:json` and `logic:exec:NAME`"
     )]
-    LogicTakenAsOrdered { name: String },
+    UnknownLogic { name: String },
+    /// Some pairs are merged and others are not.
+    #[error(
+        "`logic:{name}` makes one document of all operations of a resource, but another pair of the \
+         matrix says something else, so it is taken as `ordered`; say it of every pair"
+    )]
+    LogicNotOfAll { name: String },
+    /// Nobody could merge, or go back to the state before.
+    #[error(
+        "`logic:{name}` needs to read and write the resource's state, so it is taken as `ordered`; \
+         give `State`, or a `Profile` that has one with a `Target`"
+    )]
+    LogicWithoutState { name: String },
     /// The default, where it has no meaning.
     #[error("`Concurrent: replace-wins` changes nothing with `{found}`; leave it out")]
     ConcurrentWithoutEffect { found: String },

@@ -2,6 +2,7 @@
 //! and the reply.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::context::Turn;
 use super::durable::Record;
@@ -9,7 +10,7 @@ use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::run::{Current, Phase};
 use super::timers::Timer;
-use crate::model::{Outcome, Status};
+use crate::model::{Extension, Outcome, Status};
 use crate::plan::{Ended, Item, Step};
 
 /// So much of what a command printed is shown as a reason.
@@ -17,7 +18,13 @@ const MOST_SHOWN: usize = 512;
 
 impl Resource {
     /// The job of the step under way came to its end.
-    pub(super) fn ended(&mut self, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
+    pub(super) fn ended(
+        &mut self,
+        job: JobId,
+        outcome: Outcome,
+        change: Option<Arc<[u8]>>,
+        turn: &mut Turn<'_>,
+    ) {
         let Some(current) = self.runs.current.take_if(|current| current.job == job) else {
             return self.read_ended(job, &outcome, turn);
         };
@@ -47,7 +54,7 @@ impl Resource {
                     Some(command) if !outcome.succeeded() => {
                         self.decompose(item, command, outcome, turn);
                     }
-                    _ => self.end_run(item, whole_status(&outcome), outcome, turn),
+                    _ => self.end_whole_run(item, outcome, change, turn),
                 }
             }
             (Step::Run(item), Phase::Decomposing { failure }) => {
@@ -137,11 +144,33 @@ impl Resource {
         turn.effect(Effect::Run(Job { id: job, resource, again: false, task, inline_body: None }));
     }
 
+    fn end_whole_run(
+        &mut self,
+        item: Item,
+        outcome: Outcome,
+        change: Option<Arc<[u8]>>,
+        turn: &mut Turn<'_>,
+    ) {
+        let beside = change.map(|change| Extension::edit(&change)).into_iter().collect();
+        self.end_run_with(item, whole_status(&outcome), outcome, beside, turn);
+    }
+
     pub(super) fn end_run(
         &mut self,
         item: Item,
         status: Status,
         outcome: Outcome,
+        turn: &mut Turn<'_>,
+    ) {
+        self.end_run_with(item, status, outcome, Vec::new(), turn);
+    }
+
+    fn end_run_with(
+        &mut self,
+        item: Item,
+        status: Status,
+        outcome: Outcome,
+        beside: Vec<Extension>,
         turn: &mut Turn<'_>,
     ) {
         let ended = if status == Status::Ko { Ended::Ko } else { Ended::Ok };
@@ -151,7 +180,10 @@ impl Resource {
             Status::Ko => Notice::Failed(self.id.clone(), operation.clone()),
             _ => Notice::Applied(self.id.clone(), operation.clone()),
         });
-        self.write_reply(&operation, status, Some(outcome), turn);
+        if status == Status::Ok {
+            self.edit_ended(&operation, turn);
+        }
+        self.write_reply_with(&operation, status, Some(outcome), beside, turn);
         self.publish_id_map(turn);
     }
 

@@ -294,6 +294,7 @@ impl Resource {
             self.restore(&entry, &mut quiet);
         }
         self.see_what_is_answered(&turn.context.settings.me);
+        self.recovered_edits(turn.context);
         self.runs.list_rearranged();
         self.accept_waiting(turn);
     }

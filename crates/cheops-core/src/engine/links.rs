@@ -94,6 +94,11 @@ impl Links {
         self.links.get(site)
     }
 
+    /// How many signs of life of that site were heard since the start.
+    pub(super) fn beats_of(&self, site: &SiteId) -> u64 {
+        self.get(site).map_or(0, |link| link.beats)
+    }
+
     pub(super) fn get_mut(&mut self, site: &SiteId) -> Option<&mut Link> {
         self.links.get_mut(site)
     }

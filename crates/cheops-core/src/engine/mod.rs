@@ -13,7 +13,8 @@
 //! taken in), `run` (the next step of the list), `jobs` (its end,
 //! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
 //! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
-//! one out), `forecast` (what would come of something), `files` (letting go of large ones), `lies`
+//! one out), `forecast` (what would come of something), `files` (letting go of large ones), `edits`
+//! (documents that are merged), `lies`
 //! (authors that sign two things in one place), `id_map` (what sites call a service's resource),
 //! `needs` (what has to be there first), `past` (what is told of what is forgotten), `short_history`
 //! (what a state stands for), `links` (who is heard), `submit` (taking in operations), `waiting`
@@ -24,6 +25,7 @@ mod compaction;
 mod context;
 mod durable;
 mod early;
+mod edits;
 mod failures;
 mod files;
 mod forecast;
@@ -53,6 +55,7 @@ mod view;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use compaction::{LaterRecords, RecordSlot};
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
@@ -99,7 +102,10 @@ impl Engine {
                 let now_ms = turn.now.mono_ms;
                 turn.context.links.reached(&site, &mut turn.context.timers, now_ms);
             }
-            Event::Ended { job, outcome } => ended(resources, job, outcome, &mut turn),
+            Event::Ended { job, outcome } => ended(resources, job, outcome, None, &mut turn),
+            Event::Edited { job, outcome, change } => {
+                ended(resources, job, outcome, Some(change), &mut turn);
+            }
             Event::Decided { resource, operation, decision } => {
                 decided(resources, &resource, &operation, decision, &mut turn);
             }
@@ -291,10 +297,16 @@ fn hear_of_unknown(from: &SiteId, update: &Update, turn: &mut Turn<'_>) {
     turn.effect(Effect::Tell { to: from.clone(), message: Message::Update(Box::new(nothing)) });
 }
 
-fn ended(resources: &mut Resources, job: JobId, outcome: Outcome, turn: &mut Turn<'_>) {
+fn ended(
+    resources: &mut Resources,
+    job: JobId,
+    outcome: Outcome,
+    change: Option<Arc<[u8]>>,
+    turn: &mut Turn<'_>,
+) {
     let Some(id) = turn.context.jobs.remove(&job) else { return };
     if let Some(resource) = resources.get_mut(&id) {
-        resource.ended(job, outcome, turn);
+        resource.ended(job, outcome, change, turn);
     }
     // Those that wait for the place come first, or busy resources would never give it up.
     while let Some(next) = turn.context.next_in_queue() {
@@ -355,6 +367,11 @@ fn tick(resources: &mut Resources, turn: &mut Turn<'_>) {
                 if let Some(resource) = resources.get_mut(&id)
                     && resource.runs.retry_is_due(now_ms)
                 {
+                    follow_up(resource, turn);
+                }
+            }
+            Timer::Edits(id) => {
+                if let Some(resource) = resources.get_mut(&id) {
                     follow_up(resource, turn);
                 }
             }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Config;
+use crate::config::{Config, MergedAs, StateCommands};
 use crate::model::OverLimit;
 use crate::model::{
-    Asker, BlobId, Chain, Declaration, Entry, Evidence, IdMap, Incarnation, KeyId, OperationId,
-    OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp, StateFloor,
-    Undoing, Vector,
+    Asker, BlobId, Chain, Declaration, Edit, Entry, Evidence, IdMap, Incarnation, KeyId,
+    OperationId, OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp,
+    StateFloor, Undoing, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -45,6 +45,15 @@ pub enum Event {
         job: JobId,
         /// How.
         outcome: Outcome,
+    },
+    /// The same of [`Task::Edit`] that succeeded: with what it made of the document.
+    Edited {
+        /// Which.
+        job: JobId,
+        /// How.
+        outcome: Outcome,
+        /// The change; empty if there was none.
+        change: Arc<[u8]>,
     },
     /// The operator settled an operation that was in doubt at this site.
     Decided {
@@ -181,6 +190,32 @@ pub struct Job {
 pub enum Task {
     /// Carry out the operation.
     Run(Arc<crate::model::Operation>),
+    /// Carry out an operation on a document that is merged, and say what it made of it.
+    Edit {
+        /// The operation.
+        operation: Arc<crate::model::Operation>,
+        /// As what the document is merged.
+        form: MergedAs,
+        /// What is in it.
+        merged: Arc<Vec<Edit>>,
+        /// The name under which the change is made, which no other change has.
+        writer: u64,
+        /// How the document is read and written.
+        state: StateCommands,
+    },
+    /// Merge what an operation made of the document at another site.
+    Merge {
+        /// The operation.
+        operation: OperationId,
+        /// As what the document is merged.
+        form: MergedAs,
+        /// What is in it.
+        merged: Arc<Vec<Edit>>,
+        /// What is new.
+        new: Vec<Edit>,
+        /// How the document is read and written.
+        state: StateCommands,
+    },
     /// One smaller step of an operation that failed whole.
     RunPart {
         /// The operation it is a part of.
@@ -298,6 +333,12 @@ pub enum Refusal {
     /// A site that no one has heard of.
     #[error("site `{0}` is not a site of this mesh")]
     UnknownSite(SiteId),
+    /// Nothing takes the place of what others wrote in a document that is merged.
+    #[error(
+        "the operations of resource `{0}` are edits that are merged, and none takes the place of all \
+         others; submit an edit that makes the document what it should be"
+    )]
+    Merged(ResourceId),
     /// It needs what needs it.
     #[error("resource `{resource}` needs {}, so that none of them could be there first", chain(.by, .resource))]
     NeedsItself {

@@ -53,6 +53,7 @@ impl Engine {
         for resource in resources.values_mut() {
             // In which incarnation the others are is known only now.
             resource.see_what_is_answered(&me);
+            resource.recovered_edits(turn.context);
             resource.runs.recovered(resource.is_in_sync_everywhere(&me));
             resource.recovered_reads(&me);
             follow_up(resource, &mut turn);

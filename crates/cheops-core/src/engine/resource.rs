@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::context::{Context, Turn};
 use super::durable::Record;
 use super::early::EarlyEntries;
+use super::edits::Edits;
 use super::files::Files;
 use super::lies::is_signed_by_author;
 use super::peer::Peer;
@@ -72,6 +73,7 @@ pub(super) struct Resource {
     pub(super) dismissed: BTreeSet<OperationId>,
     /// What was last said of operations that somebody took out.
     pub(super) undoings: BTreeMap<OperationId, LastUndoing>,
+    pub(super) edits: Edits,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     pub(super) early: EarlyEntries,
@@ -152,6 +154,7 @@ impl Resource {
             kept_is_news: false,
             dismissed: BTreeSet::new(),
             undoings: BTreeMap::new(),
+            edits: Edits::default(),
             entries: SmallMap::default(),
             arrivals: 0,
             early: EarlyEntries::default(),
@@ -196,15 +199,27 @@ impl Resource {
         outcome: Option<Outcome>,
         turn: &mut Turn<'_>,
     ) {
+        self.write_reply_with(operation, status, outcome, Vec::new(), turn);
+    }
+
+    /// The same, with something beside it.
+    pub(super) fn write_reply_with(
+        &mut self,
+        operation: &OperationId,
+        status: Status,
+        outcome: Option<Outcome>,
+        beside: Vec<Extension>,
+        turn: &mut Turn<'_>,
+    ) {
         let me = &turn.context.settings.me;
         let said = self.replies.get(operation).and_then(|replies| replies.by(me));
-        if said.is_some_and(|reply| reply.status == status) {
+        if beside.is_empty() && said.is_some_and(|reply| reply.status == status) {
             return; // Nothing new.
         }
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, operation: operation.clone(), status, outcome };
-        self.write(EntryBody::Reply(reply), Vec::new(), turn);
+        self.write(EntryBody::Reply(reply), beside, turn);
     }
 
     pub(super) fn write(&mut self, body: EntryBody, beside: Vec<Extension>, turn: &mut Turn<'_>) {
@@ -372,6 +387,7 @@ impl Resource {
         self.troubled = BTreeSet::new();
         self.dismissed = BTreeSet::new();
         self.undoings = BTreeMap::new();
+        self.edits = Edits::default();
         self.set_right = self.base.clone();
         let base = &self.base;
         // The rest is said again by what is kept.
@@ -422,6 +438,11 @@ impl Resource {
     fn insert(&mut self, entry: &Arc<Entry>, turn: &mut Turn<'_>) {
         turn.record(Record::Entry(self.id.clone(), entry.clone()));
         self.restore(entry, turn);
+        if let Some(edit) =
+            entry.edit().filter(|edit| edit.entry.author != turn.context.settings.me)
+        {
+            self.merge_again(&edit.operation, turn);
+        }
         if let EntryBody::Reply(reply) = &entry.body {
             let is_anothers = reply.id.author != turn.context.settings.me;
             let context = &mut *turn.context;
@@ -458,6 +479,7 @@ impl Resource {
             let reported = Reported { entry: id.clone(), report, since_ms };
             self.reports.insert(&id.author, reported);
         }
+        self.see_edit(entry, &turn.context.settings.me);
         match &entry.body {
             EntryBody::Operation(operation) => self.take_operation(operation, turn),
             EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
@@ -495,7 +517,9 @@ impl Resource {
         let config = self.config();
         let commutes = in_doubt.is_some_and(|it| config.commute(&it.kind, &operation.kind));
         let goes_on = commutes || config.overwrites(&operation.kind);
-        if change == ListChange::Inserted && self.may_run_last(operation) {
+        if change != ListChange::Nothing && self.awaits_edit(operation, turn.context) {
+            self.runs.list_waits();
+        } else if change == ListChange::Inserted && self.may_run_last(operation) {
             self.runs.list_grew(operation, goes_on);
         } else {
             self.runs.list_changed(&change, operation, goes_on);
@@ -556,6 +580,7 @@ impl Resource {
             None => self.resolution.rules().clone(),
         };
         self.resolve_anew(rules);
+        self.see_awaited(turn.context);
         if self.declared.sites != before {
             self.see_what_is_answered(&turn.context.settings.me);
         }
@@ -613,6 +638,7 @@ impl Resource {
             self.set_right.join(&past);
         }
         self.see_whether_answered(&reply.operation, &turn.context.settings.me);
+        self.see_whether_told(&reply.operation, &turn.context.settings.me);
         if !is_said_again {
             self.forget_state_report(&reply.id.author);
         }

@@ -10,7 +10,7 @@ use super::needs::{Go, Needed};
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
-use crate::model::{BlobId, Operation, OperationId, Outcome, StateFloor, Status, Vector};
+use crate::model::{Author, BlobId, Operation, OperationId, Outcome, StateFloor, Status, Vector};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
 use crate::resolve::{ListChange, Resolution};
 
@@ -153,6 +153,13 @@ impl Runs {
         }
     }
 
+    /// The operation is in the list, and can be run here only when another site has said more of it.
+    pub(super) fn list_waits(&mut self) {
+        self.said_converged = false;
+        self.runs_for_this_list.clear();
+        self.moved += 1;
+    }
+
     /// The operation stands before others in the list, and gives the same state after them.
     pub(super) fn list_grew(&mut self, operation: &Operation, goes_on: bool) {
         self.list_changed(&ListChange::Appended, operation, goes_on);
@@ -181,6 +188,23 @@ impl Runs {
     /// How often something moved.
     pub(super) fn moved(&self) -> u64 {
         self.moved
+    }
+
+    /// Whether that operation is being run, or checked.
+    pub(super) fn is_under_way(&self, id: &OperationId) -> bool {
+        let step = self.current.as_ref().map(|current| &current.step);
+        step.and_then(operation_of) == Some(id)
+    }
+
+    /// Forgets that the operation has run, so that it does again. Says whether it had.
+    pub(super) fn forget_run(&mut self, id: &OperationId) -> bool {
+        let had_run = self.log.forget_run(id);
+        if had_run {
+            self.progress = LogProgress::Unknown;
+            self.moved += 1;
+            self.said_converged = false;
+        }
+        had_run
     }
 
     pub(super) fn finished(&mut self, step: &Step, ended: Ended) {
@@ -311,6 +335,7 @@ impl Resource {
                 self.reply_superseded(self.newly_superseded(), turn);
             }
         }
+        self.give_up_edits(turn);
         self.advance(turn);
         self.report_standing(turn);
         self.see_to_reading(turn);
@@ -416,7 +441,10 @@ impl Resource {
         });
         match in_vain {
             Some(reason) => Go::Fail(reason),
-            None => self.has_what_it_needs(step, turn),
+            None => match operation.map(|operation| self.may_merge(operation, &settings.me)) {
+                Some(Go::On) | None => self.has_what_it_needs(step, turn),
+                Some(otherwise) => otherwise,
+            },
         }
     }
 
@@ -476,6 +504,8 @@ impl Resource {
         let operations = self.resolution.operations();
         let listed: Vec<_> =
             self.resolution.list().filter_map(|id| operations.operation(id)).collect();
+        let listed: Vec<_> =
+            listed.into_iter().filter(|operation| !self.edits.awaits(&operation.id)).collect();
         items_of(&self.resolution, listed.iter().copied())
     }
 
@@ -499,7 +529,7 @@ impl Resource {
     }
 
     fn start(&mut self, step: Step, turn: &mut Turn<'_>) {
-        let Some(task) = self.task(&step) else {
+        let Some(task) = self.task(&step, &turn.context.settings.me) else {
             // The config no longer has the command that the repair was begun with.
             let why = Divergence::UnknownPast;
             return self.report_health(Health::Diverged { why }, turn);
@@ -509,8 +539,12 @@ impl Resource {
         if let Step::Run(item) = &step {
             *self.runs.runs_for_this_list.entry(item.id.clone()).or_default() += 1;
             // Only requests to services make use of it, and not every log need be searched.
-            again = matches!(&task, Task::Run(operation) if operation.service_ref().is_some())
-                && self.runs.log.may_have_happened(&item.id);
+            let asks = match &task {
+                Task::Run(operation) => operation.service_ref().is_some(),
+                Task::Edit { .. } | Task::Merge { .. } => true,
+                _ => false,
+            };
+            again = asks && self.runs.log.may_have_happened(&item.id);
             inline_body = self.inline_body(&item.id);
         }
         self.runs.needed = None;
@@ -521,8 +555,13 @@ impl Resource {
         turn.effect(Effect::Run(Job { id: job, resource, again, task, inline_body }));
     }
 
-    fn task(&self, step: &Step) -> Option<Task> {
+    fn task(&mut self, step: &Step, me: &Author) -> Option<Task> {
         let config = self.config();
+        if let Step::Run(item) = step
+            && let Some(task) = self.edit_task(&item.id, me)
+        {
+            return Some(task);
+        }
         Some(match step {
             Step::Run(item) if item.kind.is_state() => self.write_task(&item.id)?,
             Step::Run(item) => Task::Run(self.operation(&item.id)?.clone()),

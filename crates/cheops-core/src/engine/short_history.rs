@@ -31,8 +31,11 @@ impl Resource {
     /// that it keeps it.
     pub(super) fn is_state_to_be_kept(&self, turn: &Turn<'_>) -> bool {
         let me = &turn.context.settings.me;
-        // What a service calls a thing nobody could read from its state.
-        let can_be = self.config().state.is_some() && self.declared.id_map.is_none();
+        // What a service calls a thing nobody could read from its state; nor who wrote what of a document
+        // that is merged.
+        let can_be = self.config().state.is_some()
+            && self.declared.id_map.is_none()
+            && self.merged_as().is_none();
         let list = self.resolution.list_fingerprint();
         let is_asked_for =
             || self.kept.iter().any(|(author, kept)| author != me && kept.floor.list == list);

@@ -68,6 +68,9 @@ pub(super) fn declaration(
     if known.is_deleted() && !submission.force {
         return Err(Refusal::Deleted(resource));
     }
+    if submission.force && known.merged_as().is_some() {
+        return Err(Refusal::Merged(resource));
+    }
     let are = known.declared.sites.clone();
     if let Some(asked) = submission.sites.as_ref().filter(|asked| **asked != are) {
         return Err(Refusal::SitesDiffer { resource, are, asked: asked.clone() });

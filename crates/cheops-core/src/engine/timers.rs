@@ -21,6 +21,8 @@ pub(super) enum Timer {
     AskIfForgotten(ResourceId, SiteId),
     /// Try again what could not be tried.
     Retry(ResourceId),
+    /// See whether the edits that are waited for still can be.
+    Edits(ResourceId),
     /// Read the states that are due.
     ReadStates,
     /// A user has waited long enough.

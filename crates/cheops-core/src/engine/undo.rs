@@ -44,6 +44,9 @@ pub enum NotUndoable {
     /// It is a request to a service.
     #[error("`{0}` is a request to a service: send the one that sets things right")]
     OfService(OperationId),
+    /// It is merged with what others wrote.
+    #[error("`{0}` is an edit that was merged: submit one that takes back what it wrote")]
+    Merged(OperationId),
     /// What it replaced is forgotten.
     #[error("`{0}` replaced all before it, and what was before is needed by no site any more")]
     ReplacedAll(OperationId),
@@ -106,6 +109,9 @@ impl Engine {
         let operation = &undoing.operation;
         if resource.declared.id_map.is_some() {
             return Err(NotUndoable::OfService(operation.clone()));
+        }
+        if resource.merged_as().is_some() {
+            return Err(NotUndoable::Merged(operation.clone()));
         }
         if !undoing.back {
             resource.may_undo(operation)?;

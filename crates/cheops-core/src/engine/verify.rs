@@ -321,7 +321,10 @@ impl Resource {
 
     /// Whether all that is known has been run, and could be.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.runs.is_idle() && self.runs.health == Health::InStep && !self.knows.is_empty()
+        self.runs.is_idle()
+            && self.runs.health == Health::InStep
+            && !self.knows.is_empty()
+            && !self.edits.are_awaited()
     }
 
     fn begin_read(&mut self, turn: &mut Turn<'_>) -> Option<JobId> {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{
-    Declaration, Entry, EntryBody, FileRef, Header, IdMap, Operation, OperationType, Outcome,
-    Payload,
+    Declaration, Entry, EntryBody, FileRef, Header, IdMap, MAX_EDIT_BYTES, Operation,
+    OperationType, Outcome, Payload,
 };
 use super::{Reply, Status};
 use crate::config::{Config, ConfigErrors};
@@ -43,7 +43,8 @@ const MAX_NEEDS: usize = 1024;
 const MAX_PRINCIPAL_BYTES: usize = 1024;
 /// How much a later version may say beside an entry.
 const MAX_EXTENSIONS: usize = 64;
-const MAX_EXTENSION_BYTES: usize = 64 * 1024;
+/// With as much room for what is said beside an edit.
+const MAX_EXTENSION_BYTES: usize = MAX_EDIT_BYTES + 64 * 1024;
 
 /// What no user could have handed in, and no site have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

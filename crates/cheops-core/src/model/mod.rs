@@ -2,6 +2,7 @@
 
 mod clock;
 mod dismissal;
+mod edit;
 mod entry;
 mod id_map;
 mod inline_body;
@@ -23,6 +24,7 @@ pub use crate::ids::{
     OperationId, OperationType, ResourceId, SiteId,
 };
 pub use clock::{HybridClock, Stamp};
+pub use edit::{Edit, MAX_EDIT_BYTES};
 pub use entry::{Entry, EntryBody, Extension};
 pub use id_map::{Act, IdMap, LocalName, RequestMethod, SaysAlready, ServiceRef};
 pub use inline_body::MAX_INLINE_BODY_BYTES;

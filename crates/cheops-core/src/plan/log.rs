@@ -247,6 +247,13 @@ impl RunLog {
         true
     }
 
+    /// Forgets that the operation has run, whatever came of it. Says whether it had. Only for what may run
+    /// in any order, and any number of times.
+    pub fn forget_run(&mut self, id: &OperationId) -> bool {
+        self.runs.retain(|run| run.item.id != *id);
+        self.ended.remove(id).is_some()
+    }
+
     /// Whether a run of the operation has ended here, at any time.
     pub fn has_run(&self, id: &OperationId) -> bool {
         self.ended.contains_key(id)
@@ -331,7 +338,9 @@ impl RunLog {
     /// The snapshot to take before the next run, where one is due.
     pub(super) fn due_snapshot(&self, config: &Config) -> Option<Step> {
         let never = self.next_snapshot == 0;
-        let due = config.state.is_some() && (never || self.since_snapshot >= RUNS_PER_SNAPSHOT);
+        // What is merged is never gone back from.
+        let may_go_back = config.state.is_some() && config.merged_as().is_none();
+        let due = may_go_back && (never || self.since_snapshot >= RUNS_PER_SNAPSHOT);
         due.then_some(Step::Snapshot(SnapshotId(self.next_snapshot)))
     }
 

@@ -60,7 +60,8 @@ fn in_step(next: Next) -> Plan {
 impl View<'_> {
     /// The next step where nothing stands in the way.
     fn follow(&self, ran: &[Ran], mut now: Assessment) -> Next {
-        if now.second_thoughts {
+        // Whether an edit comes to nothing depends on no other.
+        if now.second_thoughts && self.config.merged_as().is_none() {
             let again = self.assess(ran, Refusals::TryAgain);
             if again.is_good() {
                 now = again;

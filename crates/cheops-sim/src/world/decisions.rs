@@ -152,6 +152,7 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         | Event::Dismissed { resource, .. }
         | Event::Undone { resource, .. } => Some(resource.clone()),
         Event::Ended { .. }
+        | Event::Edited { .. }
         | Event::Heard { .. }
         | Event::Reached(_)
         | Event::Noticed(_)
@@ -170,6 +171,9 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         Event::Heard { from, message } => format!("heard from {from}: {message}"),
         Event::Reached(site) => format!("there is a way to {site}"),
         Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
+        Event::Edited { job, change, .. } => {
+            format!("edited {job:?} `{}`", String::from_utf8_lossy(change))
+        }
         Event::Decided { resource, operation, decision } => {
             format!("operator says {decision:?} to {operation} of {resource}")
         }

@@ -84,13 +84,17 @@ impl World {
             Task::Restore { .. } => self.sometimes.saw("run: restored"),
             Task::Read { .. } => self.sometimes.saw("state: read"),
             Task::Write { .. } => self.sometimes.saw("history: begun with a state"),
+            Task::Edit { .. } if job.again => self.sometimes.saw("edit: made again"),
+            Task::Edit { .. } => self.sometimes.saw("edit: made"),
+            Task::Merge { .. } if job.again => self.sometimes.saw("edit: merged again"),
+            Task::Merge { .. } => self.sometimes.saw("edit: merged"),
             Task::RunPart { .. } | Task::Decompose { .. } => {}
         }
         let (least, most) = self.setup.command_ms;
         let takes = self.rng.between(least, most);
         let acts = self.rng.below(takes + 1);
         let (id, start) = (job.id, self.sites[site].start);
-        self.sites[site].running.insert(id, RunningJob { job, outcome: None });
+        self.sites[site].running.insert(id, RunningJob { job, outcome: None, change: None });
         self.schedule(acts, AgendaItem::CarryOut { site, start, job: id });
         self.schedule(takes, AgendaItem::End { site, start, job: id });
     }

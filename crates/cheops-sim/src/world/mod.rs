@@ -378,7 +378,11 @@ impl World {
         if is_over && !outcome.succeeded() && matches!(running.job.task, Task::Run(_)) {
             self.sometimes.saw("run: failed");
         }
-        self.handle_about(site, Event::Ended { job, outcome }, Some(running.job.resource));
+        let ended = match running.change {
+            Some(change) => Event::Edited { job, outcome, change },
+            None => Event::Ended { job, outcome },
+        };
+        self.handle_about(site, ended, Some(running.job.resource));
     }
 
     fn schedule_tick(&mut self, site: usize) {

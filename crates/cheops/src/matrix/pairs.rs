@@ -45,6 +45,8 @@ impl From<&PairRow> for ShownPair {
                 Meeting::AnyOrder => "both-in-any-order".to_owned(),
                 Meeting::FirstThenSecond => "both-first-then-second".to_owned(),
                 Meeting::SecondThenFirst => "both-second-then-first".to_owned(),
+                Meeting::Merged => "merged".to_owned(),
+                Meeting::ByProgram(name) => format!("by-program {name}"),
             },
             sentence: row.sentence(),
         }
@@ -104,6 +106,8 @@ fn meeting(row: &PairRow) -> String {
         }
         Meeting::FirstThenSecond => format!("both, {first} first"),
         Meeting::SecondThenFirst => format!("both, {second} first"),
+        Meeting::Merged => "merged".to_owned(),
+        Meeting::ByProgram(name) => format!("as the program {name} says"),
     }
 }
 

@@ -155,7 +155,7 @@ fn a_config_made_by_a_program_is_checked_too() {
 fn what_is_doubtful_is_a_warning() {
     expect![[r#"
         `ResolutionMatrix[0]` (line 2, column 3): `set`, `inc` is `take-both-keep-order`, but `inc`, `set` is not listed and so `take-both`: `set` made on `inc` is added after it, and where they are concurrent and `inc` is the earlier, both run, in any order; list it as `take-both-reverse-order`
-        `ResolutionMatrix[1]` (line 3, column 3): own logic cannot be run yet, and `logic:merge` is taken as `ordered`: both stay, in total order; write `ordered` if that is what you want
+        `ResolutionMatrix[1]` (line 3, column 3): there is no logic `merge`, and it is taken as `ordered`: both stay, in total order; there are `logic:text`, `logic:json` and `logic:exec:NAME`
         `ResolutionMatrix[2]` (line 4, column 3): `Concurrent: replace-wins` changes nothing with `take-both`; leave it out
         `ResolutionMatrix`: `Set` replaces what was there, but nothing is said of `Set` and `add`, a pair that is so `take-both`: both are kept, in any order where they are concurrent; list it, for instance as `take-both-keep-order`
         `ResolutionMatrix`: `Set` replaces what was there, but nothing is said of `Set` and `inc`, a pair that is so `take-both`: both are kept, in any order where they are concurrent; list it, for instance as `take-both-keep-order`
@@ -233,9 +233,11 @@ fn types_that_can_rule_each_other_out_in_a_circle_are_named() {
 #[test]
 fn profiles_are_flawless() {
     for profile in profiles() {
-        assert_eq!(profile.config.validate().unwrap(), [], "{}", profile.name);
+        // Documents that are merged are nothing without a target.
+        let config = Config { state: profile.state.clone(), ..profile.config.clone() };
+        assert_eq!(config.validate().unwrap(), [], "{}", profile.name);
         assert!(profile.why.ends_with('.') && profile.why.contains("so"), "{}", profile.why);
     }
     let names: Vec<_> = profiles().iter().map(|profile| profile.name).collect();
-    assert_eq!(names, ["file", "http", "kubernetes", "redis"]);
+    assert_eq!(names, ["file", "http", "json", "kubernetes", "redis", "text"]);
 }

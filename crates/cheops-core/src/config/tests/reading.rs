@@ -157,7 +157,7 @@ fn a_pair_restated_on_top_of_a_profile_is_warned_of_once() {
 ResolutionMatrix:
   - {Before: set, After: inc, Result: 'logic:mine'}";
     expect![[r#"
-        `ResolutionMatrix[0]` (line 3, column 5): own logic cannot be run yet, and `logic:mine` is taken as `ordered`: both stay, in total order; write `ordered` if that is what you want
+        `ResolutionMatrix[0]` (line 3, column 5): there is no logic `mine`, and it is taken as `ordered`: both stay, in total order; there are `logic:text`, `logic:json` and `logic:exec:NAME`
     "#]].assert_eq(&warnings(text));
 }
 

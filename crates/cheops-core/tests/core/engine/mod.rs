@@ -6,6 +6,7 @@ mod accepting;
 mod claims;
 mod doubt;
 mod early;
+mod edits;
 mod entries;
 mod id_maps;
 mod jobs;

@@ -1,0 +1,48 @@
+//! What an edit made of a document that is merged, as it goes beside its author's reply.
+//!
+//! The site where an operation of such a document was submitted runs its command and says what came of
+//! it; the others merge that, and run nothing. So it must be understood: who ran the command instead
+//! would have another document.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, EntryBody, EntryId, Extension, OperationId};
+
+const NAME: &str = "edit";
+
+/// The longest change of a document that one edit may make, in bytes.
+pub const MAX_EDIT_BYTES: usize = 1024 * 1024;
+
+/// One change of a document that is merged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// The reply that brought it.
+    pub entry: EntryId,
+    /// The operation that made it.
+    pub operation: OperationId,
+    /// The change, in the words of who merges; empty if it changed nothing.
+    pub change: Arc<[u8]>,
+}
+
+impl Extension {
+    /// What goes beside a reply.
+    pub(crate) fn edit(change: &[u8]) -> Self {
+        Self { name: NAME.to_owned(), must_understand: true, value: change.to_vec() }
+    }
+}
+
+impl Entry {
+    /// What an operation made of its document, if this is a reply of the site where it was submitted
+    /// that says so: no other site can say it.
+    pub fn edit(&self) -> Option<Edit> {
+        let EntryBody::Reply(reply) = &self.body else { return None };
+        if reply.site() != reply.operation.site() {
+            return None;
+        }
+        let said = self.extra.iter().find(|extension| extension.name == NAME)?;
+        let (entry, operation) = (reply.id.clone(), reply.operation.clone());
+        Some(Edit { entry, operation, change: said.value.as_slice().into() })
+    }
+}
