@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use loro::{ExportMode, ID, LoroDoc, LoroError};
+use loro::{ExportMode, Frontiers, ID, LoroDoc, LoroError};
 
 use crate::change::{Edit, EditBase, EditBody, read, write};
 use crate::content::{Content, ContentKind};
@@ -299,7 +299,9 @@ impl Document {
                 return Err(misfit(reason));
             }
         };
-        self.doc.checkout_to_latest();
+        if self.doc.is_detached() {
+            self.doc.checkout_to_latest();
+        }
         let mut seed = None;
         let last = match (made, target) {
             (Ok(Some(last)), EditTarget::Here) => Ok(last),
@@ -346,8 +348,8 @@ impl Document {
             }
             EditBase::Edits(writers) => {
                 let lasts = writers.iter().filter_map(|writer| Some(self.known.get(writer)?.last));
-                let base = self.doc.minimize_frontiers(&lasts.collect());
-                let base = base.map_err(|_| "it rests on nothing")?;
+                let base: Frontiers = lasts.collect();
+                // What is in a base beside what rests on it, loro leaves away by itself.
                 if base != self.doc.oplog_frontiers() {
                     self.doc.checkout(&base).map_err(|_| "it rests on nothing")?;
                 }

@@ -250,6 +250,31 @@ fn what_comes_with_an_edit_that_does_not_fit_does_not_count_either() {
 }
 
 #[test]
+fn a_base_that_names_more_than_it_must_means_the_same() {
+    let edit = |writer, base, at, text| {
+        let runs = vec![TextRun::Keep(at, Vec::new()), insert(text)];
+        change(&Edit(writer, base, Body::Text(runs)))
+    };
+    let first = change(&Edit(1, Base::Seed(Vec::new()), Body::Text(vec![insert("a")])));
+    let changes = |base| {
+        [
+            first.clone(),
+            edit(2, Base::Edits(vec![1]), 1, "b"),
+            edit(3, Base::Edits(vec![2]), 2, "c"),
+            edit(4, Base::Edits(base), 2, "d"),
+            edit(5, Base::Edits(vec![3, 4]), 4, "e"),
+        ]
+    };
+    for base in [vec![2], vec![1, 2], vec![2, 1], vec![2, 2, 1, 2]] {
+        assert_eq!(
+            merged(TEXT, &changes(base.clone())),
+            merged(TEXT, &changes(vec![2])),
+            "{base:?}"
+        );
+    }
+}
+
+#[test]
 fn two_edits_of_one_writer_are_refused() {
     let edit = |text| change(&Edit(1, Base::Seed(Vec::new()), Body::Text(vec![insert(text)])));
     let mut document = Document::new(TEXT);
