@@ -104,6 +104,10 @@ impl SimSite {
                 application.merge(resource, operation, &known, &new, running.job.again);
                 Outcome::success("")
             }
+            Task::Ask { program, question, .. } => {
+                let state = application.value(resource).text;
+                crate::programs::answer(program, question, &state, &self.id)
+            }
             Task::RunPart { operation, command } => {
                 outcome(application.run_part(resource, &operation.id, command))
             }

@@ -63,6 +63,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "edit: made again",
     "edit: merged",
     "edit: merged again",
+    "program: asked",
     "history: told why before it was forgotten",
     "history: forgotten for a state",
     "history: begun with a state",

@@ -50,6 +50,7 @@ impl<'a> CommandRequest<'a> {
             // Operations do not come here.
             Task::Run(operation) | Task::Edit { operation, .. } => ask("false").about(operation),
             Task::Merge { operation, .. } => ask("false").of(operation),
+            Task::Ask { .. } => ask("false"),
             Task::RunPart { operation, command } => ask(command).about(operation),
             Task::Decompose { operation, command } => {
                 let mut ask =

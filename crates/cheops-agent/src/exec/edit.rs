@@ -67,6 +67,7 @@ impl ReadyDocument {
 
     fn merge(&mut self, edits: &[Edit]) -> Result<(), String> {
         for edit in edits.iter().filter(|edit| !edit.change.is_empty()) {
+            check_writer(edit)?;
             self.document.merge(&edit.change).map_err(|error| {
                 format!(
                     "what `{}` says it made is no such change: {}",
@@ -257,6 +258,17 @@ impl EditJob<'_> {
             }
             other => Err(Some(format!("the document could not be {what}: {}", other.text()))),
         }
+    }
+}
+
+/// Of two changes under one name the first counts, so each has to have its own.
+fn check_writer(edit: &Edit) -> Result<(), String> {
+    let site = edit.operation.site();
+    let writers = cheops_merge::writers(&edit.change)
+        .map_err(|error| format!("what `{site}` says it made is no change: {}", causes(&error)))?;
+    match writers.iter().eq([&WriterId(edit.writer())]) {
+        true => Ok(()),
+        false => Err(format!("`{site}` says that others made what it made")),
     }
 }
 

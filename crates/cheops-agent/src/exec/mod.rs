@@ -412,6 +412,7 @@ fn word_for(task: &Task) -> &'static str {
         },
         Task::Edit { .. } => "edit",
         Task::Merge { .. } => "merge",
+        Task::Ask { .. } => "ask",
         Task::RunPart { .. } => "part",
         Task::Decompose { .. } => "decompose",
         Task::Undo { .. } => "undo",

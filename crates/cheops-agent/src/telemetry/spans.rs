@@ -88,8 +88,10 @@ fn operation_of(task: &Task) -> Option<&OperationId> {
         Task::Undo { operation, .. }
         | Task::Check { operation, .. }
         | Task::Merge { operation, .. } => Some(operation),
-        Task::Snapshot { .. } | Task::Restore { .. } | Task::Read { .. } | Task::Write { .. } => {
-            None
-        }
+        Task::Ask { .. }
+        | Task::Snapshot { .. }
+        | Task::Restore { .. }
+        | Task::Read { .. }
+        | Task::Write { .. } => None,
     }
 }

@@ -15,7 +15,7 @@ use super::ports::Task;
 use super::resource::Resource;
 use super::timers::Timer;
 use crate::config::MergedAs;
-use crate::model::{Author, Edit, Entry, Fingerprint, Operation, OperationId, Status};
+use crate::model::{Author, Edit, Entry, Operation, OperationId, Status, writer};
 use crate::plan::RunEffect;
 
 /// What is known of the edits of one document.
@@ -234,11 +234,4 @@ impl Resource {
         }
         turn.record(Record::Ran(self.id.clone(), Box::new(self.runs.log.clone())));
     }
-}
-
-/// The name under which a change is made: no two changes have the same, also not of one operation that is
-/// run again in another incarnation.
-fn writer(operation: &OperationId, me: &Author) -> u64 {
-    let Fingerprint(hash) = Fingerprint::of(format!("{operation} {}", me.incarnation.0).as_bytes());
-    hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -216,6 +216,16 @@ pub enum Task {
         /// How the document is read and written.
         state: StateCommands,
     },
+    /// Ask a program what becomes of operations that were made concurrently. What it says comes back as
+    /// text: the fingerprint of what it was given, then a line end, then what it printed.
+    Ask {
+        /// Which of the site's programs.
+        program: String,
+        /// What it is given but for the state, as a JSON object.
+        question: String,
+        /// How the state before them is read.
+        read: String,
+    },
     /// One smaller step of an operation that failed whole.
     RunPart {
         /// The operation it is a part of.

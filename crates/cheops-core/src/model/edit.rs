@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Entry, EntryBody, EntryId, Extension, OperationId};
+use super::{Author, Entry, EntryBody, EntryId, Extension, Fingerprint, OperationId};
 
 const NAME: &str = "edit";
 
@@ -24,6 +24,23 @@ pub struct Edit {
     pub operation: OperationId,
     /// The change, in the words of who merges; empty if it changed nothing.
     pub change: Arc<[u8]>,
+}
+
+impl Edit {
+    /// The name under which its change was made.
+    pub fn writer(&self) -> u64 {
+        writer(&self.operation, &self.entry.author)
+    }
+}
+
+/// The name under which an author changes a document by an operation: no two changes have the same, also
+/// not of one operation that is run again in another incarnation.
+pub(crate) fn writer(operation: &OperationId, author: &Author) -> u64 {
+    let named = format!("{operation} {}", author.incarnation.0);
+    let Fingerprint(hash) = Fingerprint::of(named.as_bytes());
+    let number = hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+    // The last ones mean something to who merges.
+    number.min(u64::MAX - 0x100)
 }
 
 impl Extension {

@@ -18,12 +18,14 @@ mod standing_report;
 mod state_report;
 mod undoing;
 mod vector;
+mod verdict;
 
 pub use crate::ids::{
     Author, BadName, BlobId, EntryId, ID_PLACEHOLDER, IdError, Incarnation, LocalId, MetaId,
     OperationId, OperationType, ResourceId, SiteId,
 };
 pub use clock::{HybridClock, Stamp};
+pub(crate) use edit::writer;
 pub use edit::{Edit, MAX_EDIT_BYTES};
 pub use entry::{Entry, EntryBody, Extension};
 pub use id_map::{Act, IdMap, LocalName, RequestMethod, SaysAlready, ServiceRef};
@@ -48,3 +50,4 @@ pub use standing_report::{MAX_REASON_BYTES, StandingReport};
 pub use state_report::{Fingerprint, StateReport};
 pub use undoing::Undoing;
 pub use vector::{Chain, Vector};
+pub use verdict::{ProgramSaid, ProgramStep, ProgramVerdict};

@@ -6,6 +6,7 @@
 //! up to date one operation at a time, at a cost that grows with the operations concurrent to the
 //! new one and not with the history. [`explain`] puts the same facts into sentences.
 
+mod contested;
 mod decide;
 mod explain;
 mod incremental;
@@ -18,6 +19,7 @@ mod ruling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use contested::Stretch;
 pub use explain::{Listed, ResolutionDecision, ResolutionExplanation, explain};
 pub use incremental::{ListChange, Resolution};
 pub use matrix::Rules;

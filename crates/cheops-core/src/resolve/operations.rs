@@ -311,6 +311,12 @@ impl OperationSet {
             .flat_map(|(author, chain)| stretch(node, chain, node.past.last_of(author)))
     }
 
+    /// The operations concurrent to that one.
+    pub fn concurrent_to(&self, id: &OperationId) -> impl Iterator<Item = &Arc<Operation>> {
+        let node = self.node(id).into_iter();
+        node.flat_map(|node| self.concurrents(node)).map(|node| &node.operation)
+    }
+
     /// The operations concurrent to that one and not included in `below`.
     pub(super) fn concurrents_above<'a>(
         &'a self,

@@ -88,6 +88,7 @@ impl World {
             Task::Edit { .. } => self.sometimes.saw("edit: made"),
             Task::Merge { .. } if job.again => self.sometimes.saw("edit: merged again"),
             Task::Merge { .. } => self.sometimes.saw("edit: merged"),
+            Task::Ask { .. } => self.sometimes.saw("program: asked"),
             Task::RunPart { .. } | Task::Decompose { .. } => {}
         }
         let (least, most) = self.setup.command_ms;
