@@ -36,6 +36,16 @@ pub(crate) fn note_conflicts(view: &ResourceView, sometimes: &mut Sometimes) {
 
 /// Counts what a site says of others, and of what failed and is over.
 fn note_standing(view: &ResourceView, sometimes: &mut Sometimes) {
+    if view.decided.as_ref().is_some_and(|steps| steps.len() < view.list.len()) {
+        sometimes.saw("program: left something out");
+    }
+    let disagrees = |it: &SiteStanding| match &it.standing {
+        Standing::Diverged { why, .. } => why.contains("disagrees"),
+        _ => false,
+    };
+    if view.standings.iter().any(disagrees) {
+        sometimes.saw("program: disagrees");
+    }
     let diverged = |it: &SiteStanding| matches!(it.standing, Standing::Diverged { .. });
     if view.health == Health::InStep && view.standings.iter().any(diverged) {
         sometimes.saw("standing: another site's divergence known");

@@ -13,6 +13,7 @@ mod disk;
 mod keys;
 mod liar;
 mod network;
+mod programs;
 mod quiet;
 mod rng;
 mod service;

@@ -11,6 +11,7 @@ use cheops_core::model::{
 
 use crate::application::{RanTwice, SimApplication, SimState};
 use crate::disk::Disk;
+use crate::programs;
 use crate::service::SimService;
 use crate::service_load::KnownIdMaps;
 
@@ -106,7 +107,7 @@ impl SimSite {
             }
             Task::Ask { program, question, .. } => {
                 let state = application.value(resource).text;
-                crate::programs::answer(program, question, &state, &self.id)
+                programs::answer(program, question, &state, &self.id)
             }
             Task::RunPart { operation, command } => {
                 outcome(application.run_part(resource, &operation.id, command))

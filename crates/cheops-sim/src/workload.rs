@@ -96,6 +96,17 @@ const DOCUMENT: &str = r#"{"ResolutionMatrix": [
     {"Before": "edit", "After": "edit", "Result": "logic:text"}],
     "State": {"Read": "save", "Write": "bring back"}}"#;
 
+/// Appends of which a program says what becomes of them.
+const DECIDED: &str = r#"{"ResolutionMatrix": [
+    {"Before": "add", "After": "add", "Result": "logic:exec:sorted"}],
+    "State": {"Read": "save", "Write": "bring back"},
+    "Types": {"add": {"Check": "is it there"}}}"#;
+
+const DECIDED_ODDLY: &str = r#"{"ResolutionMatrix": [
+    {"Before": "add", "After": "add", "Result": "logic:exec:odd"}],
+    "State": {"Read": "save", "Write": "bring back"},
+    "Types": {"add": {"Check": "is it there"}}}"#;
+
 const MEMBERS: &str = r#"{"ResolutionMatrix": [
     {"Before": "add", "After": "add", "Result": "take-both"}],
     "Types": {"add": {"Idempotent": true}}}"#;
@@ -199,6 +210,18 @@ pub const FLAVOURS: &[Flavour] = &[
         config: DOCUMENT,
         changed: None,
         verbs: &[("edit", CommandKind::Type)],
+    },
+    Flavour {
+        name: "decided",
+        config: DECIDED,
+        changed: None,
+        verbs: &[("add", CommandKind::Append)],
+    },
+    Flavour {
+        name: "decided-oddly",
+        config: DECIDED_ODDLY,
+        changed: None,
+        verbs: &[("add", CommandKind::Append)],
     },
     Flavour {
         name: "stock",

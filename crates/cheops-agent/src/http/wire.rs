@@ -321,6 +321,7 @@ fn proof(of: &StateProof) -> wire::StateProof {
             .collect(),
         read_here: found.map(|read| time(read.at_ms)),
         why_not: found.and_then(|read| read.found.clone().err()),
+        logic_failed: of.no_use.clone(),
     }
 }
 

@@ -52,6 +52,10 @@ pub struct StateProof {
     /// Why what was read there proves nothing, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
+    /// Why the logic of the resource was of no use at the site asked, if so: then its operations ran in
+    /// the total order there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logic_failed: Option<String>,
 }
 
 /// Whether the sites of a resource have the same state.

@@ -26,7 +26,10 @@ impl Resource {
         turn: &mut Turn<'_>,
     ) {
         let Some(current) = self.runs.current.take_if(|current| current.job == job) else {
-            return self.read_ended(job, &outcome, turn);
+            if !self.program_answered(job, &outcome, turn) {
+                self.read_ended(job, &outcome, turn);
+            }
+            return;
         };
         match (&current.step, current.phase) {
             (step @ Step::Run(item), Phase::Whole) if item.kind.is_state() => {

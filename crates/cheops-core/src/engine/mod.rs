@@ -14,7 +14,7 @@
 //! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
 //! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
 //! one out), `forecast` (what would come of something), `files` (letting go of large ones), `edits`
-//! (documents that are merged), `lies`
+//! (documents that are merged), `programs` (those that decide), `lies`
 //! (authors that sign two things in one place), `id_map` (what sites call a service's resource),
 //! `needs` (what has to be there first), `past` (what is told of what is forgotten), `short_history`
 //! (what a state stands for), `links` (who is heard), `submit` (taking in operations), `waiting`
@@ -38,6 +38,7 @@ mod needs;
 mod past;
 mod peer;
 mod ports;
+mod programs;
 mod recover;
 mod replies;
 mod resource;

@@ -12,6 +12,7 @@ use super::files::Files;
 use super::lies::is_signed_by_author;
 use super::peer::Peer;
 use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
+use super::programs::Programs;
 use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
 use super::standing::{Reported, went_well, went_wrong};
@@ -74,6 +75,7 @@ pub(super) struct Resource {
     /// What was last said of operations that somebody took out.
     pub(super) undoings: BTreeMap<OperationId, LastUndoing>,
     pub(super) edits: Edits,
+    pub(super) programs: Programs,
     entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
     arrivals: u64,
     pub(super) early: EarlyEntries,
@@ -155,6 +157,7 @@ impl Resource {
             dismissed: BTreeSet::new(),
             undoings: BTreeMap::new(),
             edits: Edits::default(),
+            programs: Programs::default(),
             entries: SmallMap::default(),
             arrivals: 0,
             early: EarlyEntries::default(),
@@ -219,6 +222,8 @@ impl Resource {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, operation: operation.clone(), status, outcome };
+        let mut beside = beside;
+        beside.extend(self.unsaid_verdicts());
         self.write(EntryBody::Reply(reply), beside, turn);
     }
 
@@ -388,6 +393,7 @@ impl Resource {
         self.dismissed = BTreeSet::new();
         self.undoings = BTreeMap::new();
         self.edits = Edits::default();
+        self.programs = Programs::default();
         self.set_right = self.base.clone();
         let base = &self.base;
         // The rest is said again by what is kept.
@@ -480,6 +486,7 @@ impl Resource {
             self.reports.insert(&id.author, reported);
         }
         self.see_edit(entry, &turn.context.settings.me);
+        self.see_program(entry, &turn.context.settings.me);
         match &entry.body {
             EntryBody::Operation(operation) => self.take_operation(operation, turn),
             EntryBody::Reply(reply) => self.take_reply(reply, entry, turn),
@@ -740,8 +747,11 @@ impl Resource {
 
     /// The same for one operation.
     pub(super) fn superseded_by(&self, id: &OperationId) -> Option<OperationId> {
-        if self.resolution.counts(id) || self.own.superseded.contains(id) {
+        if self.own.superseded.contains(id) {
             return None;
+        }
+        if self.resolution.counts(id) {
+            return self.programs.left_out_for(id).cloned();
         }
         let out = self.resolution.left_out(id)?;
         let had_its_time =
@@ -779,6 +789,7 @@ impl Resource {
         me: &Author,
     ) -> Vec<(OperationId, Status, Option<Outcome>)> {
         let back = self.own.superseded.iter().filter(|id| self.resolution.counts(id));
+        let back = back.filter(|id| self.programs.left_out_for(id).is_none());
         back.filter_map(|id| {
             let took = self.runs.log.outcome(id)? == RunEffect::Took;
             let said = self.replies.get(id).and_then(|replies| replies.last_run_by(me));

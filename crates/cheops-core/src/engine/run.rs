@@ -10,7 +10,9 @@ use super::needs::{Go, Needed};
 use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::settings::Application;
-use crate::model::{Author, BlobId, Operation, OperationId, Outcome, StateFloor, Status, Vector};
+use crate::model::{
+    Author, BlobId, Operation, OperationId, Outcome, Payload, StateFloor, Status, Vector,
+};
 use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
 use crate::resolve::{ListChange, Resolution};
 
@@ -315,6 +317,9 @@ impl Resource {
     /// Does what the present knowledge asks for: replies to what will not run, and the next run, whose
     /// end is [`Resource::ended`].
     pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
+        if self.asks_programs() {
+            self.judge_list(self.listed_items());
+        }
         match std::mem::take(&mut self.runs.look_for_superseded) {
             StandingsToCheck::At(operations) => {
                 let out = operations.into_iter().filter_map(|id| {
@@ -381,7 +386,7 @@ impl Resource {
         // What another site says may end that.
         let undecided = matches!(self.runs.health, Health::Undecided { .. });
         let awaits_operator = self.runs.still_awaits && !undecided;
-        if self.runs.current.is_some() || awaits_operator || waits {
+        if self.runs.current.is_some() || self.programs.is_asking() || awaits_operator || waits {
             return Begun::Enough;
         }
         self.give_up_restore(turn);
@@ -411,6 +416,11 @@ impl Resource {
             Next::Nothing => {
                 self.runs.awaits_operator = None;
                 self.runs.progress = LogProgress::default();
+                if let Some(stretch) = self.programs.asks_next()
+                    && self.runs.health == Health::InStep
+                {
+                    self.ask_program(stretch, turn);
+                }
                 Begun::Enough
             }
         }
@@ -485,6 +495,9 @@ impl Resource {
 
     fn next_plan(&mut self) -> Plan {
         let config = self.config();
+        if self.asks_programs() {
+            return self.plan_by_programs();
+        }
         if let LogProgress::Follows(appended) = &self.runs.progress
             && self.runs.log.in_doubt().is_none()
             && self.runs.health == Health::InStep
@@ -500,7 +513,28 @@ impl Resource {
         plan::plan(&self.items(), &self.runs.log, &config)
     }
 
+    /// Where this site cannot come back to the state about which its program is to be asked, it has diverged;
+    /// whoever waits for a reply still gets one.
+    fn plan_by_programs(&mut self) -> Plan {
+        self.runs.progress = LogProgress::Unknown;
+        self.judge_list(self.listed_items());
+        let config = self.config();
+        let plan = plan::plan(&self.items(), &self.runs.log, &config);
+        let has_diverged = matches!(plan.health, Health::Diverged { .. });
+        if !has_diverged || plan.next != Next::Nothing || self.programs.asks_next().is_none() {
+            return plan;
+        }
+        self.programs.take_as_ordered(self.listed_items());
+        Plan { health: plan.health, ..plan::plan(&self.items(), &self.runs.log, &config) }
+    }
+
+    /// What is to be run, as far as it is decided.
     pub(super) fn items(&self) -> Vec<Item> {
+        if self.asks_programs() { self.judged_items() } else { self.listed_items() }
+    }
+
+    /// The list.
+    fn listed_items(&self) -> Vec<Item> {
         let operations = self.resolution.operations();
         let listed: Vec<_> =
             self.resolution.list().filter_map(|id| operations.operation(id)).collect();
@@ -564,7 +598,7 @@ impl Resource {
         }
         Some(match step {
             Step::Run(item) if item.kind.is_state() => self.write_task(&item.id)?,
-            Step::Run(item) => Task::Run(self.operation(&item.id)?.clone()),
+            Step::Run(item) => Task::Run(self.operation_to_run(&item.id)?),
             Step::Undo(item) => Task::Undo {
                 operation: item.id.clone(),
                 command: config.handling(&item.kind).undo.clone()?,
@@ -580,6 +614,18 @@ impl Resource {
                 Task::Restore { id: *id, command: config.state.as_ref()?.write.clone() }
             }
         })
+    }
+
+    /// The operation, with the command that a program wants in the place of its own, if one does.
+    fn operation_to_run(&self, id: &OperationId) -> Option<Arc<Operation>> {
+        let operation = self.operation(id)?;
+        let Some(command) = self.programs.command_for(id) else { return Some(operation.clone()) };
+        let files = match &operation.payload {
+            Payload::Shell { files, .. } => files.clone(),
+            Payload::Http { .. } => Vec::new(),
+        };
+        let payload = Payload::Shell { command: command.clone(), files };
+        Some(Arc::new(Operation { payload, ..Operation::clone(operation) }))
     }
 
     /// The bytes belong to the commands that held when they were read.

@@ -130,6 +130,7 @@ impl Resource {
     pub(super) fn is_in_sync_everywhere(&self, me: &Author) -> bool {
         let sites = &self.declared.sites;
         self.runs.health == Health::InStep
+            && !self.programs.are_asked()
             && self.is_done_everywhere()
             && self.has_its_state_everywhere(me)
             && sites.iter().all(|site| self.trouble_at(site, me).is_none())
@@ -189,7 +190,8 @@ impl Resource {
                 reported.since_ms,
             ));
         }
-        let (why, since_ms) = self.agreement(me).trouble_of(site)?;
+        let disagrees = self.disagreement_at(site, me);
+        let (why, since_ms) = disagrees.or_else(|| self.agreement(me).trouble_of(site))?;
         let worst = self.worst_word_of(site, me);
         let failed = worst.filter(|reply| reply.status != Status::InDoubt);
         let failed = failed.map(|reply| reply.operation.clone());
@@ -202,6 +204,12 @@ impl Resource {
             true => &self.knows,
             false => &self.peers.get(site)?.knows,
         };
+        if *site == me.site
+            && let Some(what) = self.programs.wait_for()
+        {
+            let operation = self.unanswered_at(site).next().cloned();
+            return Some((Standing::Waiting { operation, what: Some(what) }, None));
+        }
         let open = self.unanswered_at(site).next();
         let since_ms =
             open.and_then(|id| self.operation(id)).map(|operation| operation.stamp.wall_ms);

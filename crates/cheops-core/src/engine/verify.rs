@@ -325,6 +325,7 @@ impl Resource {
             && self.runs.health == Health::InStep
             && !self.knows.is_empty()
             && !self.edits.are_awaited()
+            && !self.programs.are_asked()
     }
 
     fn begin_read(&mut self, turn: &mut Turn<'_>) -> Option<JobId> {
@@ -444,7 +445,9 @@ impl Resource {
     /// Tells whoever cares when the sites are found to differ.
     pub(super) fn say_differs(&mut self, turn: &mut Turn<'_>) {
         let agreement = self.agreement(&turn.context.settings.me);
-        let differs = matches!(agreement, Agreement::Differs { .. });
+        let me = &turn.context.settings.me;
+        let differs = matches!(agreement, Agreement::Differs { .. })
+            || self.disagreement_at(&me.site, me).is_some();
         let differed = std::mem::replace(&mut self.reads.said_differs, differs);
         if differs && !differed {
             turn.notify(Notice::Differs(self.id.clone()));

@@ -11,8 +11,8 @@ use super::standing::{SiteStanding, Standing};
 use super::verify::{Agreement, ReadHere};
 use crate::config::Config;
 use crate::model::{
-    Author, IdMap, KeyId, Operation, OperationId, OperationType, Reply, ResourceId, SiteId,
-    StateFloor, Vector,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, ProgramStep, Reply, ResourceId,
+    SiteId, StateFloor, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{Frozen, LeftOut};
@@ -62,6 +62,8 @@ pub struct ResourceView {
     pub config: Arc<Config>,
     /// What runs, in order.
     pub list: Vec<OperationId>,
+    /// What this site runs instead, where programs decided about some of it.
+    pub decided: Option<Vec<ProgramStep>>,
     /// All operations known and not pruned, in total order.
     pub operations: Vec<OperationView>,
     /// Everything known, pruned or not.
@@ -143,6 +145,8 @@ pub struct StateProof {
     pub agreement: Agreement,
     /// What was last read here, since this engine began.
     pub read_here: Option<ReadHere>,
+    /// Why a program that decides about operations was of no use here, if so.
+    pub no_use: Option<String>,
 }
 
 /// Whether a resource is held here, and for whom: no more of it.
@@ -261,6 +265,7 @@ impl Engine {
             proof: resource.config().state.is_some().then(|| StateProof {
                 agreement: resource.agreement(self.me()),
                 read_here: resource.reads.last.clone(),
+                no_use: resource.programs.failure().cloned(),
             }),
         })
     }
@@ -410,6 +415,7 @@ impl Engine {
             sites: resource.declared.sites.clone(),
             config: resource.config(),
             list: resource.resolution.list().cloned().collect(),
+            decided: resource.programs.decided(),
             operations,
             knows: resource.knows.clone(),
             pruned: resource.base.clone(),

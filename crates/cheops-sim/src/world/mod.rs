@@ -374,6 +374,9 @@ impl World {
         }
         let Some(running) = self.sites[site].running.remove(&job) else { return };
         let Some(outcome) = running.outcome else { return };
+        if matches!(running.job.task, Task::Ask { .. }) && !outcome.succeeded() {
+            self.sometimes.saw("program: of no use");
+        }
         let is_over = !matches!(outcome, Outcome::NotYet { .. });
         if is_over && !outcome.succeeded() && matches!(running.job.task, Task::Run(_)) {
             self.sometimes.saw("run: failed");

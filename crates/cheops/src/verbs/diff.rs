@@ -74,7 +74,7 @@ fn read_command(resource: &Resource) -> Option<String> {
 /// What the sites told each other of their states, before this was asked.
 pub(super) fn told(proof: &StateProof, width: usize) -> String {
     let styled = |style, text: &str| styled(style, hanging("", text, width));
-    match (proof.agreement, &proof.since, &proof.why_not) {
+    let told = match (proof.agreement, &proof.since, &proof.why_not) {
         (StateAgreement::Verified, Some(since), _) => {
             styled(GOOD, &format!("verified: all sites read the same state, the last at {since}"))
         }
@@ -86,5 +86,12 @@ pub(super) fn told(proof: &StateProof, width: usize) -> String {
             &format!("not verified: the state here proves nothing: {}", printable(why)),
         ),
         _ => styled(WARN, "not verified yet: not all sites have said what state they have"),
+    };
+    match &proof.logic_failed {
+        None => told,
+        Some(why) => {
+            let why = format!("run in the total order here: {}", printable(why));
+            format!("{told}{}", styled(WARN, &why))
+        }
     }
 }
