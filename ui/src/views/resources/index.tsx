@@ -250,7 +250,7 @@ const ORDERS: Record<Sort, string> = {
     state: 'Problems first',
     name: 'By name',
     operations: 'Most operations first',
-    errors: 'Most errors first',
+    errors: 'Most failed first',
     verified: 'Least verified first',
     changed: 'Latest change first',
 };

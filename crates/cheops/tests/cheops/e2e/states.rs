@@ -59,7 +59,7 @@ async fn appends_made_in_a_cut_end_equal_and_verified_with_a_target_and_without_
         cluster.converges(id).await;
     }
     until_all_say(&cluster, "with-target", "verified", is_verified).await;
-    // Nobody has said how conflicts are settled: the order may matter.
+    // Nobody has said how conflicts are resolved: the order may matter.
     let silent = Submit { sites: Some(cluster.everywhere()), ..shell("say", "echo 0 > __ID__") };
     cluster[1].does("unsaid", &silent).await;
     cluster.converges("unsaid").await;
