@@ -6,11 +6,12 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, DryRun, ExecForm, ExecLine,
-    Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink, MatrixTrial,
-    NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem, Profile, Resource,
-    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
-    Sites, Submit, SubmitEvent, SubmitForm, Summary, SummaryFilter, TimedChange, TryMatrix,
+    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, DryRun, DryRunAsked, ExecForm,
+    ExecLine, Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink,
+    MatrixTrial, NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem,
+    Profile, Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer,
+    ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm, Summary, SummaryFilter,
+    TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -218,9 +219,10 @@ fn recorded() {}
 
 /// What would come of something
 ///
-/// As the site asked knows things now. Nothing is written, run or sent.
+/// As the site asked knows things now; the other sites that are connected say whether they could follow.
+/// Nothing is written or run.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/dry-run", tag = "resources",
-    params(OfResource),
+    params(OfResource, DryRunAsked),
     request_body = DryRun,
     responses(
         (status = 200, description = "what would come of it", body = Forecast),

@@ -67,6 +67,7 @@ export type Summary = Schemas['Summary'];
 export type TryMatrix = Schemas['TryMatrix'];
 export type Wait = Schemas['Wait'];
 export type Which = Schemas['Which'];
+export type WouldFollow = Schemas['WouldFollow'];
 export type WireProblem = Schemas['Problem'];
 
 export interface Page<T> {

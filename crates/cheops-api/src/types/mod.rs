@@ -28,7 +28,9 @@ pub use cross::{Cross, CrossPart};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use fault::Fault;
-pub use forecast::{DryRun, Forecast, ForecastOperation, TriedDecision};
+pub use forecast::{
+    DryRun, DryRunAsked, Forecast, ForecastOperation, SiteForecast, TriedDecision, WouldFollow,
+};
 pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
 };
