@@ -1,4 +1,6 @@
-import { expect, test } from '../stage';
+import type { Page } from '../../src/api/types';
+import { expect, test, until } from '../stage';
+import { made } from '../stage/gallery';
 
 test('a replicated resource of a service shows what each site calls it', async ({
     page,
@@ -14,6 +16,38 @@ test('a replicated resource of a service shows what each site calls it', async (
         const row = ids.getByRole('row').filter({ hasText: site });
         await expect(row).toContainText(replicant!.local_ids[site]!);
     }
+});
+
+test('a change of a resource of a service shows what it changed, by the service’s own answers', async ({
+    page,
+    demo,
+    open,
+    own,
+}) => {
+    const service = demo.site('site1').services['image'];
+    const image = await made(`${service}/v1/images`, '{image: site1 & site2}', { name: own });
+    for (const color of ['red', 'blue']) {
+        const answer = await fetch(`${service}/v1/images/${image}`, {
+            method: 'PUT',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify({ name: own, color, kept: 'as it was' }),
+        });
+        expect(answer.ok, await answer.text()).toBe(true);
+    }
+    const resource = await until('the image is a resource', async () => {
+        const at = `${demo.site('site1').url}/api/v1/resources?q=${encodeURIComponent(image)}`;
+        return (await demo.json<Page<{ id: string }>>(at)).items[0]?.id;
+    });
+    const last = (await demo.operations('site1', resource)).at(-1)!;
+    await open(`#/resources/${encodeURIComponent(resource)}/operations/${last.id}`);
+    const panel = page.getByRole('complementary', { name: `Operation ${last.id}` });
+    await expect(panel.getByRole('heading', { name: /What changed, by site1/ })).toBeVisible();
+    const rows = panel.getByRole('row');
+    const changed = rows
+        .filter({ hasText: '"color": "red"' })
+        .filter({ hasText: '"color": "blue"' });
+    await expect(changed.getByText('only here:'), 'before and after').toHaveCount(2);
+    await expect(rows.filter({ hasText: '"name"' }).getByText('only here:')).toHaveCount(0);
 });
 
 test('a cross resource shows its parts', async ({ page, open, gallery }) => {
