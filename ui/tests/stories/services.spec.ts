@@ -56,4 +56,35 @@ test('a cross resource shows its parts', async ({ page, open, gallery }) => {
     await expect(parts).toHaveCount(2);
     await expect(parts.nth(0)).toContainText('site1');
     await expect(parts.nth(1)).toContainText('site2');
+    for (const part of [parts.nth(0), parts.nth(1)]) await expect(part).toContainText('"cpus": 3');
+    const together = page.getByRole('region', { name: 'Together' });
+    await expect(together).toContainText('cpus 6 = 3 + 3');
+    await expect(together).toContainText('"name": "big"');
+});
+
+test('cross resources that went by a site’s proxies are listed there, with their parts and sums', async ({
+    page,
+    open,
+    gallery,
+    manners,
+}) => {
+    manners.allow(/status of 404 .*\/value\)/);
+    await open('#/resources');
+    await page.getByRole('link', { name: /cross resources?$/ }).click();
+    const row = page
+        .getByRole('region', { name: 'Seen at this site' })
+        .getByRole('listitem')
+        .filter({ hasText: 'cpus 6 = 3 + 3' });
+    await expect(row).toContainText('compute /v1/servers');
+    await expect(row).toContainText('site2');
+    await row.getByRole('link', { name: 'big' }).click();
+    await expect(page).toHaveURL(new RegExp(`#/cross/${gallery.cross}$`));
+
+    // Another site has never seen it, and is told where it is.
+    await open(`#/cross/${gallery.cross}`, 'site3');
+    const where = page.getByRole('form', { name: 'Where it is' });
+    await where.getByLabel('Service').fill('compute');
+    await where.getByLabel('Collection').fill('/v1/servers');
+    await where.getByRole('button', { name: 'Read its parts' }).click();
+    await expect(page.getByRole('region', { name: 'Together' })).toContainText('cpus 6 = 3 + 3');
 });

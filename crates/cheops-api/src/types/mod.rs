@@ -24,7 +24,7 @@ mod summary;
 
 pub use backup::{Backup, BackupEvent};
 pub use change::{Change, ChangeDetail, LatestAsked, NumberedChange, SaidBeside, TimedChange};
-pub use cross::{Cross, CrossPart};
+pub use cross::{Cross, CrossPart, CrossPartValue, CrossPlace, CrossSeen, CrossValue};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use fault::Fault;
