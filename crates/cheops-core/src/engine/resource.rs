@@ -347,6 +347,15 @@ impl Resource {
         self.entries.get(author)
     }
 
+    /// All that sites replied, as far as it is held.
+    pub(super) fn replies_held(&self) -> impl Iterator<Item = &Reply> {
+        let entries = self.entries.values().flat_map(BTreeMap::values).map(|held| &held.entry.body);
+        entries.filter_map(|body| match body {
+            EntryBody::Reply(reply) => Some(reply),
+            EntryBody::Operation(_) => None,
+        })
+    }
+
     /// Takes out all entries, in the order of their arrival.
     pub(super) fn take_entries(&mut self) -> Vec<Arc<Entry>> {
         let mut all: Vec<HeldEntry> = Vec::new();
