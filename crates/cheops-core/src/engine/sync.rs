@@ -89,8 +89,12 @@ impl Resource {
             // Our earlier incarnation held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
         } else {
-            // A liar can make this site doubt so, and not make it run anything twice.
-            self.may_have_run(&update.you_may_have_run, turn);
+            // A liar can make this site doubt so, and not make it run anything twice. Who writes in too
+            // many incarnations never comes to be in step: it would say so for ever.
+            let sender = Author { site: from.clone(), incarnation: update.incarnation };
+            if !self.is_of_too_many(&sender) {
+                self.may_have_run(&update.you_may_have_run, turn);
+            }
         }
         if self.knows != before {
             self.confirm_soon(turn);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cheops_core::engine::{Base, Declared, Message, Record, Submission};
+use cheops_core::engine::{Application, Base, Declared, Message, Record, Submission};
 use cheops_core::model::{
     Act, Entry, EntryHash, Evidence, IdMap, LocalId, MetaId, OperationId, Payload, Position,
     ServiceRef, Stamp, Status,
@@ -429,4 +429,23 @@ fn who_sends_entries_knows_them_whatever_it_says() {
     paris.hears("lyon", tells_all(&entries).knowing(&claimed));
     assert!(incarnations_of_lyon(&paris).is_empty());
     assert!(paris.story().contains("Malformed(lyon, TooMany)"));
+}
+
+#[test]
+fn who_writes_in_too_many_incarnations_makes_nobody_doubt_for_ever_what_it_ran() {
+    for (is_one_of, doubts) in [(1, true), (100, false)] {
+        let mut settings = settings("lyon nantes");
+        settings.application = Application::MayHoldState;
+        let mut paris = start(settings);
+        let mut nantes = other("nantes");
+        let first = op("inc").declaring("lyon nantes paris", Some(matrix("take-both")));
+        paris.hears("nantes", nantes.tells_of(first));
+        paris.hears("lyon", tells_all(&in_incarnations((1..=64).map(|n| n | 1 << 32))));
+        paris.hears("nantes", nantes.tells_of(op("inc").on("nantes.1")));
+        paris.so_far();
+        let claim = other(&format!("lyon-{:x}", is_one_of | 1_u64 << 32)).tells([]);
+        let claim = claim.changed(|it| it.you_may_have_run = vector("nantes.2"));
+        paris.hears("lyon", claim);
+        assert_eq!(paris.story().contains("+ ran ["), doubts, "as incarnation {is_one_of}");
+    }
 }
