@@ -66,14 +66,14 @@ fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
 
 /// When there is an end to it.
 #[derive(Debug, Clone, Copy)]
-enum Until {
+enum SoakEnd {
     /// Before that seed, or when there are failures enough to work on.
     Seed(u64),
     /// As late as was asked for, whatever fails: who looks for what is rare has time.
     Time(Instant),
 }
 
-impl Until {
+impl SoakEnd {
     fn is_reached(self, next_seed: u64, failures: u64) -> bool {
         match self {
             Self::Seed(end) => next_seed >= end || failures >= MOST_FAILURES,
@@ -105,8 +105,8 @@ const MOST_FAILURES: u64 = 10;
 fn many(arguments: &Arguments) -> ExitCode {
     let start = Instant::now();
     let until = match arguments.minutes {
-        Some(minutes) => Until::Time(start + Duration::from_secs(60 * minutes)),
-        None => Until::Seed(arguments.from.saturating_add(arguments.seeds)),
+        Some(minutes) => SoakEnd::Time(start + Duration::from_secs(60 * minutes)),
+        None => SoakEnd::Seed(arguments.from.saturating_add(arguments.seeds)),
     };
     let shared = SharedByWorkers {
         next: AtomicU64::new(arguments.from),
@@ -123,7 +123,7 @@ fn many(arguments: &Arguments) -> ExitCode {
     conclude(&sum, start.elapsed(), arguments)
 }
 
-fn work(shared: &SharedByWorkers, until: Until, bug: Option<Bug>) {
+fn work(shared: &SharedByWorkers, until: SoakEnd, bug: Option<Bug>) {
     loop {
         let seed = shared.next.fetch_add(1, Ordering::Relaxed);
         if until.is_reached(seed, shared.failures.load(Ordering::Relaxed)) {
@@ -189,14 +189,15 @@ mod tests {
     #[test]
     fn as_many_minutes_as_were_asked_for_are_used_whatever_fails() {
         let now = Instant::now();
-        let (later, earlier) = (Until::Time(now + Duration::from_secs(3_600)), Until::Time(now));
+        let (later, earlier) =
+            (SoakEnd::Time(now + Duration::from_secs(3_600)), SoakEnd::Time(now));
         assert!(!later.is_reached(u64::MAX, 1_000));
         assert!(earlier.is_reached(1, 0));
     }
 
     #[test]
     fn so_many_seeds_as_were_asked_for_are_run_unless_there_is_enough_to_work_on() {
-        let end = Until::Seed(1_001);
+        let end = SoakEnd::Seed(1_001);
         assert!(!end.is_reached(1_000, MOST_FAILURES - 1));
         assert!(end.is_reached(1_000, MOST_FAILURES));
         assert!(end.is_reached(1_001, 0));
