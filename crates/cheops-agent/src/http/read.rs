@@ -11,7 +11,9 @@ use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use cheops_api as wire;
 use cheops_core::config::Config;
-use cheops_core::engine::{Engine, OperationsAsked, PageOrder, SiteStatus, SiteView};
+use cheops_core::engine::{
+    DecidedByPrograms, Engine, OperationsAsked, PageOrder, SiteStatus, SiteView,
+};
 use cheops_core::model::{Operation, OperationId, ResourceId};
 use cheops_core::resolve::{Frozen, resolve};
 use http::StatusCode;
@@ -235,20 +237,53 @@ pub(super) async fn explain(
         SeenBy::Here(request) => request,
     };
     let wanted = id.clone();
-    let found = api.driver.ask(move |engine| engine.history(&wanted)).await?;
-    let Some((operations, config)) = found else {
+    let found = api
+        .driver
+        .ask(move |engine| Some((engine.history(&wanted)?, engine.decided_by_programs(&wanted))))
+        .await?;
+    let Some(((operations, config), programs)) = found else {
         return forward::pass_on(&api, &id, request).await;
     };
     // With many operations it takes long, and the engine's thread has other work.
     let past = history::past_operations(&api, &id).await?;
     let explaining = tokio::task::spawn_blocking(move || explained(&id, operations, &config));
-    let explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
+    let mut explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
+    if let Some(decided) = programs {
+        tell_what_programs_decided(&mut explanation, decided);
+    }
     Ok(Json(wire::Explanation {
         past: past.operations.iter().map(history::PastOperation::explained).collect(),
         past_more: past.more,
         ..explanation
     })
     .into_response())
+}
+
+/// What is run in the place of the list, and what is left out of it.
+fn tell_what_programs_decided(told: &mut wire::Explanation, decided: DecidedByPrograms) {
+    told.list = decided.steps.iter().map(|step| step.operation.to_string()).collect();
+    for (operation, out) in decided.left_out {
+        let operation = operation.to_string();
+        told.decisions.push(wire::DecidedPair {
+            sentence: format!("{operation}: {out}"),
+            operation,
+            winner: Some(out.by.to_string()),
+            counts: false,
+            entry: None,
+        });
+    }
+    for step in decided.steps {
+        let (operation, Some(command)) = (step.operation.to_string(), step.command) else {
+            continue;
+        };
+        told.decisions.push(wire::DecidedPair {
+            sentence: format!("{operation}: a program has `{command}` run in its place"),
+            winner: Some(operation.clone()),
+            operation,
+            counts: true,
+            entry: None,
+        });
+    }
 }
 
 fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Explanation {

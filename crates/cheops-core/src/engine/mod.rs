@@ -68,6 +68,7 @@ pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
     Message, Notice, Now, PastDecision, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
+pub use programs::{DecidedByPrograms, LeftOutByProgram};
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use undo::{NotUndoable, UndoBasis};

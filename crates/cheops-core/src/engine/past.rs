@@ -18,10 +18,9 @@ fn decision(operation: OperationId, left_out: LeftOut) -> PastDecision {
 impl Resource {
     /// Tells why an operation lost, as this site says that it did.
     pub(super) fn tell_why_left_out(&self, operation: &OperationId, turn: &mut Turn<'_>) {
-        if let Some(by) = self.programs.left_out_for(operation) {
-            let why = format!("a program left it out, and `{by}` is run");
-            let (operation, by) = (operation.clone(), Some(by.clone()));
-            let decisions = vec![PastDecision { operation, by, why }];
+        if let Some(out) = self.programs.left_out_for(operation) {
+            let (operation, by) = (operation.clone(), Some(out.by.clone()));
+            let decisions = vec![PastDecision { operation, by, why: out.to_string() }];
             turn.notify(Notice::LeftOut(self.id.clone(), decisions));
         } else if let Some(left_out) = self.resolution.left_out(operation) {
             let decisions = vec![decision(operation.clone(), left_out)];

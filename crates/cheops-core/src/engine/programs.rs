@@ -7,15 +7,17 @@
 //! theirs the same and heard different things, both have diverged, and all sites say so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::json;
 
+use super::Engine;
 use super::context::Turn;
 use super::ports::{Effect, Job, JobId, Task};
 use super::resource::Resource;
 use crate::model::{
     Author, Entry, EntryBody, Extension, Fingerprint, Operation, OperationId, Outcome, Payload,
-    ProgramSaid, ProgramStep, ProgramVerdict, Reply, SiteId, SmallMap,
+    ProgramSaid, ProgramStep, ProgramVerdict, Reply, ResourceId, SiteId, SmallMap,
 };
 use crate::plan::Item;
 use crate::resolve::Stretch;
@@ -55,14 +57,47 @@ pub(super) struct Judged {
     pub(super) items: Vec<Item>,
     /// About which to ask next.
     pub(super) ask: Option<Stretch>,
-    /// What is left out, and the last of those that are run in its stead.
-    left_out: BTreeMap<OperationId, OperationId>,
+    left_out: BTreeMap<OperationId, LeftOutByProgram>,
     /// What is run in the place of commands.
     commands: BTreeMap<OperationId, String>,
     /// The stretches that there are.
     stretches: BTreeSet<Fingerprint>,
     /// Why a program was of no use, if one was.
     failed: Option<String>,
+}
+
+/// What a program did not name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutByProgram {
+    /// The last of those that are run in its stead.
+    pub by: OperationId,
+    /// Which program.
+    pub program: String,
+}
+
+impl fmt::Display for LeftOutByProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, program } = self;
+        write!(f, "the program `{program}` left it out, and `{by}` is run")
+    }
+}
+
+/// What programs decided about a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecidedByPrograms {
+    /// What is run, in this order, with what is run in the place of commands.
+    pub steps: Vec<ProgramStep>,
+    /// What is left out of the list.
+    pub left_out: BTreeMap<OperationId, LeftOutByProgram>,
+}
+
+impl Engine {
+    /// What programs decided about the list of a resource, if they have.
+    pub fn decided_by_programs(&self, id: &ResourceId) -> Option<DecidedByPrograms> {
+        let programs = &self.resources.get(id)?.programs;
+        let left_out = programs.judged.left_out.clone();
+        Some(DecidedByPrograms { steps: programs.decided()?, left_out })
+    }
 }
 
 impl Programs {
@@ -93,7 +128,7 @@ impl Programs {
     }
 
     /// Which operation is run instead of one that a program left out.
-    pub(super) fn left_out_for(&self, operation: &OperationId) -> Option<&OperationId> {
+    pub(super) fn left_out_for(&self, operation: &OperationId) -> Option<&LeftOutByProgram> {
         self.judged.left_out.get(operation)
     }
 
@@ -345,7 +380,8 @@ impl Judged {
             // Of those that are all left out, each for the last one, and that for the first.
             let other = || contested.iter().rev().find(|other| other.id != item.id);
             if let Some(by) = last.or_else(other) {
-                self.left_out.insert(item.id.clone(), by.id.clone());
+                let (by, program) = (by.id.clone(), verdict.program.clone());
+                self.left_out.insert(item.id.clone(), LeftOutByProgram { by, program });
             }
         }
     }

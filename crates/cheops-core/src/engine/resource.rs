@@ -771,7 +771,7 @@ impl Resource {
             return None;
         }
         if self.resolution.counts(id) {
-            return self.programs.left_out_for(id).cloned();
+            return self.programs.left_out_for(id).map(|out| out.by.clone());
         }
         let out = self.resolution.left_out(id)?;
         let had_its_time =
