@@ -16,6 +16,7 @@ import {
     Ticked,
     Time,
 } from '../../parts';
+import { isMerged, NO_UNDO } from '../../merged';
 import { go } from '../../route';
 import { outWord, undone } from '../../undoing';
 import { Bodies } from './bodies-view';
@@ -132,7 +133,8 @@ function About({
     const out = undone(operation.left_out);
     const word = outWord(operation.left_out);
     // Of a service, the request that sets things right is for a person to send.
-    const mayUndo = operation.counts && !isPast && resource.replicant == null;
+    const merged = isMerged(resource);
+    const mayUndo = operation.counts && !isPast && resource.replicant == null && !merged;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
     // What a later one set right, or somebody let be, is none of it any more.
@@ -184,6 +186,11 @@ function About({
                     <Button small icon="undo" class="panel-undo" onClick={onUndo}>
                         Undo…
                     </Button>
+                )}
+                {merged && operation.counts && !isPast && (
+                    <span class="muted small panel-undo" title={NO_UNDO}>
+                        merged, so it cannot be undone
+                    </span>
                 )}
             </p>
             {doubtful.map(({ site }) => (
