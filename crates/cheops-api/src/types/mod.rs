@@ -31,6 +31,7 @@ pub use fault::Fault;
 pub use forecast::{DryRun, Forecast, ForecastOperation, TriedDecision};
 pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
+    RecordedEdit,
 };
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
