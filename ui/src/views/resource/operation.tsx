@@ -309,7 +309,7 @@ function About({
                     </ul>
                 </section>
             )}
-            <Replies operation={operation} sides={sides} />
+            <Replies operation={operation} sides={sides} ran={merged ? 'one' : 'all'} />
             <Changed resource={resource.id} operation={operation} list={explanation.list} />
         </>
     );
@@ -377,9 +377,15 @@ const sameReply = (a: Reply, b: Reply): boolean =>
     a.http_status === b.http_status &&
     a.by === b.by;
 
-function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
+function Replies(props: {
+    operation: Operation;
+    sides: readonly Side[];
+    /** Where it runs: what the others say of an edit that they merge is no other output of it. */
+    ran: 'all' | 'one';
+}) {
+    const { operation, sides, ran } = props;
     const out = undone(operation.left_out);
-    const found = blocks(mapped(operation.replies, readable), sameReply);
+    const found = blocks(mapped(operation.replies, readable), sameReply, ran === 'all');
     const waiting = sides
         .filter(({ site }) => !(site in operation.replies))
         .map(({ site }) => site);
@@ -389,7 +395,7 @@ function Replies({ operation, sides }: { operation: Operation; sides: readonly S
     return (
         <section>
             <h3>What the sites say</h3>
-            {printed.size > 1 && (
+            {ran === 'all' && printed.size > 1 && (
                 <p class="differ">
                     <Icon name="unequal" /> The sites printed different things; compared with the
                     first.
