@@ -159,8 +159,9 @@ impl EditJob<'_> {
         operation: &Operation,
         writer: WriterId,
     ) -> Result<(EditEnding, Option<ReadyDocument>), EditFault> {
-        if self.job.again {
-            // It was cut short, and may have left anything.
+        // It was cut short, and may have left anything; but what was there before the first edit is nowhere
+        // else.
+        if self.job.again && !ready.document.is_empty() {
             self.write(ready.document.content()).await?;
         }
         let before = self.read().await?;
@@ -168,12 +169,18 @@ impl EditJob<'_> {
             self.executor.operation(self.job, operation, self.under_way).await.ok_or(None)?;
         if !outcome.succeeded() {
             // What failed changed nothing.
-            if self.read().await? != before {
-                self.write(before).await?;
+            match self.read().await {
+                Ok(left) if left == before => {}
+                Ok(_) | Err(Some(_)) => self.write(before).await?,
+                Err(None) => return Err(None),
             }
             return Ok((EditEnding { outcome, change: None }, Some(ready)));
         }
-        let after = self.read().await?;
+        let after = match self.read().await {
+            Ok(after) => after,
+            Err(Some(why)) => return self.put_back(before, &why).await,
+            Err(None) => return Err(None),
+        };
         let (was, is) = (before.clone(), after.clone());
         let edited = blocking(move || {
             let change = ready.document.edit(&was, &is, writer);
@@ -188,12 +195,19 @@ impl EditJob<'_> {
                 }
                 Ok((EditEnding { outcome, change: Some(change) }, Some(ready)))
             }
-            Err(why) => {
-                self.write(before).await?;
-                let why = format!("the document was put back, since it cannot be merged: {why}");
-                Ok((EditEnding { outcome: Outcome::failure(why), change: None }, None))
-            }
+            Err(why) => self.put_back(before, &why).await,
         }
+    }
+
+    /// The command made of it what is no document.
+    async fn put_back(
+        &mut self,
+        before: Vec<u8>,
+        why: &str,
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFault> {
+        self.write(before).await?;
+        let why = format!("the document was put back, since it cannot be merged: {why}");
+        Ok((EditEnding { outcome: Outcome::failure(why), change: None }, None))
     }
 
     async fn merge(
@@ -204,16 +218,17 @@ impl EditJob<'_> {
         let found = self.read().await?;
         let (new, there, again) = (new.to_vec(), found.clone(), self.job.again);
         let (content, ready) = blocking(move || {
-            let is_as_left = again || ready.document.content() == there;
-            let content = if is_as_left {
-                ready.merge(&new)?;
-                ready.document.content()
-            } else {
-                let changes: Vec<&[u8]> = new.iter().map(|edit| &*edit.change).collect();
-                let changes: Vec<_> = changes.into_iter().filter(|it| !it.is_empty()).collect();
-                let content = ready.document.with_local(&there, &changes);
-                ready.merge(&new)?;
-                content.map_err(|error| causes(&error))?
+            // Cut short, it may have left anything; but what was there before the first edit is nowhere else.
+            let is_as_left =
+                again && !ready.document.is_empty() || ready.document.content() == there;
+            let changes: Vec<&[u8]> = new.iter().map(|edit| &*edit.change).collect();
+            let changes: Vec<_> = changes.into_iter().filter(|it| !it.is_empty()).collect();
+            let local = (!is_as_left).then(|| ready.document.with_local(&there, &changes));
+            ready.merge(&new)?;
+            let merged = ready.document.content();
+            let content = match local {
+                Some(local) if merged != there => local.map_err(|error| causes(&error))?,
+                Some(_) | None => merged,
             };
             Ok((content, ready))
         })

@@ -161,7 +161,7 @@ impl Executor {
     }
 
     /// Carries out a job that may edit a document: with the event that its engine is to hear.
-    pub(crate) async fn run_for_engine(&self, job: &Job) -> Event {
+    pub async fn run_for_engine(&self, job: &Job) -> Event {
         let EditEnding { outcome, change } = self.run_whole(job).await;
         match change {
             Some(change) => Event::Edited { job: job.id, outcome, change: change.into() },

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use cheops_api as wire;
 use cheops_core::engine::{Engine, Notice, OperationView};
 use cheops_core::model::{
-    Entry, EntryBody, FileRef, Operation, OperationId, Reply, ResourceId, SiteId,
+    Edit, Entry, EntryBody, FileRef, Operation, OperationId, Reply, ResourceId, SiteId,
 };
 use cheops_store::{ChangeKind, MOST_KEPT_BODY, PastChange, PastFrom, ReadError};
 
@@ -349,9 +349,18 @@ async fn record(
         noted: on_wire::time(found.change.at_ms),
         pruned,
         bodies: bodies(api, found).await?,
+        edits: rows.iter().rev().filter_map(|row| Some(edit(&entry_in(row)?.edit()?))).collect(),
         said,
         more_said,
     })
+}
+
+fn edit(made: &Edit) -> wire::RecordedEdit {
+    wire::RecordedEdit {
+        made_by: made.writer().to_string(),
+        size: made.change.len() as u64,
+        base64: base64::engine::general_purpose::STANDARD.encode(&made.change),
+    }
 }
 
 async fn bodies(api: &Api, found: &PastChange) -> Result<Vec<wire::RecordedBody>, HttpRefusal> {

@@ -8,6 +8,7 @@ mod backup;
 mod cluster;
 mod config;
 mod docs;
+mod exec_edit;
 mod exec_http;
 mod exec_shell;
 mod exec_support;

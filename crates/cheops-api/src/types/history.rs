@@ -76,6 +76,10 @@ pub struct OperationRecord {
     pub pruned: bool,
     /// What came with it: files, or the body of a request.
     pub bodies: Vec<RecordedBody>,
+    /// What it made of a document that is merged, as the site where it was submitted said. More than one if
+    /// that site ran it again, as after it lost its disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<RecordedEdit>,
     /// All that sites said of it, in the order that it was noted here.
     pub said: Vec<SiteReply>,
     /// Whether there may be more that sites said of it, beyond what was looked through.
@@ -101,6 +105,17 @@ pub struct RecordedBody {
     /// Why its content cannot be shown, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<String>,
+}
+
+/// What an operation made of a document that is merged: what all sites merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordedEdit {
+    /// The writer under whose number it is merged, in decimal digits: no other edit has the same.
+    pub made_by: String,
+    /// How many bytes it has; none if it changed nothing.
+    pub size: u64,
+    /// The change in base 64, in the form that `docs/format.md` describes.
+    pub base64: String,
 }
 
 /// What a site keeps for readers of the history only.

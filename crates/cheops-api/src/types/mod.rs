@@ -33,6 +33,7 @@ pub use forecast::{
 };
 pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
+    RecordedEdit,
 };
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,

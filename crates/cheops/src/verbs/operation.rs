@@ -1,6 +1,6 @@
 //! `cheops operation`: one operation with all that is kept of it.
 
-use cheops_api::{OperationRecord, Payload, RecordedBody, Replaces, SiteReply};
+use cheops_api::{OperationRecord, Payload, RecordedBody, Replaces, ReplyStatus, SiteReply};
 use cheops_core::model::OperationId;
 use clap::Args;
 
@@ -93,6 +93,7 @@ fn told(record: &OperationRecord, now_ms: u64, width: usize) -> Vec<String> {
         lines.push(String::new());
         lines.extend(body_told(body, width));
     }
+    lines.extend(edits_told(record, width));
     lines.push(String::new());
     if record.said.is_empty() {
         lines.push(styled(DIM, "no site has replied yet"));
@@ -138,6 +139,35 @@ fn body_told(body: &RecordedBody, width: usize) -> Vec<String> {
     lines
 }
 
+/// What it made of a document that is merged, and where that is merged.
+fn edits_told(record: &OperationRecord, width: usize) -> Vec<String> {
+    let Some(last) = record.edits.last() else { return Vec::new() };
+    let operation = &record.operation;
+    let merged = operation
+        .replies
+        .iter()
+        .filter(|(site, reply)| **site != operation.site && reply.status == ReplyStatus::Ok);
+    let merged: Vec<&str> = merged.map(|(site, _)| site.as_str()).collect();
+    let what = match last.size {
+        0 => "edit that changed nothing".to_owned(),
+        size => format!("edit of {size} bytes"),
+    };
+    let merged = match merged.is_empty() {
+        true => "merged nowhere else yet".to_owned(),
+        false => format!("merged at {}", merged.join(", ")),
+    };
+    let mut lines = vec![String::new(), hanging("", &format!("{what}, {merged}"), width)];
+    if record.edits.len() > 1 {
+        let text = format!(
+            "{} ran it {} times, and all that came of it is merged",
+            operation.site,
+            record.edits.len()
+        );
+        lines.push(styled(DIM, hanging("", &text, width)));
+    }
+    lines
+}
+
 fn reply_told(said: &SiteReply, now_ms: u64, width: usize) -> Vec<String> {
     let SiteReply { site, reply, .. } = said;
     let status = styled(style_of(reply.status), label(reply.status));
@@ -156,7 +186,7 @@ fn reply_told(said: &SiteReply, now_ms: u64, width: usize) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use cheops_api::{Asker, File, LeftOut, Operation, Reply, ReplyStatus, ShellCommand};
+    use cheops_api::{Asker, File, LeftOut, Operation, RecordedEdit, Reply, ShellCommand};
     use expect_test::expect;
 
     use super::*;
@@ -198,6 +228,7 @@ mod tests {
                 base64: None,
                 missing: None,
             }],
+            edits: Vec::new(),
             said: vec![SiteReply {
                 site: "site1".to_owned(),
                 operation: "site1-1f.12".to_owned(),
@@ -233,5 +264,80 @@ mod tests {
                 cp: no room
         "#]]
         .assert_eq(&bare(&told(&record, 9_000, 80)));
+    }
+
+    fn replied(status: ReplyStatus) -> Reply {
+        Reply {
+            status,
+            by: None,
+            done: None,
+            of: None,
+            exit_code: Some(0),
+            http_status: None,
+            limit_ms: None,
+            output: String::new(),
+            truncated: false,
+            time: "1970-01-01T00:00:03Z".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_edit_is_told_with_its_size_and_where_it_is_merged() {
+        let edit = |size| RecordedEdit { made_by: "7".to_owned(), size, base64: String::new() };
+        let told_of = |edits: Vec<RecordedEdit>, replies: &[(&str, ReplyStatus)]| {
+            let replied =
+                |(site, status): &(&str, ReplyStatus)| ((*site).to_owned(), replied(*status));
+            let record = OperationRecord {
+                resource: "notes".to_owned(),
+                operation: Operation {
+                    id: "site1-1f.12".to_owned(),
+                    site: "site1".to_owned(),
+                    kind: "edit".to_owned(),
+                    time: "1970-01-01T00:00:02Z".to_owned(),
+                    stamp: "2000+0".to_owned(),
+                    parents: Vec::new(),
+                    replaces: Replaces::Nothing,
+                    summary: String::new(),
+                    payload: Payload::Shell(ShellCommand {
+                        command: "sed -i s/a/b/ notes".to_owned(),
+                        files: Vec::new(),
+                    }),
+                    counts: true,
+                    left_out: None,
+                    replies: replies.iter().map(replied).collect(),
+                    asked_by: None,
+                },
+                noted: "1970-01-01T00:00:02Z".to_owned(),
+                pruned: false,
+                bodies: Vec::new(),
+                edits,
+                said: Vec::new(),
+                more_said: false,
+            };
+            bare(&edits_told(&record, 80))
+        };
+        let (ok, ko) = (ReplyStatus::Ok, ReplyStatus::Ko);
+        for (edits, replies, expected) in [
+            (vec![], &[("site1", ko)][..], "\n"),
+            (vec![edit(61)], &[("site1", ok)], "\nedit of 61 bytes, merged nowhere else yet\n"),
+            (
+                vec![edit(61)],
+                &[("site1", ok), ("site2", ok), ("site3", ok)],
+                "\nedit of 61 bytes, merged at site2, site3\n",
+            ),
+            (
+                vec![edit(0)],
+                &[("site1", ok), ("site2", ok)],
+                "\nedit that changed nothing, merged at site2\n",
+            ),
+            (
+                vec![edit(61), edit(62)],
+                &[("site1", ok), ("site2", ok)],
+                "\nedit of 62 bytes, merged at site2\n\
+                 site1 ran it 2 times, and all that came of it is merged\n",
+            ),
+        ] {
+            assert_eq!(told_of(edits, replies), expected);
+        }
     }
 }

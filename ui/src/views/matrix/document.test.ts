@@ -106,6 +106,8 @@ describe('what a pair can be', () => {
             'set first',
             'inc wins',
             'inc first',
+            'merged as text',
+            'merged as JSON',
         ]);
     });
 
@@ -114,7 +116,19 @@ describe('what a pair can be', () => {
             'take-both',
             'ordered',
             'take-one',
+            'logic:text',
+            'logic:json',
         ]);
+    });
+
+    it('says what logic does', () => {
+        const last = (logic: string) => choices('a', 'a', logic).at(-1);
+        expect(last('logic:exec:list')).toEqual({
+            value: 'logic:exec:list',
+            label: 'as list says',
+            meaning: 'each site asks its program list what runs',
+        });
+        expect(last('logic:mine')?.meaning).toBe('taken as ordered: there is no such logic');
     });
 
     it('offers what is written, even if it is not otherwise a choice', () => {

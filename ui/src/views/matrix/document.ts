@@ -23,7 +23,10 @@ const RESULTS = [
     'take-one',
     'take-both-keep-order',
     'take-both-reverse-order',
+    'logic:text',
+    'logic:json',
 ];
+const PROGRAM = 'logic:exec:';
 const KEEPING_BOTH = ', keep-both';
 
 /** The choice that leaves a pair out of the document. */
@@ -59,7 +62,7 @@ export function gridOf(text: string, profiles: Profile[]): Grid | null {
 
 /** What a pair can be, in the words of the grid. */
 export function choicesFor({ before, after, entry }: Cell): Choice[] {
-    const results = before === after ? RESULTS.slice(0, 3) : RESULTS;
+    const results = RESULTS.filter((result) => before !== after || !hasOrder(result));
     const known = results.flatMap((result) => {
         const plain = { result, keepBoth: false };
         return hasOrder(result) ? [plain, { result, keepBoth: true }] : [plain];
@@ -94,8 +97,25 @@ function wordsFor(entry: Entry, before: string, after: string): Omit<Choice, 'va
             };
         case 'take-one':
             return { label: 'last wins', meaning: 'only the later stays' };
-        default:
-            return { label: entry.result, meaning: 'taken as ordered: no logic is run yet' };
+        case 'logic:text':
+        case 'logic:json': {
+            const what = entry.result === 'logic:text' ? 'text' : 'JSON document';
+            return {
+                label: `merged as ${what === 'text' ? 'text' : 'JSON'}`,
+                meaning: `both are edits of one ${what}, and merged; all pairs have to say so`,
+            };
+        }
+        default: {
+            const program = entry.result.startsWith(PROGRAM)
+                ? entry.result.slice(PROGRAM.length)
+                : '';
+            return program
+                ? {
+                      label: `as ${program} says`,
+                      meaning: `each site asks its program ${program} what runs`,
+                  }
+                : { label: entry.result, meaning: 'taken as ordered: there is no such logic' };
+        }
     }
 }
 

@@ -57,3 +57,10 @@ it('does not care for the order where the matrix does not', () => {
     const [, lyon] = last('inc', 'dec', 'take-both', ['first', 'second'], true);
     expect(lyon?.words).toMatch(/it runs `inc` after `dec`/);
 });
+
+it('runs an edit where it was submitted, and merges it elsewhere', () => {
+    const made = pair('edit', 'edit', 'logic:text', ['first', 'second']);
+    const sentence = `the first \`edit\` and the second \`edit\` are concurrent and both count, merged; ${made.entry}`;
+    const lyon = framesOf({ ...made, sentence }).at(-1);
+    expect(lyon?.words).toMatch(/It runs nothing: it merges what the earlier `edit` made/);
+});

@@ -1,6 +1,7 @@
 // A pair of the matrix as a small story of two sites, frame by frame.
 
 import type { MatrixPair } from '../../api/types';
+import { outcomeOf } from './outcome';
 
 export type Which = 'first' | 'second';
 
@@ -89,6 +90,11 @@ function follows(
     }
     if (pair.loser)
         return `${capital(other)} is overridden: ${mine} stays, and there is nothing to do.`;
+    const { kind } = outcomeOf(pair);
+    if (kind === 'merged')
+        return `It runs nothing: it merges what ${other} made of the document, and writes it.`;
+    if (kind === 'program')
+        return `It asks its program what to run, from the state before ${mine}, and runs that.`;
     if (pair.any_order) return `The order makes no difference: it runs ${other} after ${mine}.`;
     if (pair.list[0] === own) return `It runs ${other} after ${mine}.`;
     return (

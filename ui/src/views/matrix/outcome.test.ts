@@ -23,8 +23,18 @@ it('says in which order', () => {
     );
 });
 
-it('says of logic what becomes of it: it is taken as ordered', () => {
-    expect(said('a', 'b', 'logic:text', ['first', 'second'])).toBe('①→② both, in order');
+it('says of logic what becomes of it', () => {
+    const told = (logic: string, how: string) => {
+        const made = pair('a', 'b', logic, ['first', 'second']);
+        const sentence = `the first \`a\` and the second \`b\` are concurrent and both count, ${how}; ${made.entry}`;
+        const { kind, glyph, words } = outcomeOf({ ...made, sentence });
+        return `${kind}: ${glyph} ${words}`;
+    };
+    expect(told('logic:text', 'merged')).toBe('merged: ①+② both, merged');
+    expect(told('logic:json', 'merged')).toBe('merged: ①+② both, merged');
+    expect(told('logic:exec:list', 'as the program `list` says')).toBe('program: ①?② as list says');
+    // Without a state, say.
+    expect(told('logic:text', 'in the total order')).toBe('ordered: ①→② both, in order');
 });
 
 it('says the sentence without what is shown beside it', () => {

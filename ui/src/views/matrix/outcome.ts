@@ -4,10 +4,13 @@ import type { MatrixPair } from '../../api/types';
 import { asSentence } from '../../format';
 
 export type Outcome = {
-    kind: 'any-order' | 'ordered' | 'one';
+    kind: 'any-order' | 'ordered' | 'merged' | 'program' | 'one';
     glyph: string;
     words: string;
 };
+
+/** How the agent says that a pair is left to logic. */
+const LOGIC = /both count, (?:(merged)|as the program `([^`]+)` says);/;
 
 export function outcomeOf(pair: MatrixPair): Outcome {
     const { first, second, loser } = pair;
@@ -19,9 +22,12 @@ export function outcomeOf(pair: MatrixPair): Outcome {
         return { kind: 'one', glyph: '②', words: isSame ? 'the last wins' : `${second} wins` };
     }
     if (pair.any_order) return { kind: 'any-order', glyph: '①②', words: 'both, any order' };
+    const how = LOGIC.exec(pair.sentence);
+    if (how?.[1] === 'merged') return { kind: 'merged', glyph: '①+②', words: 'both, merged' };
+    if (how?.[2]) return { kind: 'program', glyph: '①?②', words: `as ${how[2]} says` };
     const [leader] = pair.list;
     const glyph = leader === 'second' ? '②→①' : '①→②';
-    // No logic is run yet: it is taken as ordered.
+    // Logic that cannot be used here is taken as ordered, and a warning says why.
     if (/: (ordered|logic:\S+)$/.test(pair.entry))
         return { kind: 'ordered', glyph, words: 'both, in order' };
     return { kind: 'ordered', glyph, words: `both, ${leader === 'second' ? second : first} first` };
@@ -30,6 +36,8 @@ export function outcomeOf(pair: MatrixPair): Outcome {
 export const LEGEND: { kind: Outcome['kind']; glyph: string; words: string }[] = [
     { kind: 'any-order', glyph: '①②', words: 'both stay, in any order' },
     { kind: 'ordered', glyph: '①→②', words: 'both stay, in this order' },
+    { kind: 'merged', glyph: '①+②', words: 'both are edits of one document, and merged' },
+    { kind: 'program', glyph: '①?②', words: 'a program of the site decides' },
     { kind: 'one', glyph: '①', words: 'only this one stays' },
 ];
 

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { Resource } from '../../api/types';
 import { count, plural } from '../../format';
 import { Ago, Button, Copy, Crumbs, Empty, Problem, StateBadge, Tabs } from '../../parts';
+import { isMerged } from '../../merged';
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
 import { Callouts } from './callouts';
@@ -208,9 +209,11 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                 <Button icon="eye" onClick={() => onAct('look')}>
                     Look
                 </Button>
-                <Button icon="bolt" onClick={() => onAct('force')}>
-                    Force
-                </Button>
+                {!isMerged(resource) && (
+                    <Button icon="bolt" onClick={() => onAct('force')}>
+                        Force
+                    </Button>
+                )}
                 {state !== 'deleted' && (
                     <Button kind="danger" icon="trash" onClick={() => onAct('delete')}>
                         Delete

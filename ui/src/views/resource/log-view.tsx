@@ -4,6 +4,7 @@ import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { ExplainedOperation, Explanation, History, Resource } from '../../api/types';
 import { plural } from '../../format';
 import { me, sites, type ChangeSource } from '../../live';
+import { isMerged } from '../../merged';
 import { Button, Empty, Icon, Loading, Problem, SiteName, Ticked, Time } from '../../parts';
 import { endOf, entries, type LogPart } from './log';
 import { address } from './places';
@@ -77,7 +78,7 @@ export function Log({ resource, explanation, feed }: Props) {
     );
     // Of a service, the request that sets things right is for a person to send.
     const undoable = new Set(
-        resource.replicant
+        resource.replicant || isMerged(resource)
             ? []
             : (explanation?.operations ?? []).filter(({ counts }) => counts).map(({ id }) => id),
     );

@@ -16,6 +16,7 @@ import {
     Ticked,
     Time,
 } from '../../parts';
+import { isMerged, NO_UNDO } from '../../merged';
 import { go } from '../../route';
 import { outWord, undone } from '../../undoing';
 import { Bodies } from './bodies-view';
@@ -132,7 +133,8 @@ function About({
     const out = undone(operation.left_out);
     const word = outWord(operation.left_out);
     // Of a service, the request that sets things right is for a person to send.
-    const mayUndo = operation.counts && !isPast && resource.replicant == null;
+    const merged = isMerged(resource);
+    const mayUndo = operation.counts && !isPast && resource.replicant == null && !merged;
     const standings = resource.standings ?? [];
     const doubtful = standings.filter((at) => at.standing === 'in-doubt' && at.operation === op);
     // What a later one set right, or somebody let be, is none of it any more.
@@ -184,6 +186,11 @@ function About({
                     <Button small icon="undo" class="panel-undo" onClick={onUndo}>
                         Undo…
                     </Button>
+                )}
+                {merged && operation.counts && !isPast && (
+                    <span class="muted small panel-undo" title={NO_UNDO}>
+                        merged, so it cannot be undone
+                    </span>
                 )}
             </p>
             {doubtful.map(({ site }) => (
@@ -302,7 +309,7 @@ function About({
                     </ul>
                 </section>
             )}
-            <Replies operation={operation} sides={sides} />
+            <Replies operation={operation} sides={sides} ran={merged ? 'one' : 'all'} />
             <Changed resource={resource.id} operation={operation} list={explanation.list} />
         </>
     );
@@ -370,9 +377,15 @@ const sameReply = (a: Reply, b: Reply): boolean =>
     a.http_status === b.http_status &&
     a.by === b.by;
 
-function Replies({ operation, sides }: { operation: Operation; sides: readonly Side[] }) {
+function Replies(props: {
+    operation: Operation;
+    sides: readonly Side[];
+    /** Where it runs: what the others say of an edit that they merge is no other output of it. */
+    ran: 'all' | 'one';
+}) {
+    const { operation, sides, ran } = props;
     const out = undone(operation.left_out);
-    const found = blocks(mapped(operation.replies, readable), sameReply);
+    const found = blocks(mapped(operation.replies, readable), sameReply, ran === 'all');
     const waiting = sides
         .filter(({ site }) => !(site in operation.replies))
         .map(({ site }) => site);
@@ -382,7 +395,7 @@ function Replies({ operation, sides }: { operation: Operation; sides: readonly S
     return (
         <section>
             <h3>What the sites say</h3>
-            {printed.size > 1 && (
+            {ran === 'all' && printed.size > 1 && (
                 <p class="differ">
                     <Icon name="unequal" /> The sites printed different things; compared with the
                     first.

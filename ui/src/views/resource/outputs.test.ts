@@ -70,3 +70,9 @@ test('where too much differs, that is said', () => {
     expect(second?.unmarked).toBe(true);
     expect(second?.lines).toHaveLength(3000);
 });
+
+test('what sites say of an edit that they merge is not compared with what it printed', () => {
+    const sites = { lyon: printed('merged'), nice: printed('merged'), paris: printed('said\n') };
+    const marks = blocks(sites, same, false).flatMap(({ lines }) => lines.map(({ mark }) => mark));
+    expect(marks).toEqual(['same', 'same']);
+});

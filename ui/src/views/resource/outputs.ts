@@ -20,6 +20,7 @@ const MOST_COMPARED = 2000;
 export function blocks<T extends Printed>(
     sites: Readonly<Record<string, T>>,
     same: (one: T, other: T) => boolean,
+    compares = true,
 ): Block<T>[] {
     const found: { sites: string[]; printed: T }[] = [];
     for (const site of Object.keys(sites).sort()) {
@@ -37,7 +38,7 @@ export function blocks<T extends Printed>(
     const first = found[0] && wentWell(found[0].printed) ? split(found[0].printed.output) : null;
     return found.map((block, index) => {
         const here = split(block.printed.output);
-        const compare = index > 0 && first && wentWell(block.printed);
+        const compare = compares && index > 0 && first && wentWell(block.printed);
         const marked = compare ? compared(first, here) : here.map(plain);
         return { ...block, lines: marked ?? here.map(plain), unmarked: marked === null };
     });

@@ -18,6 +18,7 @@ mod handing_in;
 mod legacy;
 mod long_bodies;
 mod lost_disk;
+mod merging;
 mod passing_on;
 mod past;
 mod proving;
