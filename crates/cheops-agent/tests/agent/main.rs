@@ -9,6 +9,7 @@ mod cluster;
 mod config;
 mod docs;
 mod exec_http;
+mod exec_program;
 mod exec_shell;
 mod exec_support;
 mod exec_survivors;
