@@ -20,6 +20,7 @@ mod long_bodies;
 mod lost_disk;
 mod passing_on;
 mod past;
+mod programs;
 mod proving;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]
