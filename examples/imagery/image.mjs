@@ -49,6 +49,7 @@ serve("image", options, [
         "/v1/images/:id",
         { GET: showImage, PUT: replaceImage, PATCH: changeImage, DELETE: deleteImage },
     ],
+    ["/v1/images/:id/tags", { POST: addTag }],
     ["/v1/images/:id/file", { GET: download, PUT: upload }],
 ]);
 
@@ -93,6 +94,20 @@ async function changeImage({ request, response, id }) {
     const image = { ...old, ...describe(merge({ name: old.name, ...old.properties }, patch)) };
     images.write(image);
     sendJson(response, 200, view(image));
+}
+
+/** The one thing here that depends on what was there: the tags are a property, in the order they came. */
+async function addTag({ request, response, id }) {
+    const { tag } = await readJson(request);
+    if (typeof tag !== "string" || tag === "") {
+        throw new HttpError(400, "tag has to be a text that is not empty");
+    }
+    const old = find(id);
+    const { tags = [] } = old.properties;
+    if (!Array.isArray(tags)) throw new HttpError(409, `the tags of image ${id} are no list`);
+    if (tags.includes(tag)) throw new HttpError(409, `image ${id} has the tag ${tag} already`);
+    images.write({ ...old, properties: { ...old.properties, tags: [...tags, tag] } });
+    sendNothing(response);
 }
 
 function deleteImage({ response, id }) {

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { ago, asSentence, count, duration, plural, roundTrip, time, together } from './format';
+import {
+    ago,
+    asSentence,
+    count,
+    date,
+    duration,
+    minute,
+    plural,
+    roundTrip,
+    time,
+    together,
+} from './format';
 
 describe('durations', () => {
     it.each([
@@ -30,6 +41,13 @@ describe('times', () => {
     it('are told with the day, and the year if it is another one', () => {
         expect(time(new Date(2026, 5, 2, 9, 5, 7).getTime(), now)).toMatch(/2.*09:05:07$/);
         expect(time(new Date(2025, 5, 3, 9, 5, 7).getTime(), now)).toMatch(/2025.*09:05:07$/);
+    });
+
+    it('are told to the minute beside their day', () => {
+        const then = new Date(2025, 5, 3, 9, 5, 7).getTime();
+        expect(date(then, now)).toMatch(/2025/);
+        expect(date(now, now)).not.toMatch(/2026/);
+        expect(minute(then)).toBe('09:05');
     });
 });
 

@@ -12,6 +12,11 @@ const timeOfDay = new Intl.DateTimeFormat(undefined, {
     second: '2-digit',
     hourCycle: 'h23',
 });
+const hourAndMinute = new Intl.DateTimeFormat(undefined, {
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+});
 const numbers = new Intl.NumberFormat('en');
 
 /** The time today; with the day if it was another one. */
@@ -20,8 +25,18 @@ export function time(at: number, now: number): string {
     const today = new Date(now);
     const clockTime = timeOfDay.format(then);
     if (then.toDateString() === today.toDateString()) return clockTime;
-    const sameYear = then.getFullYear() === today.getFullYear();
-    return `${(sameYear ? day : dayAndYear).format(then)}, ${clockTime}`;
+    return `${date(at, now)}, ${clockTime}`;
+}
+
+/** The day; with the year if it was another one. */
+export function date(at: number, now: number): string {
+    const sameYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+    return (sameYear ? day : dayAndYear).format(at);
+}
+
+/** The time to the minute. */
+export function minute(at: number): string {
+    return hourAndMinute.format(at);
 }
 
 /** How long, in the one or two units that matter. */

@@ -263,23 +263,6 @@ impl Agent {
         let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
         let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
         let reserve = Reserve::new(move || room_left(&dir), ROOM_BESIDE_FILES);
-        let api = Arc::new(Api {
-            access: access.clone(),
-            site: config.site.clone(),
-            driver: driver.clone(),
-            peers: peers.clone(),
-            executor: executor.clone(),
-            blobs: blobs.clone(),
-            incoming: incoming.clone(),
-            reserve: reserve.clone(),
-            feed: feed.clone(),
-            backup,
-            metrics: metrics.clone(),
-            advertise: advertised(&config, mesh_address),
-            services: config.services.iter().map(|service| service.name.to_string()).collect(),
-            counted: Counted::default(),
-            demo: config.demo.clone(),
-        });
         let means = Means {
             peers: Arc::new(ProxyPeers(peers.clone())),
             operations: Arc::new(SiteOperations {
@@ -291,9 +274,27 @@ impl Agent {
             memory,
             signatures: Arc::new(ProxySignatures(seals)),
             services,
-            reserve,
+            reserve: reserve.clone(),
         };
         let proxies = Proxies::new(&config.site, &config.services, &config.proxy, means);
+        let api = Arc::new(Api {
+            access: access.clone(),
+            site: config.site.clone(),
+            driver: driver.clone(),
+            peers: peers.clone(),
+            executor: executor.clone(),
+            blobs: blobs.clone(),
+            incoming: incoming.clone(),
+            reserve,
+            feed: feed.clone(),
+            backup,
+            metrics: metrics.clone(),
+            advertise: advertised(&config, mesh_address),
+            services: config.services.iter().map(|service| service.name.to_string()).collect(),
+            counted: Counted::default(),
+            proxies: proxies.clone(),
+            demo: config.demo.clone(),
+        });
         let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;

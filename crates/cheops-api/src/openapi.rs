@@ -6,11 +6,12 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Delete, Demo, DemoLink, DryRun, ExecForm, ExecLine,
-    Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink, MatrixTrial,
-    NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem, Profile, Resource,
-    ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
-    Sites, Submit, SubmitEvent, SubmitForm, Summary, SummaryFilter, TimedChange, TryMatrix,
+    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Delete, Demo, DemoLink,
+    DryRun, DryRunAsked, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
+    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
+    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
+    Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm,
+    Summary, SummaryFilter, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -35,7 +36,7 @@ use crate::types::{
     ),
     paths(
         sites, site, summary, resources, resource, operations, operation, submit, show, explain,
-        history, past, recorded, dry_run, decide, delete, cross, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        history, past, recorded, dry_run, decide, delete, cross, all_cross, cross_value, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
         backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
@@ -218,9 +219,10 @@ fn recorded() {}
 
 /// What would come of something
 ///
-/// As the site asked knows things now. Nothing is written, run or sent.
+/// As the site asked knows things now; the other sites that are connected say whether they could follow.
+/// Nothing is written or run.
 #[utoipa::path(post, path = "/api/v1/resources/{id}/dry-run", tag = "resources",
-    params(OfResource),
+    params(OfResource, DryRunAsked),
     request_body = DryRun,
     responses(
         (status = 200, description = "what would come of it", body = Forecast),
@@ -286,6 +288,32 @@ fn delete() {}
     )
 )]
 fn cross() {}
+
+/// The resources over several sites that this site has seen
+///
+/// Those that were made or asked for by way of its proxies since its agent was started, the latest first, at
+/// most 256. No site keeps a list of them.
+#[utoipa::path(get, path = "/api/v1/cross", tag = "resources",
+    responses((status = 200, description = "what was seen", body = Vec<CrossSeen>))
+)]
+fn all_cross() {}
+
+/// What a resource over several sites is now
+///
+/// Each part is read from its site's service, as a client would, without any credentials.
+#[utoipa::path(get, path = "/api/v1/cross/{id}/value", tag = "resources",
+    params(
+        ("id" = String, Path, description = "the id that users have, `cross-2...`"),
+        CrossPlace,
+    ),
+    responses(
+        (status = 200, description = "its parts, and what they are together", body = CrossValue),
+        (status = 400, description = "there is no such place", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "it was not made there", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "it is no such id, or it was not seen here and no place is given", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn cross_value() {}
 
 /// The matrices that come with Cheops
 #[utoipa::path(get, path = "/api/v1/profiles", tag = "matrices", responses(
@@ -454,6 +482,8 @@ mod tests {
             paths::PROFILES,
             paths::MATRIX,
             paths::CROSS,
+            paths::ALL_CROSS,
+            paths::CROSS_VALUE,
             paths::DEMO,
             paths::DEMO_LINKS,
             paths::DEMO_SITES,

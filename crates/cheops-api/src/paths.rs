@@ -21,6 +21,10 @@ pub const PROFILES: &str = "/api/v1/profiles";
 pub const MATRIX: &str = "/api/v1/matrix";
 /// `GET`: the parts of a resource over several sites.
 pub const CROSS: &str = "/api/v1/cross/{id}";
+/// `GET`: the resources over several sites that were made or asked for at this site.
+pub const ALL_CROSS: &str = "/api/v1/cross";
+/// `GET`: what a resource over several sites is now.
+pub const CROSS_VALUE: &str = "/api/v1/cross/{id}/value";
 /// `GET`: the demo that the agent is part of.
 pub const DEMO: &str = "/api/v1/demo";
 /// `POST`: cut or heal a link of the demo.
@@ -93,6 +97,11 @@ pub fn holding(id: &str) -> String {
 /// [`CROSS`] of this id.
 pub fn cross(id: &str) -> String {
     filled(CROSS, id)
+}
+
+/// [`CROSS_VALUE`] of this id.
+pub fn cross_value(id: &str) -> String {
+    filled(CROSS_VALUE, id)
 }
 
 /// [`RESOURCE`] of this name.

@@ -18,5 +18,6 @@ pub use self::ports::{
     Operations, OtherSites, SignatureCheck, Signatures, StoredBody,
 };
 pub use self::requests::{
-    Listening, Means, NoRoom, Promise, Proxies, Remembered, Reserve, Threads, parts_of,
+    Listening, Means, NoRoom, PartRead, Promise, Proxies, Remembered, Reserve, SeenWhole, Threads,
+    WholePlace, WholeRead, WholeUnread, parts_of,
 };

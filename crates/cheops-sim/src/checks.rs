@@ -89,7 +89,12 @@ pub struct Checks {
     /// Resources of which a liar told one site this and another that: until they find out, sites
     /// may believe that they know the same and know different things.
     forked: BTreeSet<ResourceId>,
+    /// Whether a liar counted in as many incarnations as a site may.
+    pub(crate) saw_as_many_as_may_be: bool,
 }
+
+/// In so many incarnations a site may write on a resource.
+const MOST_INCARNATIONS: usize = 64;
 
 impl Checks {
     /// What was found so far.
@@ -209,6 +214,7 @@ impl Checks {
             self.same_knowledge_same_trouble(at_ms, site, view);
         }
         self.undecided_only_while_it_is(site, view);
+        self.nobody_is_too_many(site, view);
         self.nothing_said_beyond_what_is_known(at_ms, site, all, view);
         if let Some(missing) = view.list.iter().find(|id| !view.knows.includes(&id.0)) {
             self.violated(format!("{} lists `{missing}` and does not know it", site.id));
@@ -287,6 +293,21 @@ impl Checks {
             }
             if bytes > room / 2 && self.liars.contains(&from) {
                 sometimes.saw("liar: filled its room");
+            }
+        }
+    }
+
+    /// Whoever holds a site's key cannot make it more than so many.
+    fn nobody_is_too_many(&mut self, site: &SimSite, view: &ResourceView) {
+        let mut incarnations = BTreeMap::<&SiteId, usize>::new();
+        for (author, _) in view.knows.iter() {
+            *incarnations.entry(&author.site).or_default() += 1;
+        }
+        let most = incarnations.into_iter().max_by_key(|(_, count)| *count);
+        if let Some((of, count)) = most.filter(|(of, _)| **of != site.id) {
+            self.saw_as_many_as_may_be |= count == MOST_INCARNATIONS;
+            if count > MOST_INCARNATIONS {
+                self.violated(format!("{} counts {of} in {count} incarnations", site.id));
             }
         }
     }

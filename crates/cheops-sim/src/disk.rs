@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 
 use cheops_core::engine::{Batch, LaterRecords, Log, Record};
-use cheops_core::model::{EntryBody, EntryId, OperationId, ResourceId};
+use cheops_core::model::{Author, EntryBody, EntryId, OperationId, ResourceId};
+use cheops_core::plan::Step;
 
 /// What survives a crash.
 #[derive(Debug, Clone, Default)]
@@ -75,6 +76,28 @@ impl Disk {
             Record::Entry(of, entry) => {
                 let is_told = entry.state_report().is_some() || entry.kept_state().is_some();
                 of == resource && entry.id() == id && is_told
+            }
+            _ => false,
+        })
+    }
+
+    /// How often it is on record that a run of the operation was begun.
+    pub fn times_begun(&self, operation: &OperationId) -> usize {
+        let is_begun = |record: &&Record| matches!(record, Record::Begun(_, Step::Run(item)) if item.id == *operation);
+        self.records.iter().filter(is_begun).count()
+    }
+
+    /// Whether anything here shows that an earlier incarnation of that site held the resource.
+    pub fn tells_of_an_earlier(&self, author: &Author, resource: &ResourceId) -> bool {
+        let is_earlier = |other: &Author| other.site == author.site && other != author;
+        self.records.iter().any(|record| match record {
+            Record::Entry(of, entry) => of == resource && is_earlier(&entry.id().author),
+            Record::Knows(of, site, incarnation, _) => {
+                let known = Author { site: site.clone(), incarnation: *incarnation };
+                of == resource && is_earlier(&known)
+            }
+            Record::EarlierIncarnation(of, site, knew) => {
+                of == resource && *site == author.site && !knew.is_empty()
             }
             _ => false,
         })

@@ -46,11 +46,13 @@ pub enum LiarMove {
     Floods,
     /// Uses a number that it has used on another resource.
     UsesNumberTwice,
+    /// Writes in more incarnations than a site may, each of which might be after a lost disk.
+    IsManyAtOnce,
 }
 
 impl LiarMove {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::MakesAnew,
         Self::NeedsNothingThatIs,
         Self::ForgesAuthor,
@@ -66,6 +68,7 @@ impl LiarMove {
         Self::Declares,
         Self::Floods,
         Self::UsesNumberTwice,
+        Self::IsManyAtOnce,
     ];
 
     /// Its name on the list of what must happen.
@@ -86,6 +89,7 @@ impl LiarMove {
             Self::NeedsNothingThatIs => "liar: needed what never was",
             Self::Floods => "liar: sent what would wait for ever",
             Self::UsesNumberTwice => "liar: used one number on two resources",
+            Self::IsManyAtOnce => "liar: wrote in too many incarnations",
         }
     }
 }
@@ -255,9 +259,21 @@ impl Stolen<'_> {
                     Entry::new(self.resource, after, EntryBody::Operation(operation), Vec::new());
                 all(vec![self.signed(entry)])
             }
+            LiarMove::IsManyAtOnce => {
+                let many = rng.between(50, 90);
+                let entries: Vec<Entry> = (0..many)
+                    .map(|_| self.operation(&self.reborn(rng), 1, (0, EntryHash::UNSAID), rng))
+                    .map(|entry| self.signed(entry))
+                    .collect();
+                // Nobody hears of all of them from the liar.
+                let told = |to: &SiteId, rng: &mut Rng| {
+                    let some = entries.iter().filter(|_| rng.chance(800)).cloned().collect();
+                    (to.clone(), self.update(some))
+                };
+                others.iter().map(|to| told(to, rng)).collect()
+            }
             LiarMove::MakesAnew => {
-                let incarnation = Incarnation::drawn(rng.below(1 << 30));
-                let reborn = Author { site: self.liar.site.clone(), incarnation };
+                let reborn = self.reborn(rng);
                 let mut operation = self.plain(&reborn, 1, rng);
                 let sites = self.sites.iter().filter(|site| **site != victim || rng.chance(500));
                 let sites = sites.cloned().collect();
@@ -288,6 +304,12 @@ impl Stolen<'_> {
         let known = self.knows.iter().map(|(author, _)| author).find(|it| it.site == *site);
         let made_up = || Author { site: site.clone(), incarnation: Incarnation::drawn(7) };
         known.cloned().unwrap_or_else(made_up)
+    }
+
+    /// The liar, as if it had lost its disk.
+    fn reborn(&self, rng: &mut Rng) -> Author {
+        let incarnation = Incarnation::drawn(rng.below(1 << 30));
+        Author { site: self.liar.site.clone(), incarnation }
     }
 
     fn plain(&self, author: &Author, n: u64, rng: &mut Rng) -> Operation {

@@ -13,6 +13,7 @@ mod disk;
 mod keys;
 mod liar;
 mod network;
+mod program_checks;
 mod programs;
 mod quiet;
 mod rng;

@@ -14,7 +14,7 @@ use crate::checks::{Violation, trouble};
 use crate::conflicts::{is_set_right, took_effect};
 use crate::site::{SimSite, command_at};
 use crate::world::World;
-use crate::{programs, service_checks};
+use crate::{program_checks, service_checks};
 
 /// What must hold when nothing is under way any more and no fault is left.
 pub fn when_quiet(world: &World) -> Result<(), Violation> {
@@ -292,7 +292,7 @@ fn follows_the_list(
     let is_decided = view.config.asks_programs() && view.state.is_none() && view.pruned.is_empty();
     let expected: SimValue = match view.config.asks_programs() {
         true if is_decided && !view.id.as_str().starts_with("decided-oddly") => {
-            programs::expected(view, &view.config, &site.id)
+            program_checks::expected(view, &view.config, &site.id)
         }
         true => run_from(begun, decided_commands(view, site).iter().map(String::as_str)),
         false => run_from(begun, commands.iter().copied()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cheops_core::config::Config;
 use cheops_core::engine::{Engine, Job, JobId, Now, Settings, Task};
 use cheops_core::model::{
-    Edit, Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
+    DocumentEdit, Fingerprint, KeyId, Operation, OperationId, Outcome, Payload, ResourceId, SiteId,
 };
 
 use crate::application::{RanTwice, SimApplication, SimState};
@@ -157,7 +157,7 @@ fn ended(well: bool) -> Outcome {
 }
 
 /// What edits made, in words.
-fn texts(edits: &[Edit]) -> Vec<String> {
+fn texts(edits: &[DocumentEdit]) -> Vec<String> {
     edits.iter().map(|edit| String::from_utf8_lossy(&edit.change).into_owned()).collect()
 }
 

@@ -108,6 +108,8 @@ pub const MUST_HAPPEN: &[&str] = &[
     "liar: sent what would wait for ever",
     "liar: filled its room",
     "liar: used one number on two resources",
+    "liar: wrote in too many incarnations",
+    "liar: counted in no more incarnations than it may",
     "liar: refused at the border",
     "liar: set apart",
 ];

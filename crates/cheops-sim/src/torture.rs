@@ -469,6 +469,9 @@ impl Torture {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }
         }
+        if self.world.checks.saw_as_many_as_may_be {
+            self.world.sometimes.saw("liar: counted in no more incarnations than it may");
+        }
         if crate::quiet::some_state_is_verified(&self.world) {
             self.world.sometimes.saw("state: verified");
         }

@@ -1,6 +1,6 @@
 //! `--dry-run`: what would come of something, told before anything is written.
 
-use cheops_api::{Decision, DryRun, Forecast, Replaces, TriedDecision};
+use cheops_api::{Decision, DryRun, Forecast, Replaces, SiteForecast, TriedDecision, WouldFollow};
 
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
@@ -25,7 +25,10 @@ pub(crate) fn ask(
             }
         }
     }
-    Ok(if forecast.cannot_repair.is_some() { Verdict::Problems } else { Verdict::Fine })
+    let is_refused =
+        |other: &SiteForecast| matches!(other.would, WouldFollow::Diverge | WouldFollow::Refuse);
+    let fails = forecast.cannot_repair.is_some() || forecast.others.iter().any(is_refused);
+    Ok(if fails { Verdict::Problems } else { Verdict::Fine })
 }
 
 /// What would be done, and where.
@@ -71,6 +74,7 @@ fn told(forecast: &Forecast, what: &DryRun, width: usize) -> Vec<String> {
         let text = format!("{} could not follow, and would diverge: {why}", forecast.site);
         lines.push(styled(BAD, hanging("", &printable(&text), width)));
     }
+    lines.extend(said_elsewhere(forecast, width));
     lines.push(String::new());
     lines.push(styled(BOLD, "would be applied, in this order"));
     if forecast.list.is_empty() {
@@ -103,6 +107,30 @@ fn told(forecast: &Forecast, what: &DryRun, width: usize) -> Vec<String> {
     if !forecast.back.is_empty() {
         lines.push(String::new());
         lines.push(hanging("would count again: ", &forecast.back.join(", "), width));
+    }
+    lines
+}
+
+/// What the other sites would make of it: those that could not follow each with its reason.
+fn said_elsewhere(forecast: &Forecast, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let would = |would| forecast.others.iter().filter(move |other| other.would == would);
+    let why = |other: &SiteForecast| printable(other.why.as_deref().unwrap_or_default());
+    for other in would(WouldFollow::Diverge) {
+        let text = format!("{} could not follow, and would diverge: {}", other.site, why(other));
+        lines.push(styled(BAD, hanging("", &text, width)));
+    }
+    for other in would(WouldFollow::Refuse) {
+        let text = format!("{} would refuse it: {}", other.site, why(other));
+        lines.push(styled(BAD, hanging("", &text, width)));
+    }
+    for other in would(WouldFollow::Unknown) {
+        let text = format!("whether {} could follow is not known: {}", other.site, why(other));
+        lines.push(styled(WARN, hanging("", &text, width)));
+    }
+    let follow: Vec<&str> = would(WouldFollow::Follow).map(|other| other.site.as_str()).collect();
+    if !follow.is_empty() {
+        lines.push(hanging("", &format!("{} could follow, too", listed(&follow)), width));
     }
     lines
 }

@@ -43,6 +43,20 @@ test("a new image is queued and empty, and its id is chosen by the service", asy
     assert.equal((await ask("GET", `${images}/mine`)).status, 404);
 });
 
+test("tags are added one after the other, each once, and are a property like others", async (t) => {
+    const { images } = await startImage(t);
+    const { id } = await create(images, { name: "debian", os: "linux" });
+    const tags = `${images}/${id}/tags`;
+    for (const tag of ["lts", "old"]) assert.equal((await ask("POST", tags, { tag })).status, 204);
+    assert.equal((await ask("POST", tags, { tag: "lts" })).status, 409);
+    const shown = (await ask("GET", `${images}/${id}`)).json;
+    assert.deepEqual([shown.os, shown.tags], ["linux", ["lts", "old"]]);
+    for (const tag of ["", 7, undefined]) assert.equal((await ask("POST", tags, { tag })).status, 400);
+    assert.equal((await ask("PUT", `${images}/${id}`, { name: "debian", tags: "lts" })).status, 200);
+    assert.equal((await ask("POST", tags, { tag: "new" })).status, 409);
+    assert.equal((await ask("POST", `${images}/none/tags`, { tag: "lts" })).status, 404);
+});
+
 test("with --client-ids an id is honoured once", async (t) => {
     const { images } = await startImage(t, "--client-ids");
     assert.equal((await create(images, { name: "a", id: "mine.1" })).self, "/v1/images/mine.1");

@@ -12,6 +12,8 @@ export type Change = Schemas['Change'] &
 export type ChangeDetail = Schemas['ChangeDetail'];
 export type ConfigFinding = Schemas['ConfigFinding'];
 export type Cross = Schemas['Cross'];
+export type CrossSeen = Schemas['CrossSeen'];
+export type CrossValue = Schemas['CrossValue'];
 export type CrossPart = Schemas['CrossPart'];
 export type DecidedPair = Schemas['DecidedPair'];
 export type Decision = Schemas['Decision'];
@@ -67,6 +69,7 @@ export type Summary = Schemas['Summary'];
 export type TryMatrix = Schemas['TryMatrix'];
 export type Wait = Schemas['Wait'];
 export type Which = Schemas['Which'];
+export type WouldFollow = Schemas['WouldFollow'];
 export type WireProblem = Schemas['Problem'];
 
 export interface Page<T> {

@@ -1,7 +1,7 @@
 // A real demo: three agents on this machine, with links that can be cut.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -49,7 +49,13 @@ export class Demo {
 
     static async start(): Promise<Demo> {
         const folder = mkdtempSync(join(tmpdir(), 'cheops-ui-'));
-        const environment = { ...process.env, TMPDIR: folder, XDG_RUNTIME_DIR: folder };
+        const environment = {
+            ...process.env,
+            TMPDIR: folder,
+            XDG_RUNTIME_DIR: folder,
+            // So that a story need not wait for long until what it changed behind their backs is found.
+            CHEOPS_SHELL_VERIFY_EVERY: '1s',
+        };
         const child = spawn(cheops(), ['demo', '--sites', '3'], {
             cwd: folder,
             env: environment,
@@ -191,6 +197,11 @@ export class Demo {
     file(site: string, name: string): string {
         const path = join(this.site(site).files, name);
         return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    }
+
+    /** Changes a file of a site without asking anybody. */
+    changes(site: string, name: string, text: string): void {
+        writeFileSync(join(this.site(site).files, name), text);
     }
 
     private processes(): string[] {

@@ -114,6 +114,7 @@ export function pages({ conflict, loser, last, failed, replica, cross }: Gallery
         `#/resources/${id(replica)}?tab=settings`,
         '#/resources/there-is-none-of-that-name',
         `#/cross/${id(cross)}`,
+        '#/cross',
         '#/new',
         '#/matrix',
         '#/matrix?profile=http',

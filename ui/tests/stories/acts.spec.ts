@@ -164,6 +164,10 @@ test('what was in doubt after a power cut is settled from another site’s page'
     await callout.getByRole('button', { name: 'Settle…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Unknown result at site2' });
     await expect(dialog).toContainText(doubtful);
+    for (const radio of await dialog.getByRole('radio').all())
+        await expect(radio, 'nothing is chosen for the person').not.toBeChecked();
+    await expect(dialog.getByRole('radio')).toHaveCount(2);
+    await expect(dialog.getByRole('button', { name: 'Choose first' })).toBeDisabled();
     await dialog.getByRole('radio', { name: /Run it again/ }).check();
     await dialog.getByRole('button', { name: 'Run it again at site2' }).click();
     await expect(callout).toBeHidden();

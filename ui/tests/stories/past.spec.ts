@@ -41,6 +41,8 @@ test('what no site needs any more is there to be read, in the table, the graph a
     const graph = page.getByRole('region', { name: 'History as a graph' });
     await expect(graph.locator('a.node')).toHaveCount(3);
     await expect(graph.locator('a.node.past')).toHaveCount(2);
+    const when = graph.getByRole('list', { name: 'When' }).getByRole('time');
+    await expect(when.first(), 'the day and the minute it begins').toHaveText(/\d.* \d\d:\d\d$/);
 
     await page.getByRole('tab', { name: 'Log' }).click();
     const log = page.getByRole('region', { name: 'What happened' });

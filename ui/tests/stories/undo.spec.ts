@@ -24,6 +24,7 @@ test('an operation is undone after its forecast was shown, and brought back', as
     await expect(forecast.locator('.forecast-list').getByRole('listitem')).toHaveCount(2);
     await expect(forecast).toContainText('Would not count any more');
     await expect(forecast).toContainText('it is undone');
+    await expect(forecast).toContainText('site2 and site3 could follow, too.');
     expect(demo.file('site3', `${own}.txt`), 'nothing is done yet').toBe('hello\nwrong\nright\n');
 
     await dialog.getByRole('button', { name: 'Undo it everywhere' }).click();

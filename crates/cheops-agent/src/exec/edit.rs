@@ -13,7 +13,7 @@ use bytes::Bytes;
 use cheops_core::causes;
 use cheops_core::config::{MergedAs, StateCommands};
 use cheops_core::engine::{Job, Task};
-use cheops_core::model::{Edit, EntryId, Operation, Outcome, Output, ResourceId};
+use cheops_core::model::{DocumentEdit, EntryId, Operation, Outcome, Output, ResourceId};
 use cheops_merge::{Document, DocumentForm, WriterId};
 
 use super::ask::CommandRequest;
@@ -60,12 +60,12 @@ impl ReadyDocument {
     }
 
     /// Whether all of its edits are the first of these.
-    fn is_of(&self, edits: &[Edit]) -> bool {
+    fn is_of(&self, edits: &[DocumentEdit]) -> bool {
         let last = self.merged.checked_sub(1).and_then(|at| edits.get(at));
         self.merged <= edits.len() && last.map(|edit| &edit.entry) == self.last.as_ref()
     }
 
-    fn merge(&mut self, edits: &[Edit]) -> Result<(), String> {
+    fn merge(&mut self, edits: &[DocumentEdit]) -> Result<(), String> {
         for edit in edits.iter().filter(|edit| !edit.change.is_empty()) {
             check_writer(edit)?;
             self.document.merge(&edit.change).map_err(|error| {
@@ -104,7 +104,7 @@ impl Documents {
 }
 
 /// Why a document could not be read, merged or written; `None` if the agent stops.
-type Failed = Option<String>;
+type EditFault = Option<String>;
 
 /// One job that edits or merges a document.
 struct EditJob<'a> {
@@ -158,7 +158,7 @@ impl EditJob<'_> {
         mut ready: ReadyDocument,
         operation: &Operation,
         writer: WriterId,
-    ) -> Result<(EditEnding, Option<ReadyDocument>), Failed> {
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFault> {
         if self.job.again {
             // It was cut short, and may have left anything.
             self.write(ready.document.content()).await?;
@@ -199,8 +199,8 @@ impl EditJob<'_> {
     async fn merge(
         &mut self,
         mut ready: ReadyDocument,
-        new: &[Edit],
-    ) -> Result<(EditEnding, Option<ReadyDocument>), Failed> {
+        new: &[DocumentEdit],
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFault> {
         let found = self.read().await?;
         let (new, there, again) = (new.to_vec(), found.clone(), self.job.again);
         let (content, ready) = blocking(move || {
@@ -226,13 +226,13 @@ impl EditJob<'_> {
         Ok((EditEnding { outcome, change: None }, Some(ready)))
     }
 
-    async fn read(&mut self) -> Result<Vec<u8>, Failed> {
+    async fn read(&mut self) -> Result<Vec<u8>, EditFault> {
         let prints = Prints::Document(LONGEST);
         let text = self.command(&self.state.read, Input::Nothing, prints, "read").await?;
         Ok(text.into_bytes())
     }
 
-    async fn write(&mut self, content: Vec<u8>) -> Result<(), Failed> {
+    async fn write(&mut self, content: Vec<u8>) -> Result<(), EditFault> {
         let input = Input::Bytes(Bytes::from(content));
         self.command(&self.state.write, input, Prints::Output, "written").await.map(drop)
     }
@@ -243,7 +243,7 @@ impl EditJob<'_> {
         input: Input,
         prints: Prints,
         what: &str,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, EditFault> {
         let limit = self.executor.time_limit;
         let ask = CommandRequest { input, prints, ..CommandRequest::new(command, limit) };
         let outcome = self.executor.command(Some(&self.job.resource), ask, self.under_way).await;
@@ -262,7 +262,7 @@ impl EditJob<'_> {
 }
 
 /// Of two changes under one name the first counts, so each has to have its own.
-fn check_writer(edit: &Edit) -> Result<(), String> {
+fn check_writer(edit: &DocumentEdit) -> Result<(), String> {
     let site = edit.operation.site();
     let writers = cheops_merge::writers(&edit.change)
         .map_err(|error| format!("what `{site}` says it made is no change: {}", causes(&error)))?;
@@ -276,7 +276,7 @@ fn check_writer(edit: &Edit) -> Result<(), String> {
 fn ready_for(
     kept: Option<ReadyDocument>,
     form: DocumentForm,
-    edits: &[Edit],
+    edits: &[DocumentEdit],
 ) -> Result<ReadyDocument, String> {
     let kept = kept.filter(|ready| ready.form == form && ready.is_of(edits));
     let mut ready = kept.unwrap_or_else(|| ReadyDocument::new(form));

@@ -59,7 +59,7 @@ use axum::routing::{get, post};
 use cheops_api::paths;
 use cheops_core::model::{ResourceId, SiteId};
 use cheops_mesh::{IncomingFiles, Peers};
-use cheops_proxy::Reserve;
+use cheops_proxy::{Proxies, Reserve};
 use cheops_store::{BackupMaker, Blobs, Feed};
 use metrics_exporter_prometheus::PrometheusHandle;
 use refusal::HttpRefusal;
@@ -93,6 +93,8 @@ pub(crate) struct Api {
     /// The services of this site, by name.
     pub(crate) services: Vec<String>,
     pub(crate) counted: Counted,
+    /// In front of the services, for what only they know: resources over several sites.
+    pub(crate) proxies: Proxies,
     /// Who is let in.
     pub(crate) access: Arc<Access>,
     /// Where the demo takes orders, if the agent is part of one.
@@ -118,7 +120,9 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::BACKUP, post(backup::backup))
         .route(paths::PROFILES, get(matrix::all_profiles))
         .route(paths::MATRIX, post(matrix::try_one))
+        .route(paths::ALL_CROSS, get(cross::seen))
         .route(paths::CROSS, get(cross::parts))
+        .route(paths::CROSS_VALUE, get(cross::value))
         .route(paths::DEMO, get(demo::pass_on))
         .route(paths::DEMO_LINKS, post(demo::pass_on))
         .route(paths::DEMO_SITES, post(demo::pass_on))

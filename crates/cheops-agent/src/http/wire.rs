@@ -230,6 +230,7 @@ pub(super) fn forecast(site: &SiteId, resource: &ResourceId, told: &Forecast) ->
         overridden: told.left_out.iter().map(decided).collect(),
         back: ids(&told.back),
         cannot_repair: told.cannot_repair.as_ref().map(ToString::to_string),
+        others: Vec::new(),
     }
 }
 

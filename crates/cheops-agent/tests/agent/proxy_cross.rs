@@ -13,6 +13,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cheops_api::CrossPlace;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
@@ -249,6 +250,48 @@ async fn any_agent_tells_the_parts_that_an_id_speaks_of() {
     let cut_off = application.cluster.client(2).cross(&id[..id.len() - 2]).await;
     let Err(cheops_api::ClientError::Refused(problem)) = cut_off else { panic!("{cut_off:?}") };
     assert_eq!((problem.status, problem.title.as_str()), (404, "no such id"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_lists_the_wholes_it_has_seen_and_reads_each_part_and_their_sum() {
+    let application = Application::of(3).await;
+    let path = application.made(10).await;
+    let id = path.rsplit('/').next().unwrap();
+    let [here, away] = [0, 2].map(|site| application.cluster.client(site));
+    let listed = here.all_cross().await.unwrap();
+    let places: Vec<_> = listed.iter().map(|it| (&*it.service, &*it.collection)).collect();
+    assert_eq!((listed[0].cross.id.as_str(), places), (id, vec![("store", "/v1/things")]));
+    assert_eq!(listed[0].cross.parts.len(), 2);
+    assert_eq!(away.all_cross().await.unwrap(), []);
+
+    let seen = here.cross_value(id, &CrossPlace::default()).await.unwrap();
+    let whole = seen.whole.as_ref().unwrap();
+    assert_eq!((&whole["capacity"], &whole["used"]), (&json!(10), &json!(2)), "{whole}");
+    assert!(whole.get("sites").is_none(), "that is what the parts say");
+    let of = |value: &cheops_api::CrossValue, part: usize| value.parts[part].value.clone();
+    assert_eq!(of(&seen, 0).unwrap()["capacity"], 7);
+    assert_eq!(of(&seen, 1).unwrap()["capacity"], 3);
+    let refused = async |place: &CrossPlace| match away.cross_value(id, place).await {
+        Err(cheops_api::ClientError::Refused(problem)) => problem.status,
+        answer => panic!("{answer:?}"),
+    };
+    let place = |service: &str, collection: &str| CrossPlace {
+        service: Some(service.to_owned()),
+        collection: Some(collection.to_owned()),
+    };
+    assert_eq!(refused(&CrossPlace::default()).await, 404, "it was not seen there");
+    assert_eq!(refused(&place("store", "/v2/things")).await, 403, "it was not made there");
+    assert_eq!(refused(&place("none", "/v1/things")).await, 400);
+    assert_eq!(refused(&place("store", "v1 things")).await, 400);
+    let told = away.cross_value(id, &place("store", "/v1/things")).await.unwrap();
+    assert_eq!(told.whole, seen.whole);
+    assert_eq!(away.all_cross().await.unwrap().len(), 1, "now it was seen there, too");
+
+    application.stores[1].things.lock().unwrap().clear();
+    let part = here.cross_value(id, &CrossPlace::default()).await.unwrap().parts.remove(1);
+    assert!(part.value.is_none() && part.why_not.as_ref().unwrap().contains("404"), "{part:?}");
+    application.ask(0, Method::DELETE, &path, "", Value::Null).await;
+    assert_eq!(here.all_cross().await.unwrap(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]

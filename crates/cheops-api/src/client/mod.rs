@@ -32,11 +32,12 @@ use upload::{Carried, MultipartForm, SentBytes, whole};
 use crate::paths::{self, segment};
 use crate::token::Token;
 use crate::types::{
-    Backup, BackupEvent, Cross, Cursor, Decision, Delete, Demo, DemoLink, DryRun, ExecForm,
-    ExecLine, Explanation, Forecast, History, HistoryAsked, LatestAsked, LegacyShow, LoginLink,
-    MatrixTrial, NumberedChange, Operation, OperationRecord, Page, PastOperations, Problem,
-    Profile, Resource, ResourceFilter, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer,
-    ShowForm, Sites, Submit, SubmitEvent, Summary, SummaryFilter, TryMatrix,
+    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Decision, Delete, Demo,
+    DemoLink, DryRun, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
+    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
+    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
+    Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary, SummaryFilter,
+    TryMatrix,
 };
 
 /// How long a copy may be made without a word: one large file may take that.
@@ -255,6 +256,20 @@ impl Client {
     /// The parts of a resource over several sites.
     pub async fn cross(&self, id: &str) -> Result<Cross, ClientError> {
         self.document(RequestBuilder::get(paths::cross(id))).await
+    }
+
+    /// The resources over several sites that were made or asked for at this site, the latest first.
+    pub async fn all_cross(&self) -> Result<Vec<CrossSeen>, ClientError> {
+        self.document(RequestBuilder::get(paths::ALL_CROSS)).await
+    }
+
+    /// What a resource over several sites is now.
+    pub async fn cross_value(
+        &self,
+        id: &str,
+        place: &CrossPlace,
+    ) -> Result<CrossValue, ClientError> {
+        self.document(RequestBuilder::get(with_query(&paths::cross_value(id), place))).await
     }
 
     /// The matrices that come with Cheops.

@@ -1,9 +1,19 @@
 //! What would come of something, before anything is written.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::{DecidedPair, Decision, Delete, Replaces, Submit};
+
+/// Whom a dry run asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct DryRunAsked {
+    /// Nobody but the site asked says what it would make of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<bool>,
+}
 
 /// Something to be tried without writing anything: exactly one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -61,6 +71,35 @@ pub struct Forecast {
     /// Why the application of the site asked could not follow, if so: it would diverge there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_repair: Option<String>,
+    /// What the other sites that are connected say of it, each as it knows things itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<SiteForecast>,
+}
+
+/// What another site would make of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SiteForecast {
+    /// The site.
+    pub site: String,
+    /// Whether it would follow.
+    pub would: WouldFollow,
+    /// Why not, or why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Whether a site would follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WouldFollow {
+    /// It would.
+    Follow,
+    /// Its application could not follow: it would diverge there.
+    Diverge,
+    /// It would not take it, had it been submitted there.
+    Refuse,
+    /// It did not say.
+    Unknown,
 }
 
 /// An operation of that list.

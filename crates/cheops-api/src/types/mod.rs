@@ -24,11 +24,13 @@ mod summary;
 
 pub use backup::{Backup, BackupEvent};
 pub use change::{Change, ChangeDetail, LatestAsked, NumberedChange, SaidBeside, TimedChange};
-pub use cross::{Cross, CrossPart};
+pub use cross::{Cross, CrossPart, CrossPartValue, CrossPlace, CrossSeen, CrossValue};
 pub use demo::{Demo, DemoLink, DemoSite, RunSite};
 pub use explanation::{DecidedPair, ExplainedOperation, Explanation};
 pub use fault::Fault;
-pub use forecast::{DryRun, Forecast, ForecastOperation, TriedDecision};
+pub use forecast::{
+    DryRun, DryRunAsked, Forecast, ForecastOperation, SiteForecast, TriedDecision, WouldFollow,
+};
 pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
 };

@@ -15,17 +15,17 @@ use super::ports::Task;
 use super::resource::Resource;
 use super::timers::Timer;
 use crate::config::MergedAs;
-use crate::model::{Author, Edit, Entry, Operation, OperationId, Status, writer};
+use crate::model::{Author, DocumentEdit, Entry, Operation, OperationId, Status, writer};
 use crate::plan::RunEffect;
 
 /// What is known of the edits of one document.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     /// What this site's document holds, in the order in which it was merged.
-    merged: Arc<Vec<Edit>>,
+    merged: Arc<Vec<DocumentEdit>>,
     merged_of: BTreeSet<OperationId>,
     /// What is known and not merged yet.
-    known: BTreeMap<OperationId, Vec<Edit>>,
+    known: BTreeMap<OperationId, Vec<DocumentEdit>>,
     /// Of which the job under way merges so many.
     under_way: usize,
     /// Edits of which their sites have not said what came of them; and how many signs of life of that site
@@ -54,7 +54,7 @@ impl Edits {
         !self.awaited.is_empty()
     }
 
-    fn merge(&mut self, edits: impl IntoIterator<Item = Edit>) {
+    fn merge(&mut self, edits: impl IntoIterator<Item = DocumentEdit>) {
         for edit in edits {
             self.merged_of.insert(edit.operation.clone());
             Arc::make_mut(&mut self.merged).push(edit);
@@ -62,7 +62,7 @@ impl Edits {
     }
 
     /// Takes in an edit: this site's own is in its document already.
-    fn see(&mut self, edit: Edit, me: &Author) {
+    fn see(&mut self, edit: DocumentEdit, me: &Author) {
         if edit.entry.author == *me {
             self.merge([edit]);
         } else {

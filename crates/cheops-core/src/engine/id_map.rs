@@ -1,6 +1,7 @@
 //! What the sites call a resource of a service, and whether requests that speak of it are to be
 //! known here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::Turn;
@@ -21,7 +22,8 @@ impl Resource {
         let said = operation.service_ref().filter(|_| self.is_spoken_of(operation));
         let Some((service, service_ref)) = said else { return };
         let is_new = match &mut self.declared.id_map {
-            Some(known) => known.see(service_ref),
+            Some(known) if known.is_spoken_of(service, service_ref) => known.see(service_ref),
+            Some(_) => self.go_by_first_creation(),
             unknown => {
                 *unknown = Some(IdMap::new(service, service_ref));
                 true
@@ -32,12 +34,55 @@ impl Resource {
         }
     }
 
+    /// Of two that make things of different kinds under one name, the first in the order of all says what
+    /// it stands for, at every site, whichever arrived first there. Whether that changed anything.
+    fn go_by_first_creation(&mut self) -> bool {
+        let spoken_of = |it: &&Arc<Operation>| self.is_spoken_of(it);
+        let operations = self.resolution.operations().iter().filter(spoken_of);
+        let said: Vec<_> = operations.filter_map(|it| Some((it, it.service_ref()?))).collect();
+        let Some(known) = &self.declared.id_map else { return false };
+        // What is forgotten came before all that is not.
+        let mut of_known = said.iter().filter(|(_, (service, it))| known.is_spoken_of(service, it));
+        let is_creation = |act| matches!(act, Act::Creates | Act::CreatesAs);
+        let creations = said.iter().filter(|(_, (_, it))| is_creation(it.act));
+        let first = creations.min_by_key(|(operation, _)| operation.position());
+        let (Some(_), Some((_, (service, service_ref)))) = (of_known.next(), first) else {
+            return false;
+        };
+        if known.is_spoken_of(service, service_ref) {
+            return false;
+        }
+        let mut id_map = IdMap::new(service, service_ref);
+        let of_it: BTreeMap<_, _> = said
+            .iter()
+            .filter(|(_, (service, service_ref))| id_map.is_spoken_of(service, service_ref))
+            .map(|(operation, (_, service_ref))| (&operation.id, *service_ref))
+            .collect();
+        for service_ref in of_it.values() {
+            id_map.see(service_ref);
+        }
+        for reply in self.replies_held().filter(|reply| of_it.contains_key(&reply.operation)) {
+            let local_id = reply.outcome.as_ref().and_then(|outcome| outcome.local_id());
+            if let Some(id) = local_id {
+                id_map.name(&reply.id, id);
+            }
+        }
+        self.declared.id_map = Some(id_map);
+        true
+    }
+
     /// Notes what the replying site calls the resource.
     pub(super) fn see_local_id(&mut self, reply: &Reply, turn: &mut Turn<'_>) {
         let Some(id) = reply.outcome.as_ref().and_then(|outcome| outcome.local_id()) else {
             return;
         };
-        let known = self.declared.id_map.as_mut();
+        let said = self.operation(&reply.operation).cloned();
+        let said = said.as_ref().and_then(|operation| operation.service_ref());
+        // An id of another kind of thing leads to a stranger.
+        let is_of = |known: &&mut IdMap| {
+            said.is_none_or(|(service, service_ref)| known.is_spoken_of(service, service_ref))
+        };
+        let known = self.declared.id_map.as_mut().filter(is_of);
         if known.is_some_and(|known| known.name(&reply.id, id)) {
             self.publish_id_map(turn);
         }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Weak};
 
 use super::context::Turn;
 use super::durable::{Reaction, Record};
+use super::peer::Peer;
 use super::ports::{Effect, Heartbeat, Message, Notice};
 use super::resource::{HeldEntry, Resource};
 use super::{Resources, follow_up};
@@ -50,6 +51,11 @@ impl Liars {
     /// The keys of all of them, as many as fit into a sign of life.
     pub(super) fn keys(&self) -> Vec<KeyId> {
         self.convicted.keys().take(MOST_KEYS_TOLD).copied().collect()
+    }
+
+    /// Whether that site was shown to lie.
+    pub(super) fn has(&self, site: &SiteId) -> bool {
+        self.convicted.values().any(|convicted| convicted.site == *site)
     }
 
     /// The keys of that site which were shown to sign lies.
@@ -200,9 +206,10 @@ pub(super) fn tell_of_liars(to: &SiteId, beat: &Heartbeat, turn: &mut Turn<'_>) 
 }
 
 impl Resource {
-    /// Whether the author was shown to have written something else in the place of this.
+    /// Whether it does not count: its author was shown to have written something else in its place, or
+    /// its site writes in too many incarnations.
     pub(super) fn is_disowned(&self, id: &EntryId) -> bool {
-        self.cuts.get(&id.author).is_some_and(|after| id.n > *after)
+        id.n > self.last_that_counts(&id.author)
     }
 
     /// What an entry shows, together with one that is held: that both have one author, and cannot.
@@ -270,22 +277,24 @@ impl Resource {
         chain.iter().filter_map(contradicts).collect()
     }
 
-    /// Everything that the author wrote after that number counts no more. All else is looked at
-    /// anew, as if that had never been: so sites come to the same whichever branch they had.
+    /// Everything that the author wrote after that number counts no more.
     pub(super) fn cut_off(&mut self, author: &Author, after: u64, turn: &mut Turn<'_>) {
         if self.cuts.get(author).is_some_and(|known| *known <= after) {
             return;
         }
         self.cuts.insert(author.clone(), after);
+        self.drop_what_does_not_count(turn);
+        self.bound_incarnations(turn);
+    }
+
+    /// Drops what does not count any more. All else is looked at anew, as if that had never been: so
+    /// sites come to the same whichever branch they had.
+    pub(super) fn drop_what_does_not_count(&mut self, turn: &mut Turn<'_>) {
         let kept: Vec<Arc<Entry>> =
             self.take_entries().into_iter().filter(|it| !self.is_disowned(it.id())).collect();
-        self.knows.limit(author, after);
-        self.news.limit(author, after);
-        self.unprune(author, after);
+        self.limit_knowledge();
+        self.unprune();
         self.start_over();
-        for peer in self.peers.values_mut() {
-            peer.limit(author, after);
-        }
         // What it all came to was said when it first came to it.
         let mut said_before = Reaction::default();
         let mut quiet = Turn { now: turn.now, context: &mut *turn.context, out: &mut said_before };
@@ -297,6 +306,20 @@ impl Resource {
         self.recovered_edits(turn.context);
         self.runs.list_rearranged();
         self.accept_waiting(turn);
+    }
+
+    /// Who knows only what counts is not behind.
+    fn limit_knowledge(&mut self) {
+        self.peers.values_mut().for_each(|peer| peer.may_lack_evidence = true);
+        let (mut knows, mut news) =
+            (std::mem::take(&mut self.knows), std::mem::take(&mut self.news));
+        let mut peers = std::mem::take(&mut self.peers);
+        let of_peers = peers.values_mut().flat_map(Peer::knowledge);
+        [&mut knows, &mut news]
+            .into_iter()
+            .chain(of_peers)
+            .for_each(|it| self.limit_to_what_counts(it));
+        (self.knows, self.news, self.peers) = (knows, news, peers);
     }
 }
 

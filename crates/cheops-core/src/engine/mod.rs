@@ -14,8 +14,9 @@
 //! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
 //! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
 //! one out), `forecast` (what would come of something), `files` (letting go of large ones), `edits`
-//! (documents that are merged), `programs` (those that decide), `lies`
-//! (authors that sign two things in one place), `id_map` (what sites call a service's resource),
+//! (documents that are merged), `programs` (those that decide), `lies` (authors that sign two things
+//! in one place), `incarnations` (how many of one site count), `id_map` (what sites call a service's
+//! resource),
 //! `needs` (what has to be there first), `past` (what is told of what is forgotten), `short_history`
 //! (what a state stands for), `links` (who is heard), `submit` (taking in operations), `waiting`
 //! (users who wait), `timers` (what is due when), `recover` (from the log back to an engine), `view`
@@ -31,6 +32,7 @@ mod files;
 mod forecast;
 mod health;
 mod id_map;
+mod incarnations;
 mod jobs;
 mod lies;
 mod links;

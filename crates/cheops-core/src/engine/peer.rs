@@ -1,6 +1,6 @@
 //! What another site of a resource knows of it, as far as this site can tell.
 
-use crate::model::{Author, Incarnation, Vector};
+use crate::model::{Incarnation, Vector};
 
 #[derive(Debug, Default)]
 pub(super) struct Peer {
@@ -24,6 +24,9 @@ pub(super) struct Peer {
     pub(super) was_in_step: bool,
     /// What it says it has forgotten: of that, it will never say any more what became of it there.
     pub(super) pruned: Vector,
+    /// Whether it may not have been shown yet what does not count: any one message may get lost, and who
+    /// is not shown takes this site to know what it knows.
+    pub(super) may_lack_evidence: bool,
     /// What of `knows` is on this site's disk.
     pub(super) recorded: Vector,
 }
@@ -36,17 +39,20 @@ impl Peer {
         self.sent.join(knows);
     }
 
-    /// What it knows of that author beyond that number counts no more.
-    pub(super) fn limit(&mut self, author: &Author, after: u64) {
-        for vector in [
+    /// What it knows, in every respect.
+    pub(super) fn knowledge(&mut self) -> [&mut Vector; 5] {
+        [
             &mut self.knows,
             &mut self.sent,
             &mut self.told,
             &mut self.earlier_incarnation,
             &mut self.recorded,
-        ] {
-            vector.limit(author, after);
-        }
+        ]
+    }
+
+    /// Whether it knows all of that, and what does not count of it.
+    pub(super) fn is_in_step_with(&self, knows: &Vector) -> bool {
+        !self.may_lack_evidence && self.knows.covers(knows)
     }
 
     /// It came back without its memory. What it may have run before stays on record.

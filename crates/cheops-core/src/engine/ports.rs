@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Config, MergedAs, StateCommands};
 use crate::model::OverLimit;
 use crate::model::{
-    Asker, BlobId, Chain, Declaration, Edit, Entry, Evidence, IdMap, Incarnation, KeyId,
+    Asker, BlobId, Chain, Declaration, DocumentEdit, Entry, Evidence, IdMap, Incarnation, KeyId,
     OperationId, OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp,
     StateFloor, Undoing, Vector,
 };
@@ -197,7 +197,7 @@ pub enum Task {
         /// As what the document is merged.
         form: MergedAs,
         /// What is in it.
-        merged: Arc<Vec<Edit>>,
+        merged: Arc<Vec<DocumentEdit>>,
         /// The name under which the change is made, which no other change has.
         writer: u64,
         /// How the document is read and written.
@@ -210,9 +210,9 @@ pub enum Task {
         /// As what the document is merged.
         form: MergedAs,
         /// What is in it.
-        merged: Arc<Vec<Edit>>,
+        merged: Arc<Vec<DocumentEdit>>,
         /// What is new.
-        new: Vec<Edit>,
+        new: Vec<DocumentEdit>,
         /// How the document is read and written.
         state: StateCommands,
     },

@@ -154,7 +154,7 @@ impl Resource {
     }
 
     /// Works out what programs said of the list as it is, of these items of it.
-    pub(super) fn judge_list(&mut self, items: Vec<Item>) {
+    pub(super) fn judge_list(&mut self, items: &[Item]) {
         self.programs.judged = self.judged(items);
         let judged = &self.programs.judged;
         let is_of_now = |upto: &Fingerprint| judged.stretches.contains(upto);
@@ -165,7 +165,7 @@ impl Resource {
         self.programs.judged.items.clone()
     }
 
-    fn judged(&self, items: Vec<Item>) -> Judged {
+    fn judged(&self, items: &[Item]) -> Judged {
         let config = self.resolution.config();
         let stretches = self.resolution.contested(|a, b| config.program(a, b).map(str::to_owned));
         let mut judged = Judged {

@@ -40,6 +40,9 @@ impl Engine {
         let (resources, mut turn) = engine.turn(now, &mut out);
         lies::recall(resources, &shown, &mut turn);
         for resource in resources.values_mut() {
+            resource.bound_incarnations(&mut turn);
+        }
+        for resource in resources.values_mut() {
             resource.recall_incarnations(&turn.context.links);
         }
         for site in turn.context.settings.peers.clone() {

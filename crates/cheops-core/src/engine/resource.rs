@@ -9,6 +9,7 @@ use super::durable::Record;
 use super::early::EarlyEntries;
 use super::edits::Edits;
 use super::files::Files;
+use super::incarnations::LastIncarnations;
 use super::lies::is_signed_by_author;
 use super::peer::Peer;
 use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
@@ -81,6 +82,7 @@ pub(super) struct Resource {
     pub(super) early: EarlyEntries,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
     pub(super) cuts: BTreeMap<Author, u64>,
+    pub(super) last_incarnations: LastIncarnations,
     /// Whether it is what another site says first of the resource that is being taken in.
     pub(super) hears_first: bool,
     /// Since when there is a base that was not believed yet.
@@ -103,7 +105,7 @@ pub(super) enum EntryAcceptance {
     Known,
     /// Its author wrote something else in its place, and this is what shows it.
     Lie(Box<Evidence>),
-    /// Its author was shown to lie, and nothing counts from there on.
+    /// Its author was shown to lie, and nothing counts from there on; or it is of too many incarnations.
     Disowned,
     /// Something it rests on is missing.
     NotYet,
@@ -162,6 +164,7 @@ impl Resource {
             arrivals: 0,
             early: EarlyEntries::default(),
             cuts: BTreeMap::new(),
+            last_incarnations: LastIncarnations::default(),
             hears_first: false,
             offered_ms: None,
             shown: BTreeMap::new(),
@@ -241,7 +244,10 @@ impl Resource {
             EntryAcceptance::New => self.insert_heard(entry, turn),
             EntryAcceptance::Known => {}
             EntryAcceptance::Lie(evidence) => self.found_lie(*evidence, turn),
-            EntryAcceptance::Disowned => self.show_why_disowned(&entry.id().author, from, turn),
+            EntryAcceptance::Disowned => {
+                self.note_too_many(&entry.id().author, turn);
+                self.show_why_disowned(&entry.id().author, from, turn);
+            }
             EntryAcceptance::NotYet => self.let_wait(entry, from, turn.context),
             // Who passes it on may know of another creation that names its author, which is on its way.
             EntryAcceptance::Malformed(Malformed::NotShared) if entry.id().author.site != *from => {
@@ -361,6 +367,15 @@ impl Resource {
         self.entries.get(author)
     }
 
+    /// All that sites replied, as far as it is held.
+    pub(super) fn replies_held(&self) -> impl Iterator<Item = &Reply> {
+        let entries = self.entries.values().flat_map(BTreeMap::values).map(|held| &held.entry.body);
+        entries.filter_map(|body| match body {
+            EntryBody::Reply(reply) => Some(reply),
+            EntryBody::Operation(_) => None,
+        })
+    }
+
     /// Takes out all entries, in the order of their arrival.
     pub(super) fn take_entries(&mut self) -> Vec<Arc<Entry>> {
         let mut all: Vec<HeldEntry> = Vec::new();
@@ -372,11 +387,16 @@ impl Resource {
         all.into_iter().map(|held| held.entry).collect()
     }
 
-    /// What was pruned of that author beyond that number counts as little as the rest of it.
-    pub(super) fn unprune(&mut self, author: &Author, after: u64) {
-        if self.base.last_of(author) > after {
-            self.base.limit(author, after);
-            self.base_chain.remove(author);
+    /// What was pruned of what does not count any more counts as little as the rest of it.
+    pub(super) fn unprune(&mut self) {
+        let pruned = self.base.clone();
+        let mut base = std::mem::take(&mut self.base);
+        self.limit_to_what_counts(&mut base);
+        self.base = base;
+        for (author, n) in pruned.iter() {
+            if self.base.last_of(author) < n {
+                self.base_chain.remove(author);
+            }
         }
     }
 
@@ -875,10 +895,8 @@ impl Resource {
     /// pruned it first has seen.
     pub(super) fn forget(&mut self, upto: &Vector, config: Option<&Given>) -> u64 {
         let mut upto = upto.clone();
-        for (author, after) in &self.cuts {
-            // Operations of others may still name in their past what does not count.
-            upto.limit(author, *after);
-        }
+        // Operations of others may still name in their past what does not count.
+        self.limit_to_what_counts(&mut upto);
         let upto = &upto;
         keep_later(&mut self.base_config, config);
         let operations = self.resolution.operations().iter();

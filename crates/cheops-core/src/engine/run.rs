@@ -318,7 +318,7 @@ impl Resource {
     /// end is [`Resource::ended`].
     pub(super) fn settle(&mut self, turn: &mut Turn<'_>) {
         if self.asks_programs() {
-            self.judge_list(self.listed_items());
+            self.judge_list(&self.listed_items());
         }
         match std::mem::take(&mut self.runs.look_for_superseded) {
             StandingsToCheck::At(operations) => {
@@ -517,7 +517,7 @@ impl Resource {
     /// whoever waits for a reply still gets one.
     fn plan_by_programs(&mut self) -> Plan {
         self.runs.progress = LogProgress::Unknown;
-        self.judge_list(self.listed_items());
+        self.judge_list(&self.listed_items());
         let config = self.config();
         let plan = plan::plan(&self.items(), &self.runs.log, &config);
         let has_diverged = matches!(plan.health, Health::Diverged { .. });

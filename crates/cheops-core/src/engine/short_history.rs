@@ -162,9 +162,7 @@ impl Resource {
             return None;
         }
         let mut all: Vec<Vector> = said().map(|(_, kept)| kept.upto.clone()).collect();
-        for upto in &mut all {
-            self.cuts.iter().for_each(|(author, after)| upto.limit(author, *after));
-        }
+        all.iter_mut().for_each(|upto| self.limit_to_what_counts(upto));
         let is_known = all.iter().all(|upto| self.knows.covers(upto));
         let mut common = all.first()?.clone();
         all.iter().for_each(|upto| common.meet(upto));

@@ -27,16 +27,21 @@ impl Resource {
             return;
         }
         let mut update = update;
-        if self.authors_after(from, &update.knows) > MOST_AUTHORS {
+        // Who sends an entry knows it, whatever it says.
+        let mut said = update.knows.clone();
+        update.entries.iter().for_each(|entry| said.add(entry.id()));
+        if self.authors_after(from, &said) > MOST_AUTHORS {
             turn.notify(Notice::Malformed(from.clone(), Malformed::TooMany));
             return;
         }
         let differ = self.authors_that_differ(&update.knows, &update.chain);
-        for (author, after) in &self.cuts {
-            update.knows.limit(author, *after);
-            if let Some(base) = &mut update.base {
-                base.upto.limit(author, *after);
-            }
+        let said = self.has_liars().then(|| update.knows.clone());
+        self.limit_to_what_counts(&mut update.knows);
+        if let Some(peer) = self.peers.get_mut(from) {
+            peer.may_lack_evidence = said.is_some_and(|said| said != update.knows);
+        }
+        if let Some(base) = &mut update.base {
+            self.limit_to_what_counts(&mut base.upto);
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
@@ -73,6 +78,8 @@ impl Resource {
             self.accept(entry, from, turn);
         }
         self.accept_waiting(turn);
+        self.bound_incarnations(turn);
+        self.limit_to_what_counts(&mut update.knows);
         self.hears_first = false;
         if !self.declared.sites.is_empty() {
             let sites = &self.declared.sites;
@@ -82,8 +89,12 @@ impl Resource {
             // Our earlier incarnation held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
         } else {
-            // A liar can make this site doubt so, and not make it run anything twice.
-            self.may_have_run(&update.you_may_have_run, turn);
+            // A liar can make this site doubt so, and not make it run anything twice. Who writes in too
+            // many incarnations never comes to be in step: it would say so for ever.
+            let sender = Author { site: from.clone(), incarnation: update.incarnation };
+            if !self.is_of_too_many(&sender) {
+                self.may_have_run(&update.you_may_have_run, turn);
+            }
         }
         if self.knows != before {
             self.confirm_soon(turn);
@@ -270,7 +281,7 @@ impl Resource {
         let sites: Vec<SiteId> = self.peers.keys().cloned().collect();
         for site in sites {
             let Some(peer) = self.peers.get_mut(&site) else { continue };
-            if peer.knows.covers(&self.knows) {
+            if peer.is_in_step_with(&self.knows) {
                 peer.catching_up = false;
                 peer.ask_ms = None;
                 self.is_in_step(&site, turn);
@@ -388,7 +399,7 @@ impl Resource {
         let me = turn.context.settings.me.site.clone();
         let Some(peer) = self.peers.get_mut(site) else { return };
         peer.ask_ms = None;
-        if !turn.context.links.usable(site, &me) || peer.knows.covers(&self.knows) {
+        if !turn.context.links.usable(site, &me) || peer.is_in_step_with(&self.knows) {
             return;
         }
         let round_trip =
@@ -508,7 +519,7 @@ impl Resource {
     fn believes(&self, base: &Base, from: &SiteId, turn: &Turn<'_>) -> bool {
         let me = &turn.context.settings.me;
         if self.knows.covers(&base.upto) {
-            return self.has_floor_over(&base.upto);
+            return self.has_floor_over(&base.upto, turn);
         }
         // A state is taken for what all sites say that it is, if this one is among them.
         let is_mine = |floor: &StateFloor| floor.sites.contains(&me.site);
@@ -554,7 +565,7 @@ impl Resource {
             self.base.covers(&held)
                 || self.peers.keys().all(|site| site == from)
                 || heard.iter().any(|(_, peer)| peer.pruned.covers(&held))
-                || self.has_floor_over(&held)
+                || self.has_floor_over(&held, turn)
         };
         !was_in_step
             && may_go()
@@ -568,21 +579,27 @@ impl Resource {
     ///
     /// A site that lost its disk knows nothing, and what it does then is concurrent to everything:
     /// also to what the others have long forgotten with its consent. So that does not count here.
-    fn has_floor_over(&self, upto: &Vector) -> bool {
+    fn has_floor_over(&self, upto: &Vector, turn: &Turn<'_>) -> bool {
+        let is_liar = |site: &SiteId| turn.context.liars.has(site);
+        let has_liars = self.has_liars() || self.declared.sites.iter().any(is_liar);
         let is_over = |floor: &OperationId| {
-            let went_well = self.replies.get(floor).is_some_and(Replies::succeeded_somewhere);
+            // Who forgot it may have had the word of a liar that it went well, which does not count since.
+            let went_well =
+                has_liars || self.replies.get(floor).is_some_and(Replies::succeeded_somewhere);
             let below = self.resolution.operations().past(floor).filter(|_| went_well).cloned();
             below.is_some_and(|mut below| {
                 below.join(&self.base);
                 below.covers(upto)
             })
         };
-        let has_another_incarnation = |author: &Author| {
-            self.knows.iter().any(|(known, _)| known.site == author.site && known != author)
+        // Nor does what a liar wrote, which may have told others before that it knows what it forgot there.
+        let may_be_concurrent = |author: &Author| {
+            is_liar(&author.site)
+                || self.knows.iter().any(|(known, _)| known.site == author.site && known != author)
         };
         self.resolution.floors().any(is_over)
             || !self.base.covers(upto)
-                && self.resolution.floors_but_for(&has_another_incarnation).any(is_over)
+                && self.resolution.floors_but_for(&may_be_concurrent).any(is_over)
     }
 }
 

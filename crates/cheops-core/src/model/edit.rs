@@ -17,7 +17,7 @@ pub const MAX_EDIT_BYTES: usize = 1024 * 1024;
 
 /// One change of a document that is merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edit {
+pub struct DocumentEdit {
     /// The reply that brought it.
     pub entry: EntryId,
     /// The operation that made it.
@@ -26,7 +26,7 @@ pub struct Edit {
     pub change: Arc<[u8]>,
 }
 
-impl Edit {
+impl DocumentEdit {
     /// The name under which its change was made.
     pub fn writer(&self) -> u64 {
         writer(&self.operation, &self.entry.author)
@@ -53,13 +53,13 @@ impl Extension {
 impl Entry {
     /// What an operation made of its document, if this is a reply of the site where it was submitted
     /// that says so: no other site can say it.
-    pub fn edit(&self) -> Option<Edit> {
+    pub fn edit(&self) -> Option<DocumentEdit> {
         let EntryBody::Reply(reply) = &self.body else { return None };
         if reply.site() != reply.operation.site() {
             return None;
         }
         let said = self.extra.iter().find(|extension| extension.name == NAME)?;
         let (entry, operation) = (reply.id.clone(), reply.operation.clone());
-        Some(Edit { entry, operation, change: said.value.as_slice().into() })
+        Some(DocumentEdit { entry, operation, change: said.value.as_slice().into() })
     }
 }

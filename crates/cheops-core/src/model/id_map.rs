@@ -169,6 +169,12 @@ impl IdMap {
         stands_for(resource, &self.service, &self.collection, &self.meta_id)
     }
 
+    /// Whether a request to that service speaks of what this stands for. Under a name that was drawn
+    /// somebody may have made another kind of thing too.
+    pub fn is_spoken_of(&self, service: &str, service_ref: &ServiceRef) -> bool {
+        self.service == service && self.collection == service_ref.collection
+    }
+
     /// Takes in how another request speaks of it; whether that is new.
     pub fn see(&mut self, service_ref: &ServiceRef) -> bool {
         let is_new = service_ref.act == Act::Creates && self.local_ids.is_none();
@@ -195,8 +201,11 @@ impl IdMap {
         true
     }
 
-    /// Takes in what another site knows of it.
+    /// Takes in what another site knows of it, if it is the same that both know.
     pub fn join(&mut self, other: &Self) {
+        if (&self.service, &self.collection) != (&other.service, &other.collection) {
+            return;
+        }
         for (author, said) in other.local_ids.iter().flatten() {
             self.keep_later(author, said.clone());
         }

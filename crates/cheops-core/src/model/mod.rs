@@ -26,7 +26,7 @@ pub use crate::ids::{
 };
 pub use clock::{HybridClock, Stamp};
 pub(crate) use edit::writer;
-pub use edit::{Edit, MAX_EDIT_BYTES};
+pub use edit::{DocumentEdit, MAX_EDIT_BYTES};
 pub use entry::{Entry, EntryBody, Extension};
 pub use id_map::{Act, IdMap, LocalName, RequestMethod, SaysAlready, ServiceRef};
 pub use inline_body::MAX_INLINE_BODY_BYTES;

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
+
 use super::{
     Asker, Author, Declaration, EntryBody, Extension, Header, Operation, OperationId, Outcome,
     Payload, Replaces, Reply, ResourceId, ServiceRef, SiteId, Stamp, Status,
@@ -393,7 +395,7 @@ impl FieldHasher {
                 digest.text(site.as_str());
             }
             digest.optional(config.as_ref(), |digest, config| {
-                digest.text(&config.to_json());
+                digest.config(config);
             });
         });
         self.number(needs.len() as u64);
@@ -404,6 +406,16 @@ impl FieldHasher {
             let Asker { principal, site } = asker;
             digest.text(principal).text(site.as_str());
         })
+    }
+
+    /// A config is signed as the document that gives it, byte by byte as [`Config::to_json`] writes it,
+    /// and what was signed must be written so for ever. So a member that is new is left out of that
+    /// document where it says nothing; it is not put between those there are in any other case; and an
+    /// older one is written as it always was. (Who does not know the new one cannot read the entry, and
+    /// never hashes it.) A member that is not named here does not compile: it would be nobody's word.
+    fn config(&mut self, config: &Config) -> &mut Self {
+        let Config { matrix: _, types: _, state: _, hooks: _ } = config;
+        self.text(&config.to_json())
     }
 
     fn payload(&mut self, payload: &Payload) -> &mut Self {
@@ -524,6 +536,26 @@ mod tests {
         assert_eq!(evidence(first.clone(), disowning), Some(Lie::Fork { after: 0 }));
         let elsewhere = EntryHeader { resource: [8; 32], ..second.clone() };
         assert_eq!(evidence(second, elsewhere), Some(Lie::NumberUsedTwice));
+    }
+
+    /// As they are on disks, whatever a config may say since.
+    #[test]
+    fn a_config_is_signed_as_it_always_was() {
+        let hash = |document: &str| {
+            let config = Config::parse(document).unwrap().config;
+            blake3::Hash::from_bytes(FieldHasher::new("test").config(&config).end()).to_hex()
+        };
+        let bare = r#"{"ResolutionMatrix":[{"Before":"a","After":"b","Result":"take-both"}]}"#;
+        let whole = r#"{"ResolutionMatrix":[
+            {"Before":"a","After":"b","Result":"take-both-keep-order","Concurrent":"keep-both"}],
+            "Types":{"a":{"Idempotent":true},"b":{"Undo":"u","Assigns":true,"Check":"c","Decompose":"d"}},
+            "State":{"Read":"r","Write":"w"},
+            "Hooks":[{"On":"applied","Command":"echo","Types":["a"]},
+                     {"On":"failed","Url":"http://127.0.0.1:1/","Run":"once"}]}"#;
+        expect_test::expect!["4b5d20e06705bd7b722cb6ed146f837ee4bee644e647fa198d75b8c03b7421a3"]
+            .assert_eq(&hash(bare));
+        expect_test::expect!["dbc09209341a6aa693ca6266b8bb90b53e7ada3726382f5e5e7139d125ffc397"]
+            .assert_eq(&hash(whole));
     }
 
     proptest! {

@@ -61,6 +61,14 @@ impl Vector {
         }
     }
 
+    /// Forgets what comes after the number that is said of each author.
+    pub fn limit_each(&mut self, last_of: impl Fn(&Author) -> u64) {
+        self.0.retain(|author, n| {
+            *n = (*n).min(last_of(author));
+            *n > 0
+        });
+    }
+
     /// How many authors there are in it.
     pub fn authors(&self) -> usize {
         self.0.iter().len()
@@ -68,10 +76,7 @@ impl Vector {
 
     /// Keeps only what `other` knows too.
     pub fn meet(&mut self, other: &Self) {
-        self.0.retain(|author, n| {
-            *n = (*n).min(other.last_of(author));
-            *n > 0
-        });
+        self.limit_each(|author| other.last_of(author));
     }
 
     /// Author by author, the last entry known.

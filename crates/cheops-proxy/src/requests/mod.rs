@@ -67,7 +67,7 @@ use crate::config::{ProxyConfig, ServiceConfig};
 use crate::id_directory::IdDirectory;
 use crate::ports::{BodyStore, Operations, OtherSites, Signatures};
 
-pub use self::cross::parts_of;
+pub use self::cross::{PartRead, SeenWhole, WholePlace, WholeRead, WholeUnread, parts_of};
 pub use self::listen::Listening;
 pub use self::reserve::{NoRoom, Promise, Reserve};
 pub use self::threads::Threads;

@@ -7,7 +7,9 @@ use cheops_record::disk::{decode_notice, decode_record, encode_notice, encode_re
 use cheops_record::wire::{self, Frame};
 use expect_test::expect_file;
 
-use crate::samples::{messages, notices, records};
+use cheops_core::model::{Proof, SealTree, SignedBy, resource_hash};
+
+use crate::samples::{entries, messages, more_entries, notices, records, resource, site};
 
 fn hex(bytes: &[u8]) -> String {
     let mut lines = String::new();
@@ -56,4 +58,30 @@ fn messages_are_written_as_ever_and_read_back() {
         write!(golden, "{name}\n{}", hex(&bytes)).unwrap();
     }
     expect_file!["golden/messages.txt"].assert_eq(&golden);
+}
+
+/// Signatures are over these: where one changes, every entry that was ever signed is refused.
+#[test]
+fn what_is_signed_is_as_ever() {
+    let first = entries().into_iter().map(|(name, entry)| (name.to_owned(), entry));
+    let all: Vec<_> = first.chain(more_entries()).collect();
+    let album = resource("album");
+    let mut golden = format!("resource\n{}", hex(&resource_hash(&album)));
+    for (name, entry) in &all {
+        let header = entry.header(&album);
+        assert_eq!(header.hash(), entry.hash(), "{name}");
+        write!(golden, "{name}: said\n{}", hex(&header.said)).unwrap();
+        write!(golden, "{name}: header\n{}", hex(&entry.hash().0)).unwrap();
+        let Some(root) = entry.proof().and_then(|proof| proof.root(entry.hash())) else { continue };
+        write!(golden, "{name}: root by its proof\n{}", hex(&root)).unwrap();
+    }
+    for by in [SignedBy::Author, SignedBy::Voucher(site("nantes"))] {
+        for count in [1, 2, 3, all.len()] {
+            let hashes = all.iter().take(count).map(|(_, entry)| entry.hash());
+            let root = SealTree::over(by.clone(), hashes).unwrap().root();
+            write!(golden, "{by:?}: root of {count}\n{}", hex(&root)).unwrap();
+        }
+    }
+    write!(golden, "signed text\n{}", hex(&Proof::signed_text(&[7; 32]))).unwrap();
+    expect_file!["golden/signed.txt"].assert_eq(&golden);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod broken_off;
+mod complete;
 mod golden;
 mod hostile;
 mod later;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use cheops_core::config::Config;
+use cheops_core::config::{Config, HookEvent};
 use cheops_core::engine::{
     Base, Declared, Echo, Ending, Heartbeat, Malformed, Message, Notice, PastDecision, Record,
     Update,
@@ -179,6 +179,94 @@ pub(crate) fn entries() -> Vec<(&'static str, Arc<Entry>)> {
     ]
 }
 
+/// A config with every rule, event and kind of hook.
+fn whole_config() -> Arc<Config> {
+    let events = HookEvent::ALL.map(|event| format!(r#"{{"On":"{event}","Command":"echo"}}"#));
+    let document = format!(
+        r#"{{"ResolutionMatrix":[
+            {{"Before":"set","After":"inc","Result":"take-both-keep-order"}},
+            {{"Before":"inc","After":"set","Result":"take-both-reverse-order"}},
+            {{"Before":"log","After":"log","Result":"logic:mine","Concurrent":"replace-wins"}}],
+         "Hooks":[{}]}}"#,
+        events.join(",")
+    );
+    Arc::new(Config::parse(&document).unwrap().config)
+}
+
+/// What this version says beside a reply or an operation, each once.
+fn extensions() -> Vec<(&'static str, bool, Vec<u8>)> {
+    let fingerprint = |byte: u8| Fingerprint([byte; 32]).to_string();
+    let (list, state, write) = (fingerprint(1), fingerprint(2), fingerprint(3));
+    let kept =
+        format!("{list} {state} {write} 300\nlyon paris\nparis-5f.7\ninc\nlyon-5f.300 paris-5f.7");
+    vec![
+        ("undoes", true, b"paris-5f.9".to_vec()),
+        ("undoes", true, b"back paris-5f.9".to_vec()),
+        ("dismisses", false, b"paris-5f.9".to_vec()),
+        ("standing", false, b"in step".to_vec()),
+        ("standing", false, b"diverged: `a` ran before `b`".to_vec()),
+        ("state", false, format!("{list} {state}").into_bytes()),
+        ("keeps-state", false, kept.into_bytes()),
+    ]
+}
+
+/// A request with a body beside it in its entry, and one with none.
+fn requests() -> [(&'static str, Arc<Entry>); 2] {
+    let request = |body: Option<FileRef>| match http(Act::Creates) {
+        Payload::Http { service, method, path, headers, .. } => {
+            Payload::Http { service, method, path, headers, body, service_ref: None }
+        }
+        shell @ Payload::Shell { .. } => shell,
+    };
+    let entry =
+        |body, beside| entry(EntryBody::Operation(operation(request(body))), beside, Some(proof()));
+    let content = b"short".to_vec();
+    let file = FileRef::of("body", &content);
+    let beside = Extension { name: "body".into(), must_understand: false, value: content };
+    [
+        ("http with its body beside it", entry(Some(file), vec![beside])),
+        ("http without body", entry(None, Vec::new())),
+    ]
+}
+
+/// What was missing among the first ones. They stand apart, since those are all in one message.
+pub(crate) fn more_entries() -> Vec<(String, Arc<Entry>)> {
+    let declares =
+        Declaration { sites: BTreeSet::from([site("paris")]), config: Some(whole_config()) };
+    let declares = Some(Arc::new(declares));
+    let whole = Operation { declares, ..operation(Payload::shell("true")) };
+    let broken_off = Outcome::BrokenOff { reason: "it broke off".into() };
+    let named = |(name, entry): (&str, Arc<Entry>)| (name.to_owned(), entry);
+    let said = extensions().into_iter().enumerate().map(|(at, (name, must_understand, value))| {
+        let beside = vec![Extension { name: name.into(), must_understand, value }];
+        let n = 400 + u64::try_from(at).unwrap();
+        let (id, operation) = (id("lyon", n), operation_id(9));
+        let reply = Reply { id, stamp: stamp(10), operation, status: Status::Ok, outcome: None };
+        let said = entry(EntryBody::Reply(reply), beside, Some(proof()));
+        (format!("reply that {name} {at}"), said)
+    });
+    let others = [
+        ("with a whole config", entry(EntryBody::Operation(whole), Vec::new(), Some(proof()))),
+        ("reply broken off", reply(Status::Ko, Some(broken_off))),
+    ];
+    requests().into_iter().chain(others).map(named).chain(said).collect()
+}
+
+/// A log in which runs left each trace there is.
+fn traced_log() -> RunLog {
+    let mut log = RunLog::default();
+    for (n, ended) in [(1, Ended::Ok), (2, Ended::Ko), (4, Ended::Ok)] {
+        let step = Step::Run(item(n));
+        log.begin(&step);
+        log.finish(&step, ended);
+    }
+    let undone = Step::Undo(item(4));
+    log.begin(&undone);
+    log.finish(&undone, Ended::Ko);
+    log.may_have_run([item(3)]);
+    log
+}
+
 fn item(n: u64) -> Item {
     let kind = OperationType::new("set").unwrap();
     Item { id: operation_id(n), kind, replaces: Replaces::Past }
@@ -276,6 +364,11 @@ pub(crate) fn records() -> Vec<(String, Record)> {
         ("set apart", Record::SetApart(evidence())),
     ];
     records.extend(others.map(|(name, record)| (name.to_owned(), record)));
+    let more = more_entries().into_iter();
+    records.extend(
+        more.map(|(name, entry)| (format!("entry: {name}"), Record::Entry(album(), entry))),
+    );
+    records.push(("ran: each trace".to_owned(), Record::Ran(album(), Box::new(traced_log()))));
     records
 }
 
@@ -339,6 +432,7 @@ pub(crate) fn notices() -> Vec<Notice> {
         Malformed::NotItsAuthors,
     ];
     notices.extend(mistakes.map(|what| Notice::Malformed(site("lyon"), what)));
+    notices.push(Notice::Differs(r()));
     notices
 }
 
@@ -386,5 +480,6 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
             Message::Update(Box::new(Update { base: Some(base_with_state()), ..bare })),
         ),
         ("evidence", Message::Evidence(evidence())),
+        ("update with more", update(more_entries().into_iter().map(|(_, entry)| entry).collect())),
     ]
 }

@@ -363,9 +363,23 @@ impl World {
     fn take_effect(&mut self, site: usize, job: JobId) {
         let configs = &self.configs;
         let config = |resource: &ResourceId| configs.get(resource).cloned().unwrap_or_default();
-        if let Err(twice) = self.sites[site].carry_out(job, config) {
+        if let Err(twice) = self.sites[site].carry_out(job, config)
+            && !self.nobody_could_tell(site, job, &twice.0)
+        {
             self.checks.ran_twice(&self.sites[site].id, &twice.0);
         }
+    }
+
+    /// Whether the application outlived the disk that said what it had run, and every other disk on which
+    /// that incarnation had left a trace on the resource is lost as well: no engine can know of it then.
+    fn nobody_could_tell(&self, site: usize, job: JobId, operation: &OperationId) -> bool {
+        let SimSite { settings, disk, running, .. } = &self.sites[site];
+        let Some(resource) = running.get(&job).map(|running| &running.job.resource) else {
+            return false;
+        };
+        settings.application == AfterLoss::MayHoldState
+            && disk.times_begun(operation) < 2
+            && !self.sites.iter().any(|it| it.disk.tells_of_an_earlier(&settings.me, resource))
     }
 
     fn end(&mut self, site: usize, start: u64, job: JobId) {

@@ -7,13 +7,16 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cheops_core::model::BlobId;
-use cheops_store::{Blobs, Seq, StoreOptions};
+use cheops_store::{Blobs, ProgressReporter, Seq, StoreOptions, Voucher};
 use tempfile::tempdir;
 
 use crate::history::{LogContent, batch, content_after_each, everything, options};
 use crate::support::{Clock, id, open_paris, operation};
+use crate::upgrade;
 
 const DIR: &str = "CHEOPS_STORE_TEST_DIR";
 const DO: &str = "CHEOPS_STORE_TEST_DO";
@@ -47,6 +50,12 @@ impl ChildProcess {
             .then(|| line.trim().to_string())
     }
 
+    /// Whether it came to its end, rather than being ended.
+    fn ends_well(mut self) -> bool {
+        while self.next_line().is_some() {}
+        self.child.wait().unwrap().success()
+    }
+
     /// Kills it and hears what it still had said.
     fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
@@ -58,10 +67,11 @@ impl ChildProcess {
 #[test]
 fn child() {
     let (Some(dir), Some(what)) = (std::env::var_os(DIR), std::env::var_os(DO)) else { return };
-    match what.to_str().unwrap() {
-        "append" => append(Path::new(&dir)),
-        "blobs" => write_blobs(Path::new(&dir)),
-        other => panic!("{other}"),
+    match what.to_str().unwrap().split_once(' ').unwrap_or((what.to_str().unwrap(), "")) {
+        ("append", _) => append(Path::new(&dir)),
+        ("blobs", _) => write_blobs(Path::new(&dir)),
+        ("move", stop) => move_until(Path::new(&dir), stop.parse().unwrap()),
+        (other, _) => panic!("{other}"),
     }
 }
 
@@ -211,4 +221,54 @@ pub(crate) fn blob_files(dir: &Path) -> Vec<String> {
         }
     }
     names
+}
+
+/// Opens a directory of the format before, and is gone at that step: nothing is unwound, closed or
+/// rolled back.
+fn move_until(dir: &Path, stop: usize) {
+    let step = Arc::new(AtomicUsize::new(0));
+    let next = move || {
+        if step.fetch_add(1, Ordering::Relaxed) == stop {
+            std::process::abort();
+        }
+    };
+    let (told, vouching) = (next.clone(), next);
+    let progress = ProgressReporter::new(move |_| told());
+    let vouch = Voucher::new(move |entries| {
+        vouching();
+        upgrade::vouch(entries);
+        vouching();
+    });
+    let options = StoreOptions { progress, vouch, ..upgrade::options() };
+    drop(upgrade::open_every(dir, options).unwrap());
+}
+
+#[test]
+fn ended_at_any_step_of_the_move_from_the_format_before_all_is_there_and_vouched_for() {
+    let open = |dir: &Path| {
+        let vouch = Voucher::new(upgrade::vouch);
+        upgrade::open_every(dir, StoreOptions { vouch, ..upgrade::options() }).unwrap()
+    };
+    let whole = {
+        let dir = upgrade::every();
+        upgrade::all_of(&open(dir.path()))
+    };
+    let mut stops = 0;
+    loop {
+        let dir = upgrade::every();
+        let came_to_its_end = ChildProcess::start(&format!("move {stops}"), dir.path()).ends_well();
+        for start in ["first", "second"] {
+            let opened = open(dir.path());
+            assert_eq!(upgrade::all_of(&opened), whole, "{start} after it ended at step {stops}");
+            let entries = upgrade::entries(&opened);
+            assert!(!entries.is_empty());
+            assert!(entries.iter().all(|entry| entry.proof().is_some()), "step {stops}");
+        }
+        if came_to_its_end {
+            break;
+        }
+        stops += 1;
+    }
+    // Three of them while it vouches.
+    assert!(stops >= 13, "only {stops} steps were told");
 }

@@ -32,7 +32,7 @@ fn old_directory(name: &str, journal_bytes: u64) -> TempDir {
     dir
 }
 
-fn every() -> TempDir {
+pub(crate) fn every() -> TempDir {
     old_directory("every", 32 << 10)
 }
 
@@ -49,16 +49,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn options() -> StoreOptions {
+pub(crate) fn options() -> StoreOptions {
     StoreOptions { audit_retention: LONG, ..StoreOptions::default() }
 }
 
-fn open_every(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
+pub(crate) fn open_every(dir: &Path, options: StoreOptions) -> Result<Opened, OpenError> {
     open(dir, &site("paris"), || panic!("it keeps its incarnation"), options)
 }
 
 /// Everything that a directory holds, as text.
-fn all_of(opened: &Opened) -> String {
+pub(crate) fn all_of(opened: &Opened) -> String {
     let changes = opened.feed.changes_since(Seq::default(), None, 1000).unwrap();
     format!("{:#?}\n{:#?}", opened.records, changes.items)
 }
@@ -171,7 +171,7 @@ fn how_far_it_is_is_told() {
 }
 
 /// Seals as a site does, but for a signature that means something.
-fn vouch(entries: &[&Entry]) {
+pub(crate) fn vouch(entries: &[&Entry]) {
     let by = SignedBy::Voucher(site("paris"));
     let tree = SealTree::over(by, entries.iter().map(|entry| entry.hash())).unwrap();
     let signature: Arc<[u8]> = Arc::from([1, 2, 3].as_slice());
@@ -180,7 +180,7 @@ fn vouch(entries: &[&Entry]) {
     }
 }
 
-fn entries(opened: &Opened) -> Vec<Arc<Entry>> {
+pub(crate) fn entries(opened: &Opened) -> Vec<Arc<Entry>> {
     let entries = opened.records.iter().filter_map(|record| match record {
         Record::Entry(_, entry) => Some(Arc::clone(entry)),
         _ => None,

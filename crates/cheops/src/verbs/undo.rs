@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Ask this site; the agent's own if not given
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
-    /// Say what would come of it at the site asked, and undo nothing
+    /// Say what would come of it, and which site could not take it back, and undo nothing
     #[arg(long)]
     dry_run: bool,
 }

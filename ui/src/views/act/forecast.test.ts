@@ -31,6 +31,24 @@ test('what is worst is said first', () => {
     expect(bad[3]?.text).toContain('Not connected now: lyon.');
 });
 
+test('which other site could not follow is named with its reason', () => {
+    const others = remarks({
+        ...forecast,
+        others: [
+            { site: 'lyon', would: 'follow' },
+            { site: 'nice', would: 'unknown', why: 'it did not answer in time' },
+            { site: 'oslo', would: 'refuse', why: 'nothing undoes it' },
+            { site: 'rome', would: 'diverge', why: 'nothing overwrites' },
+        ],
+    });
+    expect(others.map(({ tone, text }) => `${tone} ${text}`).slice(0, 4)).toEqual([
+        'bad rome could not follow, and would diverge: nothing overwrites.',
+        'bad oslo would refuse it: nothing undoes it.',
+        'warn Whether nice could follow is not known: it did not answer in time.',
+        'plain lyon could follow, too.',
+    ]);
+});
+
 test('of a long list its end is shown, and what is new in it', () => {
     const list = Array.from({ length: 30 }, (_, n) => of(n + 1));
     const end = listed({ ...forecast, list, operation: 'paris-1.30' });

@@ -1,5 +1,5 @@
 /** What would come of something, as the agent tells before anything is written, in sentences. */
-import type { ExplainedOperation, Forecast } from '../../api/types';
+import type { ExplainedOperation, Forecast, WouldFollow } from '../../api/types';
 import { together } from '../../format';
 import { undone } from '../../undoing';
 
@@ -13,6 +13,7 @@ export function remarks(forecast: Forecast): Remark[] {
             tone: 'bad',
             text: `${site} could not follow, and would diverge: ${forecast.cannot_repair}.`,
         },
+        ...elsewhere(forecast),
         forecast.config_replaced && {
             tone: 'warn',
             text: 'Another config would take the place of the one it has.',
@@ -33,6 +34,29 @@ export function remarks(forecast: Forecast): Remark[] {
         sites.length > 0 && { tone: 'plain', text: `It would go to ${together(sites, 8)}.` },
     ];
     return found.filter((one) => one !== false);
+}
+
+/** What the other sites say of it, those that could not follow first. */
+function elsewhere({ others = [] }: Forecast): Remark[] {
+    const that = (would: WouldFollow) => others.filter((other) => other.would === would);
+    const follow = that('follow').map(({ site }) => site);
+    return [
+        ...that('diverge').map(({ site, why }): Remark => ({
+            tone: 'bad',
+            text: `${site} could not follow, and would diverge: ${why}.`,
+        })),
+        ...that('refuse').map(({ site, why }): Remark => ({
+            tone: 'bad',
+            text: `${site} would refuse it: ${why}.`,
+        })),
+        ...that('unknown').map(({ site, why }): Remark => ({
+            tone: 'warn',
+            text: `Whether ${site} could follow is not known: ${why}.`,
+        })),
+        ...(follow.length > 0
+            ? [{ tone: 'plain' as const, text: `${together(follow, 8)} could follow, too.` }]
+            : []),
+    ];
 }
 
 /** So many of the list are shown: what is new stands at its end, mostly. */

@@ -1,4 +1,4 @@
-// Create a resource: its name, where it lives, how conflicts are settled, and the first operation.
+// Create a resource: its name, where it lives, how conflicts are resolved, and the first operation.
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiProblem, get, isAbort, path } from '../../api/client';
 import type { Profile, Resource } from '../../api/types';
@@ -71,8 +71,8 @@ export default function Create({ query }: { query: Texts }) {
         return false;
     };
 
-    const settled = profile === OWN ? { config: own.value } : { profile };
-    const operation = submitted(form, { sites: location(where), ...settled });
+    const resolved = profile === OWN ? { config: own.value } : { profile };
+    const operation = submitted(form, { sites: location(where), ...resolved });
     const said = JSON.stringify({ name, operation });
     useEffect(() => foreseeing.forget(), [said]);
 
@@ -102,7 +102,7 @@ export default function Create({ query }: { query: Texts }) {
             <h1>New resource</h1>
             <p class="muted">
                 A resource is made by its first operation. Where it lives and how conflicts are
-                settled is said now.
+                resolved is said now.
             </p>
             {handing.progress ? (
                 <section class="card create-done">
@@ -175,7 +175,7 @@ export default function Create({ query }: { query: Texts }) {
                         </fieldset>
                     </section>
                     <section class="card create-part">
-                        <h2>How conflicts are settled</h2>
+                        <h2>How conflicts are resolved</h2>
                         {isHanded && given === null && (
                             <p class="field-error">
                                 <Icon name="warning" />

@@ -39,7 +39,7 @@ const PAGES: readonly Item[] = [
     page('Overview', 'what needs you, and the sites', { name: 'sites' }),
     page('Resources', 'all of them', { name: 'resources' }),
     page('New resource', 'make one', { name: 'new' }),
-    page('Matrix', 'try how conflicts are settled', { name: 'matrix' }),
+    page('Matrix', 'try how conflicts are resolved', { name: 'matrix' }),
     ...WORST_FIRST.map((state) =>
         page(RESOURCE_STATES[state].word, 'resources in that state', {
             name: 'resources',

@@ -101,7 +101,7 @@ test('what was made on all that is known comes last in the list', () => {
     );
 });
 
-test('what is concurrent to something is for the agent to settle', () => {
+test('what is concurrent to something is for the agent to tell', () => {
     expect(explanationAfter(before, made(operation('c', ['a'])))).toBeUndefined();
     expect(explanationAfter(before, made(operation('c', [])))).toBeUndefined();
 });

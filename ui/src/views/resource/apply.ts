@@ -22,7 +22,7 @@ export function resourceAfter(old: Resource, { now, detail }: Change): Resource 
 
 /**
  * Why the list is what it is, after a change. What was made on all that is known has nothing to be
- * settled with; of anything else only the agent can tell what becomes of it.
+ * resolved with; of anything else only the agent can tell what becomes of it.
  */
 export function explanationAfter(old: Explanation, change: Change): Explanation | undefined {
     const { detail } = change;

@@ -1,9 +1,11 @@
 // The causal graph: who was made on whom, what happened at the same time, and who won.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DecidedPair, ExplainedOperation, Explanation, Resource } from '../../api/types';
-import { plural } from '../../format';
+import { date, minute, plural } from '../../format';
+import { clock } from '../../live';
 import { Icon, Time } from '../../parts';
 import { outWord } from '../../undoing';
+import { ticks } from './axis';
 import { concurrent } from './concurrent';
 import { sentence } from './decisions';
 import { folded, laidOut, type Drawing, type Edge, type Node } from './layout';
@@ -18,6 +20,8 @@ const MOST_APART = 40;
 
 /** In rem, as the letters in the cards are. */
 const CARD = { height: 3.625, gap: 2.125, aside: 2.25, narrowest: 10.75, widest: 25 };
+/** How wide the times on the left are, in rem. */
+const AXIS = 3.75;
 
 type Props = { resource: Resource; explanation: Explanation; op: string | null };
 
@@ -88,6 +92,7 @@ export function History({ resource, explanation: needed, op }: Props) {
                         height: `${scale.y(drawing.layers) - scale.gap + 8}px`,
                     }}
                 >
+                    <Axis drawing={drawing} operations={operations} scale={scale} />
                     <Lines drawing={drawing} conflicts={conflicts} scale={scale} />
                     <Cards
                         drawing={drawing}
@@ -124,9 +129,10 @@ type Scale = {
 function scaled(room: number, lanes: number): Scale {
     const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const [height, gap, aside] = [CARD.height * rem, CARD.gap * rem, CARD.aside * rem];
-    const fitting = Math.floor((room - 2) / Math.max(1, lanes)) - aside;
+    const axis = AXIS * rem;
+    const fitting = Math.floor((room - axis - 2) / Math.max(1, lanes)) - aside;
     const width = Math.max(CARD.narrowest * rem, Math.min(CARD.widest * rem, fitting));
-    const x = (lane: number) => lane * (width + aside);
+    const x = (lane: number) => axis + lane * (width + aside);
     const y = (layer: number) => layer * (height + gap);
     return { width, height, gap, aside, x, y };
 }
@@ -146,7 +152,7 @@ function Legend({ hidden, conflicts }: { hidden: number; conflicts: number }) {
         <p class="legend">
             <span>
                 Oldest on top. A line leads from each operation to those made knowing it; side by
-                side is concurrent.
+                side is concurrent. On the left is when a row begins, where that is another minute.
             </span>
             <span class="legend-item">
                 <span class="node-mark counts" /> applied
@@ -164,6 +170,30 @@ function Legend({ hidden, conflicts }: { hidden: number; conflicts: number }) {
             )}
             {hidden > 0 && <span>{plural(hidden, 'older operation')} not drawn.</span>}
         </p>
+    );
+}
+
+/** When the rows began, in the margin on the left. */
+function Axis({
+    drawing,
+    operations,
+    scale,
+}: {
+    drawing: Drawing;
+    operations: ExplainedOperation[];
+    scale: Scale;
+}) {
+    const times = new Map(operations.map(({ id, time }) => [id, Date.parse(time)]));
+    return (
+        <ol class="history-axis" aria-label="When">
+            {ticks(drawing, (id) => times.get(id)).map(({ layer, at, unit }) => (
+                <li key={layer} class={`tick ${unit}`} style={{ top: `${scale.y(layer)}px` }}>
+                    <time dateTime={new Date(at).toISOString()}>
+                        {unit === 'day' && <b>{date(at, clock.value)}</b>} {minute(at)}
+                    </time>
+                </li>
+            ))}
+        </ol>
     );
 }
 

@@ -1,4 +1,4 @@
-// How conflicts are settled, what services call it, and the raw answer of the API.
+// How conflicts are resolved, what services call it, and the raw answer of the API.
 import type { Replicant, Resource } from '../../api/types';
 import { Copy, SiteName } from '../../parts';
 import { href } from '../../route';
@@ -11,7 +11,7 @@ export function Settings({ resource }: { resource: Resource }) {
             {replicant && <Called replicant={replicant} sites={resource.sites} />}
             <section>
                 <div class="settings-head">
-                    <h2>How conflicts are settled</h2>
+                    <h2>How conflicts are resolved</h2>
                     <a href={href({ name: 'matrix', query: { resource: resource.id } })}>
                         Try this matrix
                     </a>

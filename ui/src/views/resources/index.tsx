@@ -2,7 +2,7 @@
 import './resources.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { get } from '../../api/client';
-import type { ResourceSummary, Sites, Summary } from '../../api/types';
+import type { CrossSeen, ResourceSummary, Sites, Summary } from '../../api/types';
 import { count, plural } from '../../format';
 import { isTyping } from '../../keyboard';
 import { announce, sites, summary, useLive } from '../../live';
@@ -60,6 +60,7 @@ export default function Resources({ query }: { query: Texts }) {
                 <Selects filter={filter} sites={sites.value} summary={summary.value} />
             </div>
             <StateChips filter={filter} summary={counts} />
+            <CrossOnes />
             {problem && <Problem of={problem} retry={listing.retry} />}
             {listing.moved > 0 && (
                 <p class="again">
@@ -82,6 +83,21 @@ export default function Resources({ query }: { query: Texts }) {
                 />
             )}
         </>
+    );
+}
+
+/** Resources over several sites are none of the agent's own: they have a list apart. */
+function CrossOnes() {
+    const seen = useLive((signal) => get<CrossSeen[]>('/api/v1/cross', { signal }), []);
+    if (!seen.value?.length) return null;
+    return (
+        <p class="small">
+            And{' '}
+            <a href={href({ name: 'cross', id: '' })}>
+                {plural(seen.value.length, 'cross resource')}
+            </a>
+            , each with a part at several sites.
+        </p>
     );
 }
 
@@ -250,7 +266,7 @@ const ORDERS: Record<Sort, string> = {
     state: 'Problems first',
     name: 'By name',
     operations: 'Most operations first',
-    errors: 'Most errors first',
+    errors: 'Most failed first',
     verified: 'Least verified first',
     changed: 'Latest change first',
 };

@@ -224,7 +224,7 @@ const COLUMNS: { sort: Sort | null; word: string; end?: boolean }[] = [
     { sort: 'name', word: 'Name' },
     { sort: null, word: 'Sites' },
     { sort: 'operations', word: 'Operations', end: true },
-    { sort: 'errors', word: 'Errors', end: true },
+    { sort: 'errors', word: 'Failed', end: true },
     { sort: 'verified', word: 'Verified', end: true },
     { sort: 'changed', word: 'Last change', end: true },
 ];

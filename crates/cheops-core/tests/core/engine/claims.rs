@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use cheops_core::engine::{Base, Declared, Record, Submission};
+use cheops_core::engine::{Application, Base, Declared, Message, Record, Submission};
 use cheops_core::model::{
-    Act, Entry, EntryHash, IdMap, LocalId, MetaId, OperationId, Payload, Position, ServiceRef,
-    Stamp, Status,
+    Act, Entry, EntryHash, Evidence, IdMap, LocalId, MetaId, OperationId, Payload, Position,
+    ServiceRef, Stamp, Status,
 };
 
 use super::fixture::*;
@@ -236,6 +236,27 @@ fn nobody_vouches_for_more_than_the_author_says_it_wrote() {
     assert_eq!(known.list, [operation("nantes.1"), operation("nantes.51")]);
 }
 
+#[test]
+fn what_others_forgot_before_a_liar_was_found_out_is_forgotten_although_it_wrote_beside_it() {
+    let (mut paris, mut nantes, mut lyon) = with_a_liar();
+    let second = nantes.writes(op("set").on("nantes.1").replacing());
+    paris.hears("nantes", nantes.tells([second]));
+    paris.ends(2, ok());
+    nantes.learns("paris.2");
+    // It told nantes that it knows what nantes wrote, and writes as if it did not.
+    let beside = lyon.writes(op("set").on("nantes.1"));
+    paris.hears("lyon", lyon.tells([beside.clone()]));
+    let forgotten = nantes.tells([]).pruned("nantes.1");
+    paris.hears("nantes", forgotten.clone());
+    assert!(!paris.story().contains("note Pruned"));
+    let elsewhere = other("lyon").on("elsewhere").writes(op("set"));
+    let signed = |entry: &Entry, on| (entry.header(&resource(on)), entry.proof().unwrap().clone());
+    let (one, another) = (signed(&beside, "counter"), signed(&elsewhere, "elsewhere"));
+    paris.hears("nantes", Message::Evidence(Box::new(Evidence { one, other: another })));
+    paris.hears("nantes", forgotten);
+    assert!(paris.story().contains("note Pruned"));
+}
+
 /// What lyon says to paris, which lost its disk: that all was forgotten, up to there.
 fn forgotten(upto: &str, at: &str) -> News {
     let mut lyon = other("lyon");
@@ -288,4 +309,143 @@ fn who_lost_its_disk_believes_what_was_forgotten_once_all_say_so_or_stay_silent(
     paris.at(16_000).hears("lyon", claim());
     let known = paris.engine.resource(&resource("counter")).unwrap();
     assert_eq!(known.pruned, vector("nantes.9 paris.1"), "nobody else is there");
+}
+
+/// What lyon writes in these incarnations of its own, each on its own.
+fn in_incarnations(numbers: impl IntoIterator<Item = u64>) -> Vec<Arc<Entry>> {
+    let written = numbers.into_iter().map(|number| {
+        let mut lyon = other(&format!("lyon-{number:x}"));
+        lyon.writes(op("inc").declaring("lyon nantes paris", None))
+    });
+    written.collect()
+}
+
+/// What lyon says to paris: those entries, and what it knows of nantes.
+fn tells_all(entries: &[Arc<Entry>]) -> News {
+    let mut lyon = other("lyon");
+    lyon.learns("nantes.1");
+    entries.iter().for_each(|entry| lyon.knows.add(entry.id()));
+    lyon.tells(entries.to_vec())
+}
+
+/// The incarnations of lyon that count at a site.
+fn incarnations_of_lyon(of: &Site) -> Vec<u64> {
+    let known = of.engine.resource(&resource("counter")).unwrap().knows;
+    let of_lyon = known.iter().filter(|(author, _)| author.site == site("lyon"));
+    of_lyon.map(|(author, _)| author.incarnation.0).collect()
+}
+
+fn with_nantes() -> (Site, Other) {
+    let (mut paris, mut nantes) = (paris(), other("nantes"));
+    let first = op("inc").declaring("lyon nantes paris", Some(matrix("take-both")));
+    paris.hears("nantes", nantes.tells_of(first));
+    (paris, nantes)
+}
+
+#[test]
+fn nobody_silences_others_by_writing_in_ever_more_incarnations_of_its_own() {
+    let (mut paris, mut nantes) = with_nantes();
+    for round in 0..6_u64 {
+        let last = (9 - round) << 32;
+        paris.hears("lyon", tells_all(&in_incarnations(last..last + 1_000)));
+    }
+    assert_eq!(incarnations_of_lyon(&paris), (4 << 32..(4 << 32) + 64).collect::<Vec<_>>());
+    assert!(paris.story().contains("Malformed(lyon, TooMany)"));
+    paris.hears("nantes", nantes.tells_of(op("inc").on("nantes.1")));
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert!(known.list.contains(&operation("nantes.2")), "nantes is heard still");
+    assert!(!paris.story().contains("Malformed(nantes"));
+}
+
+#[test]
+fn which_incarnations_count_does_not_depend_on_what_was_heard_first_nor_on_a_restart() {
+    let all = in_incarnations((1..=150).map(|n| (n * 37 % 151) | 1 << 32));
+    let expected: Vec<u64> = (1..=64).map(|n| n | 1 << 32).collect();
+    let orders: [fn(&mut Vec<Arc<Entry>>); 4] = [
+        |_| (),
+        |all| all.reverse(),
+        |all| all.sort_by(|a, b| a.id().cmp(b.id())),
+        |all| all.sort_by(|a, b| b.id().cmp(a.id())),
+    ];
+    for (at_once, order) in orders.into_iter().enumerate() {
+        let (mut paris, _) = with_nantes();
+        let mut all = all.clone();
+        order(&mut all);
+        for some in all.chunks(1 + 20 * at_once) {
+            paris.hears("lyon", tells_all(some));
+        }
+        assert_eq!(incarnations_of_lyon(&paris), expected);
+        let list = paris.engine.resource(&resource("counter")).unwrap().list;
+        assert_eq!(list.len(), 65);
+        paris.restarts();
+        assert_eq!(incarnations_of_lyon(&paris), expected);
+        assert_eq!(paris.engine.resource(&resource("counter")).unwrap().list, list);
+    }
+}
+
+#[test]
+fn who_passes_on_what_is_of_too_many_incarnations_did_nothing_wrong_and_is_in_step() {
+    let (mut paris, mut nantes) = with_nantes();
+    paris.hears("lyon", tells_all(&in_incarnations((1..=64).map(|n| n | 1 << 32))));
+    let last = in_incarnations([99 | 1 << 32]);
+    nantes.learns("lyon-100000063.1");
+    let on_it = nantes.writes(op("inc").on("lyon-100000063.1 nantes.1"));
+    let both = [last[0].clone(), on_it];
+    paris.hears("nantes", nantes.tells(both));
+    let story = paris.story();
+    assert!(!story.contains("Malformed(nantes"), "{story}");
+    assert!(story.contains("Malformed(lyon, TooMany)"), "{story}");
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert!(known.list.contains(&operation("nantes.2")), "what rests on it counts");
+    assert_eq!(
+        known.knows.authors(),
+        65 + 1 - usize::from(known.knows.last_of(&author("paris")) == 0)
+    );
+}
+
+#[test]
+fn what_others_vouch_for_does_not_push_out_what_a_site_signs_now() {
+    let mut paris = paris();
+    let mut nantes = other(&format!("nantes-{:x}", 7_u64 << 32));
+    let real = nantes.writes(op("inc").declaring("lyon nantes paris", Some(matrix("take-both"))));
+    let old = (1..=80_u64).map(|number| {
+        let mut nantes = other(&format!("nantes-{number:x}"));
+        nantes.writes(op("inc").declaring("lyon nantes paris", None).vouched_by("lyon"))
+    });
+    let all: Vec<_> = std::iter::once(real.clone()).chain(old).collect();
+    let mut lyon = other("lyon");
+    all.iter().for_each(|entry| lyon.knows.add(entry.id()));
+    paris.hears("lyon", lyon.tells(all));
+    let known = paris.engine.resource(&resource("counter")).unwrap();
+    assert!(known.knows.includes(real.id()));
+    assert_eq!(known.list.len(), 64);
+}
+
+#[test]
+fn who_sends_entries_knows_them_whatever_it_says() {
+    let (mut paris, _) = with_nantes();
+    let entries = in_incarnations((1..=900).map(|n| n << 32));
+    let claimed: String = (1..=3_500_u64).map(|n| format!("lyon-{n:x}.1 ")).collect();
+    paris.hears("lyon", tells_all(&entries).knowing(&claimed));
+    assert!(incarnations_of_lyon(&paris).is_empty());
+    assert!(paris.story().contains("Malformed(lyon, TooMany)"));
+}
+
+#[test]
+fn who_writes_in_too_many_incarnations_makes_nobody_doubt_for_ever_what_it_ran() {
+    for (is_one_of, doubts) in [(1, true), (100, false)] {
+        let mut settings = settings("lyon nantes");
+        settings.application = Application::MayHoldState;
+        let mut paris = start(settings);
+        let mut nantes = other("nantes");
+        let first = op("inc").declaring("lyon nantes paris", Some(matrix("take-both")));
+        paris.hears("nantes", nantes.tells_of(first));
+        paris.hears("lyon", tells_all(&in_incarnations((1..=64).map(|n| n | 1 << 32))));
+        paris.hears("nantes", nantes.tells_of(op("inc").on("nantes.1")));
+        paris.so_far();
+        let claim = other(&format!("lyon-{:x}", is_one_of | 1_u64 << 32)).tells([]);
+        let claim = claim.changed(|it| it.you_may_have_run = vector("nantes.2"));
+        paris.hears("lyon", claim);
+        assert_eq!(paris.story().contains("+ ran ["), doubts, "as incarnation {is_one_of}");
+    }
 }

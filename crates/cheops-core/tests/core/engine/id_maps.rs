@@ -2,7 +2,7 @@
 //! unknown.
 
 use cheops_core::engine::{Application, Submission};
-use cheops_core::model::{Act, Status};
+use cheops_core::model::{Act, Payload, ServiceRef, Status};
 use cheops_core::plan::Decision;
 use expect_test::expect;
 
@@ -328,4 +328,45 @@ fn a_site_that_is_started_from_a_copy_says_again_under_which_id() {
             paris.1 paris-2=OK
             paris.3 paris-2=KO out: FailedEverywhere
     "#]]);
+}
+
+/// Such as `request`, of a collection of the service of its own.
+fn of_collection(collection: &str, act: Act) -> Payload {
+    let Payload::Http { service, method, path, headers, body, service_ref } =
+        request("drawn", act, None)
+    else {
+        unreachable!("it is a request")
+    };
+    let service_ref = service_ref
+        .map(|it| Box::new(ServiceRef { collection: collection.into(), ..ServiceRef::clone(&it) }));
+    Payload::Http { service, method, path, headers, body, service_ref }
+}
+
+#[test]
+fn of_two_kinds_of_things_under_one_name_the_first_in_the_order_is_what_it_leads_to_everywhere() {
+    let writes = |site: &str, at_ms: u64, collection: &str, id: &str| {
+        let mut author = other(site).on("drawn");
+        let made = op("post").declaring("lyon nantes paris", None).at_ms(at_ms);
+        let made = author.writes(made.running(of_collection(collection, Act::Creates)));
+        let named = says(&format!("{site}.1"), Status::Ok).ended(answered(201, Some(id)));
+        let named = author.writes(named);
+        (site.to_owned(), author.tells([made, named]))
+    };
+    let first = || writes("lyon", 1_000_000, "/images", "7");
+    let second = || writes("nantes", 2_000_000, "/flavors", "9");
+    let known_after = |said: [(String, News); 2]| {
+        let mut paris = paris();
+        for (from, news) in said {
+            paris.hears(&from, news);
+        }
+        let before = paris.engine.resource(&resource("drawn")).unwrap().id_map.unwrap();
+        paris.restarts();
+        let after = paris.engine.resource(&resource("drawn")).unwrap().id_map.unwrap();
+        assert_eq!(before, after);
+        after
+    };
+    let (one, other) = (known_after([first(), second()]), known_after([second(), first()]));
+    assert_eq!(one, other);
+    assert_eq!(one.collection, "/images");
+    assert_eq!((one.at(&site("lyon")), one.at(&site("nantes"))), (Some("7"), None));
 }

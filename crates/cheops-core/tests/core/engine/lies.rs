@@ -434,6 +434,27 @@ fn who_stays_behind_is_shown_what_does_not_count_with_what_it_is_asked() {
 }
 
 #[test]
+fn who_may_not_have_been_shown_what_does_not_count_is_shown_it_until_it_says_no_more_that_it_knows_it()
+ {
+    let mut paris = believing();
+    let (.., told_them) = two_faced();
+    paris.hears("lyon", other("lyon").tells([told_them]));
+    let mut shown_to_who_says = |knows: &str| {
+        paris.hears("nantes", other("nantes").tells([]).knowing(knows));
+        paris.so_far();
+        let due = paris.now_ms + 20_000;
+        // It has set lyon apart itself, for something else.
+        paris.hears("nantes", beat().knowing_of_liar("lyon"));
+        paris.lives_until(due);
+        paris.story().matches("tell nantes: evidence").count()
+    };
+    // It knows all that paris does, and what fell besides.
+    assert!(shown_to_who_says("lyon.2 paris.3") > 0);
+    assert!(shown_to_who_says("lyon.2 paris.3") > 0, "the first may have got lost");
+    assert_eq!(shown_to_who_says("lyon.1 paris.3"), 0);
+}
+
+#[test]
 fn two_of_this_sites_own_entries_are_said_and_nothing_of_its_own_is_dropped() {
     let mut paris = paris();
     paris.hears("nantes", beat());

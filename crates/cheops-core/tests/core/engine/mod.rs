@@ -15,6 +15,7 @@ mod links;
 mod lost_disks;
 mod malformed;
 mod needs;
+mod programs;
 mod pruning;
 mod recovery;
 mod repairs;

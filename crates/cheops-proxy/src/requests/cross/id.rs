@@ -11,6 +11,7 @@ use cheops_core::model::SiteId;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use serde::{Deserialize, Serialize};
 
+use super::seen::SeenWholes;
 use crate::ports::{SignatureCheck, Signatures};
 
 /// What such an id begins with, and its version after it.
@@ -97,11 +98,17 @@ pub(in super::super) struct WholeIds {
     /// Whether those are taken that nobody signed.
     unsigned: bool,
     checked: Mutex<HashSet<blake3::Hash>>,
+    seen: SeenWholes,
 }
 
 impl WholeIds {
     pub(in super::super) fn new(seals: Arc<dyn Signatures>, unsigned: bool) -> Self {
-        Self { seals, unsigned, checked: Mutex::default() }
+        Self { seals, unsigned, checked: Mutex::default(), seen: SeenWholes::default() }
+    }
+
+    /// Those that were made or asked for here.
+    pub(super) fn seen(&self) -> &SeenWholes {
+        &self.seen
     }
 
     /// A whole of these parts in that place; `None` if there are too many, two at one site, ids that no path can
@@ -132,7 +139,11 @@ impl WholeIds {
         let Some((before, said)) = ClaimedId::in_path(path) else { return Ok(None) };
         // Steps back after the id would lead to another place than the one before it.
         let place = (!has_steps(path)).then(|| WholeOrigin::new(service, before));
-        self.check(place.as_ref(), said).map(Some)
+        let whole = self.check(place.as_ref(), said)?;
+        if place.is_some() {
+            self.seen.note(service, before, whole.as_str());
+        }
+        Ok(Some(whole))
     }
 
     fn check(

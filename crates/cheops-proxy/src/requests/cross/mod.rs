@@ -11,6 +11,7 @@
 //! | `create` | what they made, or how it is undone |
 //! | `answer` | what the client gets |
 //! | `refused` | why there is no answer |
+//! | `seen`, `read` | which there are, as far as this site has seen, and what they are now |
 
 mod answer;
 mod ask;
@@ -18,7 +19,9 @@ mod create;
 mod divide;
 mod id;
 mod join;
+mod read;
 mod refused;
+mod seen;
 
 use bytes::Bytes;
 use cheops_core::model::SiteId;
@@ -32,6 +35,8 @@ use self::ask::{SiteQuestion, SiteResult};
 use self::create::Made;
 pub(super) use self::id::WholeIds;
 use self::id::{ClaimedId, WholeResource};
+pub use self::read::{PartRead, WholePlace, WholeRead, WholeUnread};
+pub use self::seen::SeenWhole;
 use super::local_service::LocalService;
 use super::refusal::ProxyRefusal;
 use super::{ProxiedRequest, Proxies};
@@ -127,9 +132,18 @@ impl Proxies {
             && !all_refused(&heard)
             && let Made::Whole(whole) = self.made(service, asked, &heard).await?
         {
+            self.0.whole_ids.seen().note(service.name(), asked.head.uri.path(), whole.as_str());
             over = Over::Whole(Box::new(whole));
         }
-        answer::put_together(service, &asked.head.method, &heard, &over)
+        let answer = answer::put_together(service, &asked.head.method, &heard, &over)?;
+        if let Over::Whole(whole) = &over
+            && asked.head.method == Method::DELETE
+            && answer.status().is_success()
+            && asked.head.uri.path().trim_end_matches('/').ends_with(whole.as_str())
+        {
+            self.0.whole_ids.seen().forget(whole.as_str());
+        }
+        Ok(answer)
     }
 }
 

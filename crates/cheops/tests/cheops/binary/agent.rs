@@ -190,6 +190,31 @@ fn it_is_well_only_if_every_site_says_so() {
 }
 
 #[test]
+fn sites_that_show_different_things_fail_only_if_asked_to() {
+    let site = |name: &str, status: &str, output: &str| {
+        format!(
+            r#""{name}":{{"status":"{status}","exit_code":0,"output":"{output}","truncated":false}}"#
+        )
+    };
+    let (same, other) = (site("lyon", "OK", "29"), site("lyon", "OK", "30"));
+    let (failed, silent) = (site("lyon", "KO", "29"), site("lyon", "TIMEOUT", ""));
+    for (lyon, plain, with_exit_code) in
+        [(same, 0, 0), (other, 0, 1), (failed, 1, 1), (silent, 3, 3)]
+    {
+        let body = format!(r#"{{"sites":{{{lyon},{}}}}}"#, site("paris", "OK", "29"));
+        let show = |options: &[&str]| {
+            let agent = Canned::answering("200 OK", "application/json", &body);
+            let command = ["show", "--id", "x"];
+            agent.ran(&[&command, options, &["--", "redis-cli get x"]].concat()).0
+        };
+        let ran = show(&[]);
+        assert_eq!(ran.code, Some(plain), "{}{}", ran.out, ran.err);
+        let ran = show(&["--exit-code"]);
+        assert_eq!(ran.code, Some(with_exit_code), "{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn programs_get_each_event_on_a_line() {
     let agent = Canned::events(&[ACCEPTED, OK_AT_PARIS, OK_AT_LYON, DONE]);
     let (ran, _) = agent.ran(&[&["--output", "json"], &EXEC[..], &["true"]].concat());

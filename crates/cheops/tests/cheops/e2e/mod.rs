@@ -32,4 +32,5 @@ mod states;
 mod stopping;
 mod strangers;
 mod stream;
+mod told_alike;
 mod undo;

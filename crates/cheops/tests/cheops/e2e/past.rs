@@ -57,6 +57,10 @@ async fn tells_all(site: &Site, lost: &str, won: &str, first: &str) {
     let api = site.client().operation("motd", lost).await.unwrap();
     assert_eq!(api.left_out.unwrap().by.as_deref(), Some(won));
     assert!(!api.replies.is_empty());
+    let past = site.client().past("motd").await.unwrap().operations;
+    for operation in [lost, first] {
+        assert!(past.iter().any(|past| past.id == operation), "{operation} at {}", site.name);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

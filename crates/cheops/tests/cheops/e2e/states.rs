@@ -4,9 +4,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use cheops_api::{Resource, Standing, StateAgreement, Submit, Wait};
+use cheops_api::{Resource, ResourceState, SiteStanding, Standing, StateAgreement, Submit, Wait};
 
 use crate::e2e::cluster::{Cluster, Setup, Site, first, shell, until, waiting_for};
+use crate::e2e::told_alike::told_alike;
 
 /// Goes on with `[shell]`, where the config of a site in these tests ends.
 const VERIFY_OFTEN: &str = "verify_every = \"1s\"\n";
@@ -63,7 +64,7 @@ async fn appends_made_in_a_cut_end_equal_and_verified_with_a_target_and_without_
         cluster.converges(id).await;
     }
     until_all_say(&cluster, "with-target", "verified", is_verified).await;
-    // Nobody has said how conflicts are settled: the order may matter.
+    // Nobody has said how conflicts are resolved: the order may matter.
     let silent = Submit { sites: Some(cluster.everywhere()), ..shell("say", "echo 0 > __ID__") };
     cluster[1].does("unsaid", &silent).await;
     cluster.converges("unsaid").await;
@@ -78,11 +79,10 @@ async fn appends_made_in_a_cut_end_equal_and_verified_with_a_target_and_without_
     until_all_say(&cluster, "with-target", "verified", is_verified).await;
     let text = same_everywhere(&cluster, |site| site.file("with-target"));
     assert_eq!(text.lines().count(), 4, "{text}");
+    told_alike(&cluster, "with-target", ResourceState::Converged).await;
     for id in ["without", "unsaid"] {
-        until_all_say(&cluster, id, "some site has diverged", |it| !diverged(it).is_empty()).await;
+        told_alike(&cluster, id, ResourceState::Diverged).await;
         let told = cluster[1].resource(id).await.unwrap();
-        let everywhere = |it: &Resource| diverged(it) == diverged(&told);
-        until_all_say(&cluster, id, "the same", everywhere).await;
         assert!(told.summary.verified.is_none());
     }
     let out = cluster[2].cheops(&["resource", "with-target"]);
@@ -131,17 +131,78 @@ async fn a_change_behind_our_back_is_told_at_every_site_shown_by_diff_and_set_ri
     let name = cluster[2].name.clone();
     until_all_say(&cluster, "motd", "that one has diverged", |it| diverged(it) == [name.as_str()])
         .await;
+    told_alike(&cluster, "motd", ResourceState::Diverged).await;
     let out = cluster[3].cheops(&["diff", "motd"]);
     let text = String::from_utf8_lossy(&out.stdout);
     assert_eq!(out.status.code(), Some(1), "{text}");
     assert!(text.contains("hello, stranger") && text.contains("the sites differ"), "{text}");
-    let out = cluster[1].cheops(&["resources"]);
-    assert!(String::from_utf8_lossy(&out.stdout).contains("diverged"), "{out:?}");
 
     let force = Submit { force: true, ..shell("set", "echo again > motd") };
     cluster[1].does("motd", &force).await;
     until_all_say(&cluster, "motd", "verified", is_verified).await;
+    told_alike(&cluster, "motd", ResourceState::Converged).await;
     assert_eq!(same_everywhere(&cluster, |site| site.file("motd")), "again\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_appends_made_in_a_cut_without_a_target_are_told_as_diverged_at_every_site() {
+    let cluster = Setup::sites(3).start().await;
+    let start = shell("add", "echo begin >> list");
+    let profile = r#"{"Profile": "file"}"#;
+    cluster[1].does("list", &with_config(start, &cluster, profile)).await;
+    told_alike(&cluster, "list", ResourceState::Converged).await;
+    cluster.cut();
+    cluster.nobody_hears().await;
+    for (number, command) in [(1, "echo left >> list"), (2, "echo right >> list")] {
+        let append = waiting_for(Wait::Local, shell("add", command));
+        cluster[number].does("list", &append).await;
+    }
+    cluster.heal();
+    let standings = told_alike(&cluster, "list", ResourceState::Diverged).await;
+    assert!(standings.iter().any(|at| at.standing == Standing::Diverged), "{standings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_words_said_in_a_cut_without_a_profile_are_told_as_diverged_at_every_site() {
+    let cluster = Setup::sites(3).start().await;
+    let start = Submit { sites: Some(cluster.everywhere()), ..shell("say", "echo > word") };
+    cluster[1].does("word", &start).await;
+    told_alike(&cluster, "word", ResourceState::Converged).await;
+    cluster.cut_off(3);
+    until("site3 hears nobody", async || cluster[3].hears().await == 0).await;
+    until("nobody hears site3", async || cluster[1].hears().await == 1).await;
+    for (number, word) in [(1, "AAA"), (3, "BBB")] {
+        let say = waiting_for(Wait::Local, shell("say", format!("echo {word} > word")));
+        cluster[number].does("word", &say).await;
+    }
+    // It is there that the first one arrives before the second.
+    until("site2 says it as well", async || cluster[2].file("word") == "AAA\n").await;
+    cluster.join(3);
+    let standings = told_alike(&cluster, "word", ResourceState::Diverged).await;
+    assert!(standings.iter().any(|at| at.standing == Standing::Diverged), "{standings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_at_every_site_is_told_as_failed_at_every_site_and_is_in_sync_nowhere() {
+    let cluster = Setup::sites(3).start().await;
+    let start = shell("set", "echo begin > list");
+    cluster[1].does("list", &with_config(start, &cluster, r#"{"Profile": "file"}"#)).await;
+    told_alike(&cluster, "list", ResourceState::Converged).await;
+    let failed = cluster[2].does("list", &shell("add", "cat there-is-no-such-file >> list")).await;
+    let standings = told_alike(&cluster, "list", ResourceState::Error).await;
+    let is_it = |at: &SiteStanding| {
+        let of_it = at.operation.as_ref() == Some(&failed);
+        at.standing == Standing::Failed && of_it && !at.can_retry
+    };
+    assert!(standings.len() == 3 && standings.iter().all(is_it), "{standings:?}");
+    for site in cluster.sites() {
+        let out = site.cheops(&["status"]);
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(text.contains(&format!("cheops dismiss list {failed}")), "{text}");
+    }
+    let out = cluster[3].cheops(&["dismiss", "list", &failed]);
+    assert!(out.status.success(), "{out:?}");
+    told_alike(&cluster, "list", ResourceState::Converged).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

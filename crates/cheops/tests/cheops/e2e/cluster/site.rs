@@ -51,7 +51,7 @@ pub(crate) fn shell(kind: &str, command: impl Into<String>) -> Submit {
 }
 
 /// The first operation of a resource: it says where the resource lives and how conflicts are
-/// settled.
+/// resolved.
 pub(crate) fn first(submit: Submit, sites: &str, config: &str) -> Submit {
     let config: Value = serde_json::from_str(config).unwrap();
     Submit { sites: Some(sites.to_owned()), config: Some(config), ..submit }
