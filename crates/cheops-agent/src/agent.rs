@@ -647,6 +647,7 @@ fn exec_settings(config: &AgentConfig, run: RunToken) -> ExecSettings {
         shows_at_once: config.shell.jobs_at_once,
         output_limit: config.shell.output_limit,
         alone: config.alone,
+        programs: config.logic.clone(),
         shell_dir: config.shell.directory.clone(),
         ..ExecSettings::new(config.site.clone(), run, scratch)
     }

@@ -5,6 +5,7 @@ use clap::{Arg, Command, CommandFactory, Parser, Subcommand};
 
 use crate::agent::AgentTarget;
 use crate::failure::{Failure, Verdict};
+use crate::logic;
 use crate::look;
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
@@ -91,6 +92,7 @@ pub(crate) enum Verb {
     Backup(backup::Arguments),
     Scope(scope::Arguments),
     Matrix(matrix::Arguments),
+    Logic(logic::Arguments),
     Completions(completions::Arguments),
     #[command(hide = true)]
     Sample(sample::Arguments),
@@ -130,6 +132,7 @@ impl Verb {
             Self::Backup(arguments) => backup::run(&arguments, agent, output),
             Self::Scope(arguments) => scope::run(&arguments, agent, output),
             Self::Matrix(arguments) => matrix::run(&arguments, output),
+            Self::Logic(arguments) => logic::run(&arguments, output),
             Self::Completions(arguments) => completions::run(&arguments, Cli::command(), output),
         }
     }

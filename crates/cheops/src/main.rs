@@ -11,6 +11,7 @@ mod grid;
 mod handing;
 mod interrupt;
 mod logging;
+mod logic;
 mod look;
 mod matrix;
 mod output;

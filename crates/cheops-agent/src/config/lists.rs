@@ -1,6 +1,6 @@
 //! Settings that hold several values: lists of texts, and tables whose keys are names.
 
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::problem::SettingPlace;
 use super::reader::{ConfigReader, ConfigTable, FoundSetting, Raw, shortened};
@@ -76,10 +76,21 @@ impl<'a> ConfigReader<'a> {
             self.report(&found.place, &found.path, message);
             return Vec::new();
         };
+        self.named(&found.path, entries, (a_name, name), (expected, parse))
+    }
+
+    /// What such a table says.
+    pub(super) fn named<K, T>(
+        &mut self,
+        path: &str,
+        entries: &'a DeTable<'a>,
+        (a_name, name): (&str, impl Fn(&str) -> Result<K, String>),
+        (expected, parse): (&str, impl Fn(&str) -> Result<T, String>),
+    ) -> Vec<(K, T)> {
         let mut values = Vec::new();
         for (key, value) in entries.iter() {
             let text = key.get_ref().as_ref();
-            let path = format!("{}.{}", found.path, shortened(text));
+            let path = format!("{path}.{}", shortened(text));
             let key = name(text).map_err(|why| {
                 let place = self.place(key.span().start);
                 self.report(&place, &path, format!("the key {why}; expected {a_name}"));

@@ -13,6 +13,7 @@
 //! | `sections` | which settings there are, and what must hold between them |
 //! | `api` | `[api]` |
 //! | `hooks` | `[[hooks]]` and `[webhooks]` |
+//! | `logic` | `[logic]` |
 //! | `lists` | settings that hold several values |
 //! | `cross`, `replication` | how the resources of a service are named, divided and kept alike, as `cheops-proxy` takes it |
 //! | `values`, `pattern`, `allowed` | what texts mean |
@@ -25,6 +26,7 @@ mod api;
 mod cross;
 mod hooks;
 mod lists;
+mod logic;
 mod pattern;
 mod problem;
 mod reader;
@@ -82,6 +84,9 @@ pub struct AgentConfig {
     pub proxy: ProxyConfig,
     /// How commands run.
     pub shell: ShellConfig,
+    /// The site's programs that decide about operations made concurrently, by the names that matrices
+    /// call them (`logic:exec:NAME`): their shell commands.
+    pub logic: BTreeMap<String, String>,
     /// What is kept of the past.
     pub audit: AuditConfig,
     /// What is said of the present.

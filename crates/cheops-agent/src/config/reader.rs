@@ -25,7 +25,7 @@ pub(super) struct ConfigTable<'a> {
     pub(super) path: String,
     /// What the names of its variables begin with; tables of a list have none.
     prefix: Option<String>,
-    entries: Option<&'a DeTable<'a>>,
+    pub(super) entries: Option<&'a DeTable<'a>>,
     asked: Vec<&'static str>,
 }
 

@@ -53,6 +53,7 @@ pub(super) fn read<'a>(
     clashes(reader, &listens);
     let proxy = proxy(reader, &mut root);
     let shell = shell(reader, &mut root);
+    let logic = super::logic::read(reader, &mut root);
     let audit = audit(reader, &mut root);
     let log = log(reader, &mut root);
     let telemetry = telemetry(reader, &mut root);
@@ -68,6 +69,7 @@ pub(super) fn read<'a>(
         services,
         proxy,
         shell,
+        logic,
         audit,
         log,
         telemetry,

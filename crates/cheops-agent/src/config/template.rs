@@ -92,6 +92,11 @@ identity = @IDENTITY@           # from: cheops mesh issue
 # short_history = 1000          # from so many operations of a resource on a state that all sites verified
 #                               # stands for them, and they are forgotten
 
+# The site's programs that decide about operations made concurrently, where a matrix says
+# logic:exec:NAME. The same program at every site; see docs/consistency.md.
+[logic]
+# shopping = "python3 /srv/logic/shopping.py"   # run where commands are
+
 # How long history that no longer counts can be looked at.
 [audit]
 # retention = "7d"
@@ -160,5 +165,6 @@ mod tests {
         let webhooks = WebhooksConfig { allow: Vec::new(), ..config.webhooks };
         assert_eq!(webhooks, bare.webhooks);
         assert_eq!(config.shell.time_limit, bare.shell.time_limit);
+        assert_eq!((config.logic.len(), bare.logic.len()), (1, 0));
     }
 }

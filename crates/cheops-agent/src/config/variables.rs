@@ -7,7 +7,7 @@ use super::reader::ConfigReader;
 
 /// What other parts of Cheops read or set: the command line, commands that agents run, tests and
 /// examples. An agent may be started by any of them.
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 20] = [
     "CHEOPS_AGENT",
     "CHEOPS_AGENT_CA",
     "CHEOPS_TOKEN_FILE",
@@ -23,6 +23,7 @@ const OTHERS: [&str; 19] = [
     "CHEOPS_COMMAND",
     "CHEOPS_CODE",
     "CHEOPS_OUTPUT",
+    "CHEOPS_LOGIC",
     "CHEOPS_BIN",
     "CHEOPS_SEED",
     "CHEOPS_UI_DIST",

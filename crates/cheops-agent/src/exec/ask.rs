@@ -47,7 +47,7 @@ impl<'a> CommandRequest<'a> {
     pub(super) fn of_job(job: &'a Job, executor: &ExecutorState) -> Self {
         let ask = |command: &'a str| CommandRequest::new(command, executor.time_limit);
         match &job.task {
-            // Operations do not come here.
+            // Operations do not come here, nor does what takes more than one command.
             Task::Run(operation) | Task::Edit { operation, .. } => ask("false").about(operation),
             Task::Merge { operation, .. } => ask("false").of(operation),
             Task::Ask { .. } => ask("false"),

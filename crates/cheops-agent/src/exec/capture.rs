@@ -49,12 +49,9 @@ impl Capture {
         }
     }
 
-    /// The text, if there was no more than the limit and all of it is text.
-    pub(super) fn into_text(self) -> Result<String, &'static str> {
-        if self.truncated {
-            return Err("it is longer than what can be merged");
-        }
-        String::from_utf8(self.bytes).map_err(|_| "it is not text (UTF-8)")
+    /// All of it, if there was no more than the limit.
+    pub(super) fn into_whole(self) -> Option<Vec<u8>> {
+        (!self.truncated).then_some(self.bytes)
     }
 
     /// The text: what is no UTF-8 is marked so, and a letter that the limit cut in two is dropped.

@@ -14,6 +14,7 @@
 //! | `ask` | what a job asks for, in one command |
 //! | `shell`, `streams` | one command: started, fed, listened to, ended |
 //! | `edit` | documents that are merged: edited here, or merged with what another site made |
+//! | `program` | programs that decide about operations made concurrently |
 //! | `request` | one HTTP request to a service of the site, to which `services` leads |
 //! | `fill`, `files` | placeholders, and the files they stand for |
 //! | `capture`, `content` | what is printed; what the store is needed for |
@@ -30,6 +31,7 @@ mod files;
 mod fill;
 mod keeper;
 mod processes;
+mod program;
 mod request;
 mod running;
 mod settings;
@@ -39,6 +41,7 @@ mod streams;
 mod token;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +57,7 @@ use tokio::sync::Semaphore;
 
 pub use self::content::{ContentStore, Saving};
 pub use self::processes::end_leftovers;
+pub use self::program::{PROGRAM_LIMIT, ProgramSurroundings, program_input};
 pub(crate) use self::settings::{AnswerRules, RequestSettings};
 pub use self::settings::{Crowded, ExecError, ExecSettings};
 pub use self::token::RunToken;
@@ -92,6 +96,7 @@ struct ExecutorState {
     /// hooks, which may well ask for one, by who delivers them.
     room_for_shows: Semaphore,
     shows_at_once: usize,
+    programs: BTreeMap<String, String>,
     site: OsString,
     scratch: PathBuf,
     time_limit: Duration,
@@ -140,6 +145,7 @@ impl Executor {
             documents: Documents::default(),
             room_for_shows: Semaphore::new(settings.shows_at_once),
             shows_at_once: settings.shows_at_once,
+            programs: settings.programs,
             site: settings.site.as_str().into(),
             scratch,
             time_limit: settings.time_limit,
@@ -258,6 +264,10 @@ impl Executor {
             Task::Edit { .. } | Task::Merge { .. } => {
                 inner.edit_or_merge(job, &mut under_way).await
             }
+            Task::Ask { .. } => {
+                let outcome = inner.ask(job, &mut under_way).await;
+                outcome.map(|outcome| EditEnding { outcome, change: None })
+            }
             _ => {
                 let ask = CommandRequest::of_job(job, inner);
                 let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;
@@ -346,7 +356,7 @@ impl ExecutorState {
             inserts.extend(placed.inserts());
         }
         let text: Cow<'_, str> = fill(command, &inserts);
-        let script = ShellScript { text, variables, input, prints, limit };
+        let script = ShellScript { text, variables, surroundings: None, input, prints, limit };
         let ending = self.shell.run(script, under_way).await;
         if let Some(placed) = placed {
             placed.remove().await;

@@ -41,6 +41,8 @@ pub struct ExecSettings {
     /// Whether this process is nothing but this one agent. Then it goes into a control group of its
     /// own where it may, and nothing that it starts can leave that.
     pub alone: bool,
+    /// The site's programs that decide about operations made concurrently: their shell commands, by name.
+    pub programs: BTreeMap<String, String>,
     /// Where commands are run; the agent's own working directory if nothing is said.
     pub shell_dir: Option<PathBuf>,
 }
@@ -91,6 +93,7 @@ impl ExecSettings {
             services: Services::default(),
             requests: RequestSettings { rules: BTreeMap::new(), replicas, mark, answer_limit },
             alone: false,
+            programs: BTreeMap::new(),
             shell_dir: None,
         }
     }

@@ -17,6 +17,7 @@ use tokio::process::{Child, Command};
 
 use super::capture::Capture;
 use super::processes;
+use super::program::ProgramSurroundings;
 use super::running::UnderWay;
 use super::start_failure::StartFailure;
 use super::streams::{Input, Prints, Sink, feed};
@@ -51,6 +52,8 @@ pub(super) struct Shell {
 pub(super) struct ShellScript<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) variables: Vec<(&'static str, OsString)>,
+    /// What it finds in the place of what commands do.
+    pub(super) surroundings: Option<&'a ProgramSurroundings>,
     pub(super) input: Input,
     pub(super) prints: Prints,
     pub(super) limit: Duration,
@@ -88,9 +91,8 @@ impl Shell {
         script: ShellScript<'_>,
         under_way: &mut UnderWay,
     ) -> CommandEnding {
-        let ShellScript { text, variables, input, prints, limit } = script;
-        let apart = !matches!(prints, Prints::Output);
-        let started = match self.start(&text, variables, &input, apart, under_way.n) {
+        let apart = !matches!(script.prints, Prints::Output);
+        let started = match self.start(&script, apart, under_way.n) {
             Ok(started) => started,
             Err(error) => {
                 // Short of memory, the system may have started it and then not been able to watch
@@ -98,9 +100,10 @@ impl Shell {
                 if is_out_of_memory(&error) && self.end_escaped(under_way.n).await > 0 {
                     return CommandEnding::Unseen(format!("it was ended at once: {error}"));
                 }
-                return CommandEnding::StartFailure(self.cannot_start(&text, &error));
+                return CommandEnding::StartFailure(self.cannot_start(&script, &error));
             }
         };
+        let ShellScript { input, prints, limit, .. } = script;
         let Started { mut child, mut group, printed: pipe, apart } = started;
         let mut printed = Capture::new(self.output_limit);
         let mut sink = Sink::new(prints);
@@ -134,22 +137,20 @@ impl Shell {
         }
     }
 
-    fn start(
-        &self,
-        text: &str,
-        variables: Vec<(&'static str, OsString)>,
-        input: &Input,
-        apart: bool,
-        n: u64,
-    ) -> io::Result<Started> {
+    fn start(&self, script: &ShellScript<'_>, apart: bool, n: u64) -> io::Result<Started> {
+        let ShellScript { text, variables, surroundings, input, .. } = script;
         let (printed, out) = io::pipe()?;
         let mut command = Command::new(SHELL);
         command.arg("-c").arg(RUN_SCRIPT).env_clear();
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        match surroundings {
+            Some(surroundings) => command.envs(&surroundings.variables),
+            None => command.envs(self.environment.iter().map(|(name, value)| (name, value))),
+        };
+        let variables = variables.iter().map(|(name, value)| (name, value));
         command.env(RUN_VARIABLE, self.run.of_run(n)).envs(variables);
-        command.env(SCRIPT_VARIABLE, text);
+        command.env(SCRIPT_VARIABLE, text.as_ref());
         command.process_group(0).kill_on_drop(true);
-        if let Some(dir) = &self.dir {
+        if let Some(dir) = self.dir_of(script) {
             command.current_dir(dir);
         }
         command.stdin(match input {
@@ -173,8 +174,13 @@ impl Shell {
         Ok(Started { child, group: Group(Some(pid)), printed, apart })
     }
 
-    fn cannot_start(&self, text: &str, error: &io::Error) -> StartFailure {
-        match (&self.dir, error.kind()) {
+    fn dir_of<'a>(&'a self, script: &ShellScript<'a>) -> Option<&'a PathBuf> {
+        script.surroundings.and_then(|it| it.directory.as_ref()).or(self.dir.as_ref())
+    }
+
+    fn cannot_start(&self, script: &ShellScript<'_>, error: &io::Error) -> StartFailure {
+        let text = &script.text;
+        match (self.dir_of(script), error.kind()) {
             (Some(dir), io::ErrorKind::NotFound) if !dir.is_dir() => {
                 format!("the directory for commands, `{}`, is not there", dir.display()).into()
             }

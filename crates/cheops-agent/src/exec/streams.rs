@@ -1,10 +1,14 @@
 //! What a command reads, and where what it prints goes.
 
 use std::io;
+use std::string::FromUtf8Error;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use cheops_core::causes;
 use cheops_core::model::{Fingerprint, Output};
+use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::process::ChildStdin;
@@ -32,6 +36,11 @@ pub(super) enum Prints {
     List,
     /// A document of at most so many bytes, all of it or nothing.
     Document(usize),
+    /// A program's answer of at most so many bytes, all of it or nothing.
+    Answer(usize),
+    /// A state of at most so many bytes, all of it or nothing: as it stands in JSON, a text, or
+    /// `{"base64": …}` if it is none.
+    JsonText(usize),
     /// A state to be kept; its errors are its output.
     State(Keeping),
     /// A state of which the fingerprint is wanted, if it is no longer than this; and which is to be kept as
@@ -43,7 +52,9 @@ pub(super) enum Prints {
 pub(super) enum Sink {
     Nowhere,
     List(Capture),
-    Document(Capture),
+    /// And what is said of one that is too long.
+    Document(Capture, &'static str),
+    JsonText(Capture),
     State(Keeping),
     Fingerprint(Box<Fingerprinting>),
 }
@@ -94,7 +105,13 @@ impl Sink {
         match prints {
             Prints::Output => Self::Nowhere,
             Prints::List => Self::List(Capture::new(LIST_BYTES)),
-            Prints::Document(limit) => Self::Document(Capture::new(limit)),
+            Prints::Document(limit) => {
+                Self::Document(Capture::new(limit), "it is longer than what can be merged")
+            }
+            Prints::Answer(limit) => {
+                Self::Document(Capture::new(limit), "it answered with more than is read (64 KiB)")
+            }
+            Prints::JsonText(limit) => Self::JsonText(Capture::new(limit)),
             Prints::State(keeping) => Self::State(keeping),
             Prints::Fingerprint(room, keeping) => {
                 let hasher = blake3::Hasher::new();
@@ -105,7 +122,7 @@ impl Sink {
 
     pub(super) async fn take_in(&mut self, from: Option<&pipe::Receiver>) -> Result<(), String> {
         match (self, from) {
-            (Self::List(list) | Self::Document(list), Some(from)) => {
+            (Self::List(list) | Self::Document(list, _) | Self::JsonText(list), Some(from)) => {
                 list.drain(from).await;
                 Ok(())
             }
@@ -151,14 +168,22 @@ impl Sink {
                 }
                 list.into_output()
             }
-            Self::Document(_) if code != 0 => printed.into_output(),
-            Self::Document(_) if held => {
+            Self::Document(..) | Self::JsonText(_) if code != 0 => printed.into_output(),
+            Self::Document(..) | Self::JsonText(_) if held => {
                 let reason = "another process still held its output when it had ended";
                 return CommandEnding::Broken(reason.to_owned());
             }
-            Self::Document(document) => match document.into_text() {
-                Ok(text) => Output::whole(text),
-                Err(why) => return CommandEnding::Broken(why.to_owned()),
+            Self::Document(document, too_long) => match document.into_whole().map(text_of) {
+                Some(Ok(text)) => Output::whole(text),
+                Some(Err(_)) => return CommandEnding::Broken("it is not text (UTF-8)".to_owned()),
+                None => return CommandEnding::Broken(too_long.to_owned()),
+            },
+            Self::JsonText(state) => match state.into_whole() {
+                Some(bytes) => Output::whole(in_json(bytes)),
+                None => {
+                    let reason = "it is longer than what a program is given (2 MiB)";
+                    return CommandEnding::Broken(reason.to_owned());
+                }
             },
             Self::State(keeping) if code != 0 || held => {
                 let _ = keeping.abandon().await;
@@ -192,8 +217,24 @@ impl Sink {
                 let why = keeping.abandon().await.map_or(reason, |error| causes(&error));
                 format!("the state was not kept: {why}")
             }
-            Self::Nowhere | Self::List(_) | Self::Document(_) | Self::Fingerprint(_) => reason,
+            Self::Nowhere
+            | Self::List(_)
+            | Self::Document(..)
+            | Self::JsonText(_)
+            | Self::Fingerprint(_) => reason,
         }
+    }
+}
+
+fn text_of(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    String::from_utf8(bytes).map_err(FromUtf8Error::into_bytes)
+}
+
+/// A state as it stands in JSON. One that is no text is no text at any site.
+fn in_json(bytes: Vec<u8>) -> String {
+    match text_of(bytes) {
+        Ok(text) => Value::from(text).to_string(),
+        Err(bytes) => serde_json::json!({ "base64": STANDARD.encode(bytes) }).to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use cheops_api as wire;
 use cheops_core::engine::{Engine, Notice, OperationView};
 use cheops_core::model::{
-    Edit, Entry, EntryBody, FileRef, Operation, OperationId, Reply, ResourceId, SiteId,
+    DocumentEdit, Entry, EntryBody, FileRef, Operation, OperationId, Reply, ResourceId, SiteId,
 };
 use cheops_store::{ChangeKind, MOST_KEPT_BODY, PastChange, PastFrom, ReadError};
 
@@ -355,7 +355,7 @@ async fn record(
     })
 }
 
-fn edit(made: &Edit) -> wire::RecordedEdit {
+fn edit(made: &DocumentEdit) -> wire::RecordedEdit {
     wire::RecordedEdit {
         made_by: made.writer().to_string(),
         size: made.change.len() as u64,

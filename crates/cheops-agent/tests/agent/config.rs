@@ -62,6 +62,10 @@ output_limit = "1MiB"
 jobs_at_once = 8
 directory = "work"
 
+[logic]
+shopping = "python3 shopping.py"
+"eu.prices-1" = "./prices"
+
 [audit]
 retention = "30d"
 
@@ -134,6 +138,8 @@ fn a_full_file_is_read() {
     assert_eq!(config.shell.output_limit, 1 << 20);
     assert_eq!(config.shell.jobs_at_once, 8);
     assert_eq!(config.shell.directory.as_deref(), Some(Path::new("/etc/cheops/work")));
+    let programs: Vec<_> = config.logic.iter().map(|(name, it)| [name.as_str(), it]).collect();
+    assert_eq!(programs, [["eu.prices-1", "./prices"], ["shopping", "python3 shopping.py"]]);
     assert_eq!(config.audit.retention, Duration::from_secs(30 * 24 * 60 * 60));
     assert_eq!((config.log.level, config.log.format), (tracing::Level::DEBUG, LogFormat::Json));
     let hook = &config.hooks[0];
@@ -329,6 +335,37 @@ fn how_resources_are_named_and_divided_is_said_per_service() {
     expect![[r#"
         the config `/etc/cheops/agent.toml` cannot be used:
         /etc/cheops/agent.toml:5:21: `services[0].cross.weights`: found a list; expected a table whose keys are each the name of a site"#]].assert_eq(&problems(&format!("{service}{wrong}"), &[]));
+}
+
+#[test]
+fn programs_have_names_that_a_matrix_can_say_and_commands() {
+    let wrong = "site = \"a\"\n[logic]\n\"a b\" = \"x\"\nempty = \" \"\nlist = [\"x\"]\n\
+                 [logic.sub]\nx = \"y\"";
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used, for 4 reasons:
+        /etc/cheops/agent.toml:3:1: `logic.a b`: the key cannot be used: `a b` is not a valid operation type: a letter or digit, then letters, digits, `.`, `_` or `-`; at most 128 characters; expected a name such as `shopping`, as in `logic:exec:shopping`
+        /etc/cheops/agent.toml:4:9: `logic.empty`: ` ` is empty; expected a shell command, such as `python3 /srv/logic/shopping.py`
+        /etc/cheops/agent.toml:5:8: `logic.list`: found a list; expected a shell command, such as `python3 /srv/logic/shopping.py`
+        /etc/cheops/agent.toml:6:1: `logic.sub`: found a table; expected a shell command, such as `python3 /srv/logic/shopping.py`"#]].assert_eq(&problems(wrong, &[]));
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used:
+        /etc/cheops/agent.toml:2:9: `logic`: found the text `x`; expected a table, `[logic]`"#]]
+    .assert_eq(&problems("site = \"a\"\nlogic = \"x\"", &[]));
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used:
+        /etc/cheops/agent.toml:2:2: `logics`: there is no such key; did you mean `logic`?"#]]
+    .assert_eq(&problems("site = \"a\"\n[logics]\nx = \"y\"", &[]));
+    let programs = |count| (0..count).map(|n| format!("p{n} = \"x\"\n")).collect::<String>();
+    let text = |count| format!("site = \"a\"\n[logic]\n{}", programs(count));
+    assert_eq!(parse(&text(64), &[]).unwrap().logic.len(), 64);
+    expect![[r#"
+        the config `/etc/cheops/agent.toml` cannot be used:
+        /etc/cheops/agent.toml:2:1: `logic`: there are 65 programs; at most 64 are allowed"#]]
+    .assert_eq(&problems(&text(65), &[]));
+    let nul = problems("site = \"a\"\n[logic]\nnul = \"a\\u0000b\"", &[]);
+    assert!(nul.contains("has a zero byte in it"), "{nul}");
+    // A program may well start an agent, and what it is told is no setting.
+    assert!(parse("site = \"a\"", &[("CHEOPS_LOGIC", "shopping")]).unwrap().logic.is_empty());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cheops_core::config::{MergedAs, StateCommands};
 use cheops_core::engine::{Event, Job, Task};
 use cheops_core::model::{
-    Author, Edit, EntryId, Incarnation, Operation, OperationId, Outcome, Payload, SiteId,
+    Author, DocumentEdit, EntryId, Incarnation, Operation, OperationId, Outcome, Payload, SiteId,
 };
 use expect_test::expect;
 
@@ -19,7 +19,7 @@ struct DocumentSite {
     exec: Site,
     files: tempfile::TempDir,
     form: MergedAs,
-    merged: Vec<Edit>,
+    merged: Vec<DocumentEdit>,
     submitted: u64,
 }
 
@@ -28,8 +28,8 @@ fn author(site: &str) -> Author {
 }
 
 /// What a site says that its operation of that number made.
-fn edit_of(site: &str, n: u64, change: &[u8]) -> Edit {
-    Edit {
+fn edit_of(site: &str, n: u64, change: &[u8]) -> DocumentEdit {
+    DocumentEdit {
         entry: EntryId { author: author(site), n: n + 1 },
         operation: OperationId(EntryId { author: author(site), n }),
         change: change.into(),
@@ -76,7 +76,7 @@ impl DocumentSite {
         job("thing", Task::Edit { operation, form: self.form, merged, writer, state: self.state() })
     }
 
-    async fn runs(&mut self, job: &Job) -> (Outcome, Option<Edit>) {
+    async fn runs(&mut self, job: &Job) -> (Outcome, Option<DocumentEdit>) {
         match self.exec.exec.run_for_engine(job).await {
             Event::Edited { outcome, change, .. } => {
                 let edit = edit_of(self.name, self.submitted, &change);
@@ -88,21 +88,21 @@ impl DocumentSite {
         }
     }
 
-    async fn edits(&mut self, command: &str) -> Edit {
+    async fn edits(&mut self, command: &str) -> DocumentEdit {
         let job = self.editing(command);
         let (outcome, edit) = self.runs(&job).await;
         assert!(outcome.succeeded(), "{outcome:?}");
         edit.unwrap()
     }
 
-    fn merging(&self, new: &[&Edit]) -> Job {
+    fn merging(&self, new: &[&DocumentEdit]) -> Job {
         let (merged, new) = (Arc::new(self.merged.clone()), new.iter().copied().cloned().collect());
         let operation = operation(Payload::shell("true")).id.clone();
         let state = self.state();
         job("thing", Task::Merge { operation, form: self.form, merged, new, state })
     }
 
-    async fn merges(&mut self, new: &[&Edit]) -> Outcome {
+    async fn merges(&mut self, new: &[&DocumentEdit]) -> Outcome {
         let job = self.merging(new);
         let outcome = self.exec.exec.run(&job).await;
         if outcome.succeeded() {

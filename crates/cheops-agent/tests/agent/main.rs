@@ -10,6 +10,7 @@ mod config;
 mod docs;
 mod exec_edit;
 mod exec_http;
+mod exec_program;
 mod exec_shell;
 mod exec_support;
 mod exec_survivors;

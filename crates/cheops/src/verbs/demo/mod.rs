@@ -15,7 +15,7 @@ mod tour;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use self::cluster::{DemoCluster, Scheme, SharedCluster};
+use self::cluster::{DemoCluster, LogicProgram, Scheme, SharedCluster};
 use self::control::{Control, Order};
 use self::script::DemoPart;
 use crate::failure::{Failure, Verdict};
@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     /// else happens than it should
     #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "all")]
     script: Option<DemoPart>,
+    /// A program that decides about concurrent operations, at every site; may be given several times
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = LogicProgram::parse)]
+    logic: Vec<LogicProgram>,
 }
 
 /// Who says what happens.
@@ -102,8 +105,9 @@ async fn play(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict,
         DemoPlan::Script(_) => None,
         DemoPlan::Tour(control) => Some(control.path().to_owned()),
     };
+    let (count, logic) = (usize::from(arguments.sites), &arguments.logic);
     let cluster = tokio::select! {
-        cluster = DemoCluster::start(usize::from(arguments.sites), scheme, control, output) => cluster?,
+        cluster = DemoCluster::start(count, scheme, control, logic, output) => cluster?,
         () = &mut ended => return Ok(Verdict::Fine),
     };
     let cluster = SharedCluster::new(cluster.into());

@@ -3,6 +3,7 @@
 mod access;
 mod agent;
 mod attack;
+mod logic;
 mod matrix;
 mod mesh;
 #[path = "../../../../cheops-api/tests/api/request/mod.rs"]

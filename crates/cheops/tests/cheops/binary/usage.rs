@@ -7,7 +7,7 @@ use expect_test::expect;
 use crate::binary::running::{cheops, command};
 
 /// Every verb that helps, also those below another; a test holds it together with `cheops --help`.
-const VERBS: [&[&str]; 29] = [
+const VERBS: [&[&str]; 31] = [
     &["demo"],
     &["agent"],
     &["mesh"],
@@ -36,6 +36,8 @@ const VERBS: [&[&str]; 29] = [
     &["matrix"],
     &["matrix", "check"],
     &["matrix", "prove"],
+    &["logic"],
+    &["logic", "check"],
     &["completions"],
 ];
 

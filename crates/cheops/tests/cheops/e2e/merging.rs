@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use cheops_api::{Resource, StateAgreement, Submit, Wait};
 use cheops_core::engine::Record;
-use cheops_core::model::{Edit, SiteId};
+use cheops_core::model::{DocumentEdit, SiteId};
 use cheops_store::{StoreOptions, open};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ async fn makes_edits(site: &Site, number: u8) {
 }
 
 /// What a site whose agent is stopped has recorded of the edits.
-fn recorded(site: &Site) -> Vec<Edit> {
+fn recorded(site: &Site) -> Vec<DocumentEdit> {
     let name = SiteId::new(&site.name).unwrap();
     let opened = open(&site.data, &name, || 1, StoreOptions::default()).unwrap();
     let edit = |record: &Record| match record {
@@ -104,7 +104,7 @@ fn recorded(site: &Site) -> Vec<Edit> {
 }
 
 /// What the library's own JavaScript makes of changes to an empty text.
-fn judged(changes: &[Edit]) -> String {
+fn judged(changes: &[DocumentEdit]) -> String {
     let ui = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui"));
     assert!(
         ui.join("node_modules/loro-crdt").exists(),

@@ -21,6 +21,7 @@ mod lost_disk;
 mod merging;
 mod passing_on;
 mod past;
+mod programs;
 mod proving;
 #[path = "../../../src/relay.rs"]
 #[allow(dead_code, reason = "the demo uses all of it")]

@@ -16,31 +16,36 @@ fn with_config(submit: Submit, cluster: &Cluster, config: &str) -> Submit {
     first(submit, &cluster.everywhere(), config)
 }
 
-async fn one_at_each_site(cluster: &Cluster, id: &str, operations: [(&str, &str); 3]) {
+pub(super) async fn one_at_each_site(cluster: &Cluster, id: &str, operations: [(&str, &str); 3]) {
     for (site, (kind, command)) in cluster.sites().zip(operations) {
         site.does(id, &waiting_for(Wait::Local, shell(kind, command))).await;
     }
 }
 
-async fn until_all_say(cluster: &Cluster, id: &str, what: &str, holds: impl Fn(&Resource) -> bool) {
+pub(super) async fn until_all_say(
+    cluster: &Cluster,
+    id: &str,
+    what: &str,
+    holds: impl Fn(&Resource) -> bool,
+) {
     for site in cluster.sites() {
         let what = format!("{} says of {id}: {what}", site.name);
         until(&what, async || site.resource(id).await.is_some_and(|told| holds(&told))).await;
     }
 }
 
-fn is_verified(told: &Resource) -> bool {
+pub(super) fn is_verified(told: &Resource) -> bool {
     let agreed = told.proof.as_ref().map(|proof| proof.agreement);
     told.summary.verified.is_some() && agreed == Some(StateAgreement::Verified)
 }
 
 /// The sites that have diverged, as one site tells.
-fn diverged(told: &Resource) -> Vec<&str> {
+pub(super) fn diverged(told: &Resource) -> Vec<&str> {
     let has = |at: &&cheops_api::SiteStanding| at.standing == Standing::Diverged;
     told.standings.iter().filter(has).map(|at| at.site.as_str()).collect()
 }
 
-fn same_everywhere(cluster: &Cluster, value: impl Fn(&Site) -> String) -> String {
+pub(super) fn same_everywhere(cluster: &Cluster, value: impl Fn(&Site) -> String) -> String {
     let values: Vec<String> = cluster.sites().map(value).collect();
     assert!(values.windows(2).all(|pair| pair[0] == pair[1]), "{values:?}");
     values[0].clone()

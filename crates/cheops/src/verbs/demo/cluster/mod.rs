@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use cheops_agent::mesh;
 use cheops_api::{Demo, DemoLink, SiteState, Token};
-use cheops_core::model::SiteId;
+use cheops_core::model::{OperationType, SiteId};
 use tokio::sync::Mutex;
 
 use self::imagery::Imagery;
@@ -57,6 +57,27 @@ pub(super) struct DemoCluster {
     _dir: tempfile::TempDir,
 }
 
+/// A program of every site's `[logic]`.
+#[derive(Debug, Clone)]
+pub(super) struct LogicProgram {
+    name: OperationType,
+    command: String,
+}
+
+impl LogicProgram {
+    /// As it is given: `NAME=COMMAND`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let expected =
+            "expected a name and a command, such as `shopping=python3 /srv/logic/shopping.py`";
+        let (name, command) = text.split_once('=').ok_or(expected)?;
+        if command.trim().is_empty() {
+            return Err(expected.to_owned());
+        }
+        let name = OperationType::new(name).map_err(|error| error.to_string())?;
+        Ok(Self { name, command: command.to_owned() })
+    }
+}
+
 /// How agents are run.
 struct AgentProgram {
     program: PathBuf,
@@ -74,6 +95,7 @@ impl DemoCluster {
         count: usize,
         scheme: Scheme,
         control: Option<PathBuf>,
+        logic: &[LogicProgram],
         output: &mut VerbOutput,
     ) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new()
@@ -108,6 +130,7 @@ impl DemoCluster {
                 links: &cluster.links,
                 folder: &folder,
                 token: &cluster.token,
+                logic,
                 at,
             };
             let site = SiteProcess::set(name, *address, &setting, &mut ports).await?;

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::imagery::{DemoService, Imagery};
 use super::links::RelayedLinks;
 use super::ports::Ports;
-use super::{AgentProgram, TOKEN, cannot};
+use super::{AgentProgram, LogicProgram, TOKEN, cannot};
 use crate::failure::Failure;
 
 /// Where the first site's API is, if that is free: then no command needs `--agent`.
@@ -56,6 +56,8 @@ pub(super) struct SiteSetup<'a> {
     pub(super) folder: &'a Path,
     /// What lets in at its agent.
     pub(super) token: &'a Token,
+    /// The programs of its `[logic]`.
+    pub(super) logic: &'a [LogicProgram],
     /// Which of the sites it is, counted from 0.
     pub(super) at: usize,
 }
@@ -100,21 +102,25 @@ impl SiteProcess {
             dying: None,
             _kv: kv_process,
         };
-        let text = site.config_text(api, mesh, setting.links);
+        let text = site.config_text(api, mesh, setting);
         fs::write(&site.config, text).map_err(cannot("write a config"))?;
         Ok(site)
     }
 
-    fn config_text(&self, api: SocketAddr, mesh: SocketAddr, links: &RelayedLinks) -> String {
+    fn config_text(&self, api: SocketAddr, mesh: SocketAddr, setting: &SiteSetup<'_>) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let program =
+            |it: &LogicProgram| format!("{} = {}\n", quoted(it.name.as_str()), quoted(&it.command));
+        let programs: Vec<String> = setting.logic.iter().map(program).collect();
         let mut text = format!(
             "site = \"{}\"\ndata_dir = \"data\"\napplication = \"empty\"\n\n\
              [api]\nlisten = \"{api}\"\ntoken_file = \"../{TOKEN}\"\n\n\
              [mesh]\nlisten = \"{mesh}\"\nidentity = \"identity.pem\"\n\n\
-             [shell]\ndirectory = {}\n\n\
+             [shell]\ndirectory = {}\n\n[logic]\n{}\n\
              [[services]]\nname = \"kv\"\nupstream = \"{}\"\n",
             self.name,
             quoted(&self.files.to_string_lossy()),
+            programs.concat(),
             self.kv
         );
         // Writing into a text cannot fail.
@@ -129,7 +135,7 @@ impl SiteProcess {
                 text.push_str("[services.cross]\ndivide = [\"/cpus\"]\nsum = [\"/used\"]\n");
             }
         }
-        for (peer, address) in links.from(&self.name) {
+        for (peer, address) in setting.links.from(&self.name) {
             let _infallible =
                 write!(text, "\n[[peers]]\nsite = \"{peer}\"\naddress = \"{address}\"\n");
         }
