@@ -357,7 +357,7 @@ impl Judged {
     /// Takes what a program said in the place of what it was asked about.
     fn follow(&mut self, verdict: &ProgramVerdict, contested: &[Item]) {
         let steps = match &verdict.said {
-            ProgramSaid::Nothing(why) => {
+            ProgramSaid::Nothing { why, .. } => {
                 self.failed =
                     Some(format!("the program `{}` is of no use: {why}", verdict.program));
                 self.items.extend(contested.iter().cloned());
@@ -393,15 +393,20 @@ fn said_in(outcome: &Outcome, asked: &[OperationId]) -> (Option<Fingerprint>, Pr
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let input = Fingerprint::parse(first.trim());
     let shown = |why: &str| why.trim().chars().take(MOST_SHOWN).collect::<String>();
+    let nothing = |why: String| ProgramSaid::Nothing { why, printed: None };
     let said = match outcome {
         Outcome::Exited { code: 0, .. } if !outcome.is_truncated() => {
-            ProgramSaid::read(rest, asked).map_or_else(ProgramSaid::Nothing, ProgramSaid::Steps)
+            ProgramSaid::read(rest, asked).map_or_else(
+                |why| {
+                    let printed = Some(Fingerprint::of(rest.as_bytes()));
+                    ProgramSaid::Nothing { why, printed }
+                },
+                ProgramSaid::Steps,
+            )
         }
-        Outcome::Exited { .. } => ProgramSaid::Nothing(shown(rest)),
-        Outcome::TimedOut { limit_ms } => {
-            ProgramSaid::Nothing(format!("it did not end within {limit_ms} ms"))
-        }
-        other => ProgramSaid::Nothing(shown(other.text())),
+        Outcome::Exited { .. } => nothing(shown(rest)),
+        Outcome::TimedOut { limit_ms } => nothing(format!("it did not end within {limit_ms} ms")),
+        other => nothing(shown(other.text())),
     };
     (input, said)
 }

@@ -30,8 +30,13 @@ pub struct ProgramVerdict {
 pub enum ProgramSaid {
     /// These are to be run, in this order; what is not among them is left out.
     Steps(Vec<ProgramStep>),
-    /// Nothing of use, and why: the operations run in the total order.
-    Nothing(String),
+    /// Nothing of use: the operations run in the total order.
+    Nothing {
+        /// Why.
+        why: String,
+        /// That of what it printed, if it took that for an answer.
+        printed: Option<Fingerprint>,
+    },
 }
 
 /// One operation that a program wants to be run.
@@ -53,6 +58,8 @@ struct WrittenVerdict {
     list: Option<Vec<WrittenStep>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    printed: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -118,21 +125,26 @@ impl ProgramVerdict {
                 };
                 Fingerprint::of(steps.iter().map(line).collect::<String>().as_bytes())
             }
-            // One that failed here and went well there disagrees; two that failed do not.
-            ProgramSaid::Nothing(_) => Fingerprint::of(b"nothing"),
+            // Two that printed different things disagree, whatever it was; two that failed do not, unlike
+            // one that failed here and went well there.
+            ProgramSaid::Nothing { printed, .. } => {
+                printed.unwrap_or_else(|| Fingerprint::of(b"nothing"))
+            }
         }
     }
 
     fn written(&self) -> WrittenVerdict {
-        let (list, failed) = match &self.said {
+        let (list, failed, printed) = match &self.said {
             ProgramSaid::Steps(steps) => {
                 let step = |step: &ProgramStep| WrittenStep {
                     id: step.operation.to_string(),
                     command: step.command.clone(),
                 };
-                (Some(steps.iter().map(step).collect()), None)
+                (Some(steps.iter().map(step).collect()), None, None)
             }
-            ProgramSaid::Nothing(why) => (None, Some(why.clone())),
+            ProgramSaid::Nothing { why, printed } => {
+                (None, Some(why.clone()), printed.map(|printed| printed.to_string()))
+            }
         };
         let input = self.input.map(|input| input.to_string());
         WrittenVerdict {
@@ -141,6 +153,7 @@ impl ProgramVerdict {
             input,
             list,
             failed,
+            printed,
         }
     }
 }
@@ -163,7 +176,7 @@ impl Entry {
         if said.value.len() > MAX_VERDICT_BYTES {
             return None;
         }
-        let WrittenVerdict { program, upto, input, list, failed } =
+        let WrittenVerdict { program, upto, input, list, failed, printed } =
             serde_json::from_slice(&said.value).ok()?;
         let step = |step: WrittenStep| {
             let operation = step.id.parse().ok()?;
@@ -173,7 +186,10 @@ impl Entry {
             (Some(list), None) => {
                 ProgramSaid::Steps(list.into_iter().map(step).collect::<Option<_>>()?)
             }
-            (None, Some(why)) => ProgramSaid::Nothing(why),
+            (None, Some(why)) => {
+                let printed = printed.and_then(|printed| Fingerprint::parse(&printed));
+                ProgramSaid::Nothing { why, printed }
+            }
             _ => return None,
         };
         let input = input.map(|input| Fingerprint::parse(&input));

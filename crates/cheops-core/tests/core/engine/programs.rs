@@ -181,3 +181,28 @@ fn what_a_program_said_is_known_after_a_restart() {
     assert_eq!(asks(&effects), None);
     assert_eq!(runs(&effects).unwrap().0, operation("lyon.1"));
 }
+
+#[test]
+fn two_sites_whose_programs_print_different_nonsense_have_diverged_too() {
+    let (mut paris, mut lyon, job) = about_to_ask();
+    let told = paris.ends(job, said("it", "4711"));
+    let ours = told.iter().find_map(|effect| match effect {
+        Effect::Tell { message: cheops_core::engine::Message::Update(update), .. } => {
+            update.entries.iter().find_map(|entry| entry.program_verdict())
+        }
+        _ => None,
+    });
+    let value = json!({
+        "program": "shop",
+        "upto": ours.unwrap().upto.to_string(),
+        "input": Fingerprint::of(b"it").to_string(),
+        "failed": "it did not answer with a list",
+        "printed": Fingerprint::of(b"17").to_string(),
+    });
+    let name = "program".to_owned();
+    let value = value.to_string().into_bytes();
+    let extension = Extension { name, must_understand: false, value };
+    paris.hears("lyon", lyon.tells_of(says("lyon.1", Status::Ok).beside(extension)));
+    assert_eq!(standing_of(&paris, "lyon").standing, standing_of_diverged("paris"));
+    assert_eq!(standing_of(&paris, "paris").standing, standing_of_diverged("lyon"));
+}
