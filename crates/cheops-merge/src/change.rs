@@ -13,7 +13,7 @@ const VERSION: u8 = 1;
 
 /// One edit: everything that is needed to make it again where its base is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Edit {
+pub(crate) struct DocumentEdit {
     pub(crate) writer: WriterId,
     pub(crate) base: EditBase,
     pub(crate) body: EditBody,
@@ -79,7 +79,7 @@ pub(crate) enum ListRun {
 }
 
 /// The edits one after the other, each with its length before it.
-pub(crate) fn write(form: DocumentForm, edits: &[&Edit]) -> Vec<u8> {
+pub(crate) fn write(form: DocumentForm, edits: &[&DocumentEdit]) -> Vec<u8> {
     let mut bytes = vec![VERSION, form.byte()];
     for edit in edits {
         // Nothing in an edit can fail to be written to memory.
@@ -93,7 +93,7 @@ pub(crate) fn write(form: DocumentForm, edits: &[&Edit]) -> Vec<u8> {
 /// Reads them one at a time, so that what is in memory is not many times what came.
 pub(crate) fn read(
     bytes: &[u8],
-) -> Result<(DocumentForm, impl Iterator<Item = Result<Edit, BadChange>>), BadChange> {
+) -> Result<(DocumentForm, impl Iterator<Item = Result<DocumentEdit, BadChange>>), BadChange> {
     let unreadable = |what| Err(BadChange::Unreadable(what));
     if bytes.len() > LARGEST_WHOLE {
         return Err(BadChange::TooLarge { found: bytes.len() });
@@ -117,14 +117,14 @@ pub(crate) fn read(
     Ok((form, edits))
 }
 
-fn next_edit(form: DocumentForm, bytes: &[u8]) -> Result<(Edit, &[u8]), BadChange> {
+fn next_edit(form: DocumentForm, bytes: &[u8]) -> Result<(DocumentEdit, &[u8]), BadChange> {
     let cut = BadChange::Unreadable("it ends too early");
     let (length, rest) = postcard::take_from_bytes::<usize>(bytes).map_err(|_| cut.clone())?;
     if length > LARGEST_CHANGE {
         return Err(BadChange::TooLarge { found: length });
     }
     let (one, rest) = rest.split_at_checked(length).ok_or(cut)?;
-    let (edit, behind) = postcard::take_from_bytes::<Edit>(one)
+    let (edit, behind) = postcard::take_from_bytes::<DocumentEdit>(one)
         .map_err(|_| BadChange::Unreadable("an edit is malformed"))?;
     if !behind.is_empty() {
         return Err(BadChange::Unreadable("there is something behind the end of an edit"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loro::{ExportMode, Frontiers, ID, LoroDoc, LoroError};
 
-use crate::change::{Edit, EditBase, EditBody, read, write};
+use crate::change::{DocumentEdit, EditBase, EditBody, read, write};
 use crate::content::{Content, ContentKind};
 use crate::diff::MOST_RUNS;
 use crate::errors::{BadChange, BadLocal, NotADocument};
@@ -36,7 +36,7 @@ pub struct Document {
     /// The edits in the order in which they came to count: each after what it was made on.
     order: Vec<WriterId>,
     /// Edits whose base is not here yet.
-    waiting: BTreeMap<WriterId, (Edit, usize)>,
+    waiting: BTreeMap<WriterId, (DocumentEdit, usize)>,
     /// Whether it is a delta.
     marked: bool,
     /// Where there is a list, or was one.
@@ -49,7 +49,7 @@ pub struct Document {
 #[derive(Clone)]
 struct KnownEdit {
     /// None if it is a seed: that is in the edits which rest on it.
-    edit: Option<Arc<Edit>>,
+    edit: Option<Arc<DocumentEdit>>,
     last: ID,
 }
 
@@ -136,7 +136,8 @@ impl Document {
     /// Every edit, as one change: for who has none of what they rest on.
     pub fn whole(&self) -> Result<Vec<u8>, NotADocument> {
         let known = self.order.iter().filter_map(|writer| self.known.get(writer)?.edit.as_deref());
-        let edits: Vec<&Edit> = known.chain(self.waiting.values().map(|(edit, _)| edit)).collect();
+        let edits: Vec<&DocumentEdit> =
+            known.chain(self.waiting.values().map(|(edit, _)| edit)).collect();
         let change = write(self.form, &edits);
         if change.len() > LARGEST_WHOLE {
             return Err(NotADocument::TooMuchHistory { found: change.len() });
@@ -226,7 +227,7 @@ impl Document {
         before: &[u8],
         after: &[u8],
         writer: WriterId,
-    ) -> Result<Option<Edit>, NotADocument> {
+    ) -> Result<Option<DocumentEdit>, NotADocument> {
         let (old, kind) = match self.kind() {
             Some(kind) => (self.state(kind), kind),
             None => {
@@ -246,10 +247,10 @@ impl Document {
                 self.doc.oplog_frontiers().iter().map(|last| WriterId(last.peer)).collect(),
             )
         };
-        Ok(Some(Edit { writer, base, body: old.body_to(&new) }))
+        Ok(Some(DocumentEdit { writer, base, body: old.body_to(&new) }))
     }
 
-    fn take_in(&mut self, edit: Edit) -> Result<(), BadChange> {
+    fn take_in(&mut self, edit: DocumentEdit) -> Result<(), BadChange> {
         let writer = edit.writer;
         let had = match (self.known.get(&writer), self.waiting.get(&writer)) {
             (Some(known), _) => Some(known.edit.as_deref()),
@@ -278,7 +279,7 @@ impl Document {
         Ok(())
     }
 
-    fn rests_on_known(&self, edit: &Edit) -> bool {
+    fn rests_on_known(&self, edit: &DocumentEdit) -> bool {
         match &edit.base {
             EditBase::Seed(_) => true,
             EditBase::Edits(writers) => {
@@ -287,14 +288,14 @@ impl Document {
         }
     }
 
-    fn next_ready(&mut self) -> Option<Edit> {
-        let ready = |(edit, _): &&(Edit, usize)| self.rests_on_known(edit);
+    fn next_ready(&mut self) -> Option<DocumentEdit> {
+        let ready = |(edit, _): &&(DocumentEdit, usize)| self.rests_on_known(edit);
         let writer = self.waiting.values().find(ready)?.0.writer;
         Some(self.waiting.remove(&writer)?.0)
     }
 
     /// Makes loro's operations of an edit, at the version that it was made on.
-    fn apply(&mut self, edit: Edit) -> Result<(), BadChange> {
+    fn apply(&mut self, edit: DocumentEdit) -> Result<(), BadChange> {
         let writer = edit.writer;
         let misfit = |reason| BadChange::Misfit { writer, reason };
         let target = self.at(&edit.base, edit.body.kind()).map_err(misfit)?;

@@ -104,7 +104,7 @@ impl Documents {
 }
 
 /// Why a document could not be read, merged or written; `None` if the agent stops.
-type Failed = Option<String>;
+type EditFailure = Option<String>;
 
 /// One job that edits or merges a document.
 struct EditJob<'a> {
@@ -158,7 +158,7 @@ impl EditJob<'_> {
         mut ready: ReadyDocument,
         operation: &Operation,
         writer: WriterId,
-    ) -> Result<(EditEnding, Option<ReadyDocument>), Failed> {
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFailure> {
         // It was cut short, and may have left anything; but what was there before the first edit is nowhere
         // else.
         if self.job.again && !ready.document.is_empty() {
@@ -204,7 +204,7 @@ impl EditJob<'_> {
         &mut self,
         before: Vec<u8>,
         why: &str,
-    ) -> Result<(EditEnding, Option<ReadyDocument>), Failed> {
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFailure> {
         self.write(before).await?;
         let why = format!("the document was put back, since it cannot be merged: {why}");
         Ok((EditEnding { outcome: Outcome::failure(why), change: None }, None))
@@ -214,7 +214,7 @@ impl EditJob<'_> {
         &mut self,
         mut ready: ReadyDocument,
         new: &[Edit],
-    ) -> Result<(EditEnding, Option<ReadyDocument>), Failed> {
+    ) -> Result<(EditEnding, Option<ReadyDocument>), EditFailure> {
         let found = self.read().await?;
         let (new, there, again) = (new.to_vec(), found.clone(), self.job.again);
         let (content, ready) = blocking(move || {
@@ -241,13 +241,13 @@ impl EditJob<'_> {
         Ok((EditEnding { outcome, change: None }, Some(ready)))
     }
 
-    async fn read(&mut self) -> Result<Vec<u8>, Failed> {
+    async fn read(&mut self) -> Result<Vec<u8>, EditFailure> {
         let prints = Prints::Document(LONGEST);
         let text = self.command(&self.state.read, Input::Nothing, prints, "read").await?;
         Ok(text.into_bytes())
     }
 
-    async fn write(&mut self, content: Vec<u8>) -> Result<(), Failed> {
+    async fn write(&mut self, content: Vec<u8>) -> Result<(), EditFailure> {
         let input = Input::Bytes(Bytes::from(content));
         self.command(&self.state.write, input, Prints::Output, "written").await.map(drop)
     }
@@ -258,7 +258,7 @@ impl EditJob<'_> {
         input: Input,
         prints: Prints,
         what: &str,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, EditFailure> {
         let limit = self.executor.time_limit;
         let ask = CommandRequest { input, prints, ..CommandRequest::new(command, limit) };
         let outcome = self.executor.command(Some(&self.job.resource), ask, self.under_way).await;
