@@ -1,6 +1,6 @@
 //! What was edited so far, and what it comes to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ use crate::names::{DocumentForm, WriterId};
 use crate::text;
 use crate::{LARGEST_CHANGE, LARGEST_WHOLE};
 
+/// How many documents are kept for edits that were made on something else than what is here.
+const MOST_BESIDE: usize = 4;
 /// How many edits may wait for others.
 const MOST_WAITING: usize = 1024;
 /// How many bytes they may have.
@@ -39,6 +41,9 @@ pub struct Document {
     marked: bool,
     /// Where there is a list, or was one.
     lists: BTreeSet<String>,
+    /// Documents that end with an edit that was made on something else than what was here: the next one of
+    /// that site is made there, and to go back to what it was made on takes as long as there are edits.
+    beside: VecDeque<LoroDoc>,
 }
 
 #[derive(Clone)]
@@ -69,6 +74,7 @@ impl Document {
             waiting: BTreeMap::new(),
             marked: false,
             lists: BTreeSet::new(),
+            beside: VecDeque::new(),
         }
     }
 
@@ -162,7 +168,6 @@ impl Document {
     fn copy(&self) -> Self {
         let doc = self.doc.fork();
         marks::configure(&doc);
-        doc.set_detached_editing(true);
         Self {
             form: self.form,
             doc,
@@ -171,6 +176,7 @@ impl Document {
             waiting: self.waiting.clone(),
             marked: self.marked,
             lists: self.lists.clone(),
+            beside: VecDeque::new(),
         }
     }
 
@@ -295,19 +301,24 @@ impl Document {
         let made = match edit.body.check(target.doc(&self.doc)) {
             Ok(()) => edit.body.apply(target.doc(&self.doc), writer),
             Err(reason) => {
-                self.doc.checkout_to_latest();
+                if let EditTarget::Beside(doc, None) = target {
+                    self.keep_beside(doc);
+                }
                 return Err(misfit(reason));
             }
         };
-        if self.doc.is_detached() {
-            self.doc.checkout_to_latest();
-        }
         let mut seed = None;
         let last = match (made, target) {
-            (Ok(Some(last)), EditTarget::Here) => Ok(last),
+            (Ok(Some(last)), EditTarget::Here) => {
+                // Who made it knows all that is here.
+                self.beside.clear();
+                Ok(last)
+            }
             (Ok(Some(last)), EditTarget::Beside(doc, content)) => {
                 seed = content;
-                self.import(&doc).map(|()| last)
+                let imported = self.import(&doc);
+                self.keep_beside(doc);
+                imported.map(|()| last)
             }
             (Ok(None), _) => return Err(misfit("it changes nothing")),
             (Err(error), _) => Err(error),
@@ -330,9 +341,15 @@ impl Document {
         Ok(())
     }
 
-    /// Where an edit can be made again: in a document that shows what it was made on, and no more. Who
-    /// asks goes back to the latest.
-    fn at(&self, base: &EditBase, kind: ContentKind) -> Result<EditTarget, &'static str> {
+    fn keep_beside(&mut self, doc: LoroDoc) {
+        if self.beside.len() == MOST_BESIDE {
+            self.beside.pop_front();
+        }
+        self.beside.push_back(doc);
+    }
+
+    /// Where an edit can be made again: in a document that shows what it was made on, and no more.
+    fn at(&mut self, base: &EditBase, kind: ContentKind) -> Result<EditTarget, &'static str> {
         match base {
             EditBase::Seed(bytes) => {
                 let doc = loro_doc();
@@ -349,11 +366,17 @@ impl Document {
             EditBase::Edits(writers) => {
                 let lasts = writers.iter().filter_map(|writer| Some(self.known.get(writer)?.last));
                 let base: Frontiers = lasts.collect();
-                // What is in a base beside what rests on it, loro leaves away by itself.
-                if base != self.doc.oplog_frontiers() {
-                    self.doc.checkout(&base).map_err(|_| "it rests on nothing")?;
+                if base == self.doc.oplog_frontiers() {
+                    return Ok(EditTarget::Here);
                 }
-                Ok(EditTarget::Here)
+                let kept = self.beside.iter().position(|doc| doc.oplog_frontiers() == base);
+                if let Some(doc) = kept.and_then(|at| self.beside.remove(at)) {
+                    return Ok(EditTarget::Beside(doc, None));
+                }
+                // What is in a base beside what rests on it, loro leaves away by itself.
+                let doc = self.doc.fork_at(&base).map_err(|_| "it rests on nothing")?;
+                marks::configure(&doc);
+                Ok(EditTarget::Beside(doc, None))
             }
         }
     }
@@ -393,7 +416,5 @@ impl EditTarget {
 fn loro_doc() -> LoroDoc {
     let doc = LoroDoc::new();
     marks::configure(&doc);
-    // Edits are made at the version that they were made on.
-    doc.set_detached_editing(true);
     doc
 }

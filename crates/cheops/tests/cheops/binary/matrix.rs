@@ -257,12 +257,12 @@ fn a_profile_is_shown_as_the_document_that_gives_it() {
 fn profiles_are_listed_with_their_why() {
     let ran = cheops(&["matrix", "profiles"]);
     assert_eq!(ran.code, Some(0));
-    for profile in ["file", "http", "kubernetes", "redis"] {
+    for profile in ["file", "http", "json", "kubernetes", "redis", "text"] {
         assert!(ran.out.contains(&format!("{profile}  ")), "{}", ran.out);
     }
     assert!(ran.out.contains("two appends do not commute"), "{}", ran.out);
     let listed = cheops(&["matrix", "profiles", "-o", "json"]).json();
-    assert_eq!(listed.as_array().unwrap().len(), 4);
+    assert_eq!(listed.as_array().unwrap().len(), 6);
 }
 
 #[test]
