@@ -9,7 +9,9 @@ use expect_test::expect_file;
 
 use cheops_core::model::{Proof, SealTree, SignedBy, resource_hash};
 
-use crate::samples::{entries, messages, more_entries, notices, records, resource, site};
+use crate::samples::{
+    entries, entries_of_logic, messages, more_entries, notices, records, resource, site,
+};
 
 fn hex(bytes: &[u8]) -> String {
     let mut lines = String::new();
@@ -67,7 +69,7 @@ fn what_is_signed_is_as_ever() {
     let all: Vec<_> = first.chain(more_entries()).collect();
     let album = resource("album");
     let mut golden = format!("resource\n{}", hex(&resource_hash(&album)));
-    for (name, entry) in &all {
+    for (name, entry) in all.iter().chain(&entries_of_logic()) {
         let header = entry.header(&album);
         assert_eq!(header.hash(), entry.hash(), "{name}");
         write!(golden, "{name}: said\n{}", hex(&header.said)).unwrap();

@@ -210,6 +210,22 @@ fn extensions() -> Vec<(&'static str, bool, Vec<u8>)> {
     ]
 }
 
+/// The same of what merges documents, and decides by programs.
+fn extensions_of_logic() -> Vec<(&'static str, bool, Vec<u8>)> {
+    let fingerprint = |byte: u8| Fingerprint([byte; 32]).to_string();
+    let (upto, input, printed) = (fingerprint(1), fingerprint(2), fingerprint(3));
+    let program = format!(
+        r#"{{"program":"shop","upto":"{upto}","input":"{input}","list":[{{"id":"paris-5f.9","command":"true"}}]}}"#
+    );
+    let of_no_use =
+        format!(r#"{{"program":"shop","upto":"{upto}","failed":"no list","printed":"{printed}"}}"#);
+    vec![
+        ("edit", true, b"a change".to_vec()),
+        ("program", false, program.into_bytes()),
+        ("program", false, of_no_use.into_bytes()),
+    ]
+}
+
 /// A request with a body beside it in its entry, and one with none.
 fn requests() -> [(&'static str, Arc<Entry>); 2] {
     let request = |body: Option<FileRef>| match http(Act::Creates) {
@@ -229,6 +245,29 @@ fn requests() -> [(&'static str, Arc<Entry>); 2] {
     ]
 }
 
+/// Replies that have these beside them.
+fn replies_with(
+    extensions: Vec<(&'static str, bool, Vec<u8>)>,
+    from: u64,
+) -> impl Iterator<Item = (String, Arc<Entry>)> {
+    let numbered = extensions.into_iter().enumerate();
+    numbered.map(move |(at, (name, must_understand, value))| {
+        let beside = vec![Extension { name: name.into(), must_understand, value }];
+        let n = from + u64::try_from(at).unwrap();
+        // Only the site where it was submitted says what an operation made of a document.
+        let author = if name == "edit" { "paris" } else { "lyon" };
+        let (id, operation) = (id(author, n), operation_id(9));
+        let reply = Reply { id, stamp: stamp(10), operation, status: Status::Ok, outcome: None };
+        let said = entry(EntryBody::Reply(reply), beside, Some(proof()));
+        (format!("reply that {name} {at}"), said)
+    })
+}
+
+/// What came since, apart again.
+pub(crate) fn entries_of_logic() -> Vec<(String, Arc<Entry>)> {
+    replies_with(extensions_of_logic(), 500).collect()
+}
+
 /// What was missing among the first ones. They stand apart, since those are all in one message.
 pub(crate) fn more_entries() -> Vec<(String, Arc<Entry>)> {
     let declares =
@@ -237,18 +276,11 @@ pub(crate) fn more_entries() -> Vec<(String, Arc<Entry>)> {
     let whole = Operation { declares, ..operation(Payload::shell("true")) };
     let broken_off = Outcome::BrokenOff { reason: "it broke off".into() };
     let named = |(name, entry): (&str, Arc<Entry>)| (name.to_owned(), entry);
-    let said = extensions().into_iter().enumerate().map(|(at, (name, must_understand, value))| {
-        let beside = vec![Extension { name: name.into(), must_understand, value }];
-        let n = 400 + u64::try_from(at).unwrap();
-        let (id, operation) = (id("lyon", n), operation_id(9));
-        let reply = Reply { id, stamp: stamp(10), operation, status: Status::Ok, outcome: None };
-        let said = entry(EntryBody::Reply(reply), beside, Some(proof()));
-        (format!("reply that {name} {at}"), said)
-    });
     let others = [
         ("with a whole config", entry(EntryBody::Operation(whole), Vec::new(), Some(proof()))),
         ("reply broken off", reply(Status::Ko, Some(broken_off))),
     ];
+    let said = replies_with(extensions(), 400);
     requests().into_iter().chain(others).map(named).chain(said).collect()
 }
 
@@ -364,7 +396,7 @@ pub(crate) fn records() -> Vec<(String, Record)> {
         ("set apart", Record::SetApart(evidence())),
     ];
     records.extend(others.map(|(name, record)| (name.to_owned(), record)));
-    let more = more_entries().into_iter();
+    let more = more_entries().into_iter().chain(entries_of_logic());
     records.extend(
         more.map(|(name, entry)| (format!("entry: {name}"), Record::Entry(album(), entry))),
     );
@@ -481,5 +513,9 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ),
         ("evidence", Message::Evidence(evidence())),
         ("update with more", update(more_entries().into_iter().map(|(_, entry)| entry).collect())),
+        (
+            "update with logic",
+            update(entries_of_logic().into_iter().map(|(_, entry)| entry).collect()),
+        ),
     ]
 }
