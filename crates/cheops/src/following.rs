@@ -228,7 +228,7 @@ impl ReplyTally {
         }
         for site in at(ReplyStatus::InDoubt) {
             remarks.push(format!(
-                "settle it: cheops settle {id} {operation} skip|rerun --site {site}"
+                "settle it: cheops settle {id} {operation} skip --site {site}    # or: rerun"
             ));
         }
         if let Some(FollowEnding::TimedOut) = &self.ending {
@@ -485,7 +485,7 @@ mod tests {
             ✗ paris  unknown result    14 ms  the site stopped while it ran
             ✗ lyon   in part           21 ms  2 of 5 steps
             ✗ nice   failed            28 ms  HTTP 409  {"error": "taken"}
-            settle it: cheops settle 'my counter' paris-5f.7 skip|rerun --site paris
+            settle it: cheops settle 'my counter' paris-5f.7 skip --site paris    # or: rerun
         "#]]
         .assert_eq(&text);
         assert_eq!(verdict, Verdict::Problems);

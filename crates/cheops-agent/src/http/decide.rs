@@ -162,7 +162,7 @@ fn no_failure(resource: &ResourceId, why: &NotFailed) -> HttpRefusal {
              {operation}` lets it be"
         )),
         NotFailed::InDoubt(operation) => {
-            refused.hint(format!("`cheops settle {resource} {operation} skip|rerun`"))
+            refused.hint(format!("`cheops settle {resource} {operation} skip`, or `rerun`"))
         }
         _ => refused,
     }

@@ -447,7 +447,12 @@ async fn submit(
         sites: on_wire::names(&sites),
         site: site.to_string(),
         config_replaced,
-        warnings: config.unlisted(&kind).iter().map(ToString::to_string).collect(),
+        warnings: config
+            .unlisted(&kind)
+            .iter()
+            .map(ToString::to_string)
+            .chain(config.logic_not_used().iter().map(ToString::to_string))
+            .collect(),
     };
     // Room for everything that can be said, so that nobody is held up by a slow reader.
     let (events, hears) = mpsc::channel(sites.len() + 4);

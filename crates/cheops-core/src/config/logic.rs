@@ -83,6 +83,14 @@ impl Config {
         self.merged_as().map(|_| &EDIT)
     }
 
+    /// Why pairs that are left to logic are taken as ordered, if some are.
+    pub fn logic_not_used(&self) -> Vec<Doubt> {
+        let mut doubts: Vec<Doubt> =
+            self.matrix.values().filter_map(|entry| self.doubts_logic(&entry.rule)).collect();
+        doubts.dedup();
+        doubts
+    }
+
     /// Why a pair that is left to logic is taken as ordered, if it is.
     pub(super) fn doubts_logic(&self, rule: &Rule) -> Option<Doubt> {
         let Rule::Logic(name) = rule else { return None };

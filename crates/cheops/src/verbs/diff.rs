@@ -25,7 +25,7 @@ Examples:
 
 Exit codes:
   0  all sites have the same state
-  1  they differ, or a site could not read it
+  1  they differ, or a site could not read it, or they are too long to be compared
   2  the resource's config does not say how its state is read
   3  the agent is out of reach, or a site did not answer in time";
 
@@ -56,14 +56,30 @@ pub(crate) fn run(
     };
     let show = Show { command, sites: None, timeout_ms: milliseconds(arguments.timeout) };
     let answer = show::ask(id, &show, agent, output)?;
+    let differ = show::differ(&answer);
+    let proof = resource.proof.as_ref();
     if output.format == Format::Table
-        && let Some(proof) = &resource.proof
+        && let Some(proof) = proof
     {
-        output.aside(told(proof, output.width));
+        output.aside(told_beside(proof, differ, output.width));
     }
+    // Of states of which only the beginning is shown, what the sites told each other says more.
+    let is_verified = proof.is_some_and(|proof| proof.agreement == StateAgreement::Verified);
+    let is_unknown = show::is_cut_off(&answer) && !is_verified;
     match show::verdict(&answer) {
-        Verdict::Fine if show::differ(&answer) => Ok(Verdict::Problems),
+        Verdict::Fine if differ || is_unknown => Ok(Verdict::Problems),
         verdict => Ok(verdict),
+    }
+}
+
+/// What the sites told each other before, beside what was read now.
+fn told_beside(proof: &StateProof, differ: bool, width: usize) -> String {
+    match (proof.agreement, &proof.since) {
+        (StateAgreement::Verified, Some(since)) if differ => {
+            let was = format!("all sites read the same state at {since}; some changed it since");
+            styled(WARN, hanging("", &was, width))
+        }
+        _ => told(proof, width),
     }
 }
 
@@ -91,7 +107,7 @@ pub(super) fn told(proof: &StateProof, width: usize) -> String {
         None => told,
         Some(why) => {
             let why = format!("run in the total order here: {}", printable(why));
-            format!("{told}{}", styled(WARN, &why))
+            format!("{told}\n{}", styled(WARN, &why))
         }
     }
 }

@@ -149,7 +149,7 @@ fn event(item: &HistoryItem, resource: &str, width: usize) -> Vec<String> {
         }
         Change::InDoubt { operation, .. } => {
             let id = joined(&[resource.to_owned()]);
-            let way = format!("  cheops settle {id} {operation} skip|rerun");
+            let way = format!("  cheops settle {id} {operation} skip    # or: rerun");
             vec![about(operation, WARN, "unknown result here".to_owned()), styled(DIM, way)]
         }
         Change::StrangeClock { operation, ahead_ms, .. } => {

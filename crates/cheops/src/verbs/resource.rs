@@ -190,7 +190,7 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
             WARN,
             format!("unknown result here: {operation} may or may not have happened"),
         ));
-        lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip|rerun")));
+        lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip    # or: rerun")));
     }
     lines
 }
@@ -460,7 +460,7 @@ mod tests {
             lyon: diverged for 60 s: `lyon-2.1` took effect here and was overridden since
             nice: unknown, not connected for 60 s
             unknown result here: lyon-2.2 may or may not have happened
-              cheops settle 'my counter' lyon-2.2 skip|rerun
+              cheops settle 'my counter' lyon-2.2 skip    # or: rerun
 
             … 7 operations before these: --all
             #  OPERATION   TYPE  AT (UTC)  lyon        nice        paris           WHAT

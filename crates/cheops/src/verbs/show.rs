@@ -100,6 +100,11 @@ pub(super) fn differ(answer: &ShowAnswer) -> bool {
     blocks(answer).iter().filter(shown).count() > 1
 }
 
+/// Whether some site showed more than it kept, so that what looks the same need not be.
+pub(super) fn is_cut_off(answer: &ShowAnswer) -> bool {
+    answer.sites.values().any(|shown| shown.truncated)
+}
+
 pub(super) fn verdict(answer: &ShowAnswer) -> Verdict {
     let has =
         |status: &[ShowStatus]| answer.sites.values().any(|shown| status.contains(&shown.status));
@@ -149,6 +154,9 @@ fn told(answer: &ShowAnswer) -> Vec<String> {
     if differ(answer) {
         lines.push(String::new());
         lines.push(styled(WARN, "the sites differ"));
+    } else if is_cut_off(answer) && answer.sites.len() > 1 {
+        lines.push(String::new());
+        lines.push(styled(WARN, "only what the sites kept is compared: the rest may differ"));
     }
     lines
 }
@@ -264,6 +272,18 @@ mod tests {
         "#]]
         .assert_eq(&bare(&told(&answer)));
         assert_eq!(verdict(&answer), Verdict::Fine);
+    }
+
+    #[test]
+    fn what_looks_the_same_and_is_not_all_that_was_shown_is_not_called_so() {
+        let cut = Shown { truncated: true, ..shown(ShowStatus::Ok, Some(0), "29\n") };
+        let answer = answer(&[("paris", cut.clone()), ("lyon", cut)]);
+        assert!(is_cut_off(&answer) && !differ(&answer));
+        let told = bare(&told(&answer));
+        assert!(
+            told.ends_with("only what the sites kept is compared: the rest may differ\n"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<Stri
     let (word, ways) = match at.standing {
         Standing::InDoubt => (
             "cannot tell whether an operation happened",
-            vec![format!("cheops settle {id} {operation} skip|rerun --site {}", at.site)],
+            vec![format!("cheops settle {id} {operation} skip --site {}    # or: rerun", at.site)],
         ),
         Standing::Failed => (
             "an operation failed",
