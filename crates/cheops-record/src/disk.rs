@@ -200,6 +200,7 @@ choices!(Malformed, "a mistake", {
     7 => TooMany,
     8 => BeyondLimits,
     9 => NotItsAuthors,
+    10 => Unreadable,
 });
 parts!(PastDecision, 6, { operation: operation, by: by, why: why });
 kinds!(Notice, "a notice", {

@@ -44,11 +44,13 @@ pub enum Bug {
     UndoSkipped,
     /// A state stands for the history before it as soon as one site keeps it.
     StateOfOneSite,
+    /// Who finds out that a site lies keeps what shows it to itself.
+    EvidenceNotSent,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -62,6 +64,7 @@ impl Bug {
         Self::StateOfAnotherList,
         Self::UndoSkipped,
         Self::StateOfOneSite,
+        Self::EvidenceNotSent,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -82,7 +85,11 @@ impl Bug {
     pub fn lets_out(bug: Option<Self>, effect: &Effect) -> bool {
         let asks = |message: &Message| matches!(message, Message::Update(update) if update.asks);
         match effect {
-            Effect::Tell { message, .. } => bug != Some(Self::SentMeansKnown) || !asks(message),
+            Effect::Tell { message, .. } => match bug {
+                Some(Self::SentMeansKnown) => !asks(message),
+                Some(Self::EvidenceNotSent) => !matches!(message, Message::Evidence(_)),
+                _ => true,
+            },
             _ => true,
         }
     }
@@ -135,6 +142,7 @@ impl fmt::Display for Bug {
             Self::StateOfAnotherList => "state-of-another-list",
             Self::UndoSkipped => "undo-skipped",
             Self::StateOfOneSite => "state-of-one-site",
+            Self::EvidenceNotSent => "evidence-not-sent",
         })
     }
 }

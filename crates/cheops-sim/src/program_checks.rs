@@ -61,14 +61,21 @@ pub(crate) fn expected(view: &ResourceView, config: &Config, site: &SiteId) -> S
     value
 }
 
-/// Of each operation, all that it was made on.
+/// Of each operation, all that it was made on: who writes knows what it wrote before, also a liar that does
+/// not say so.
 fn pasts(view: &ResourceView) -> BTreeMap<&OperationId, BTreeSet<&OperationId>> {
     let mut pasts: BTreeMap<&OperationId, BTreeSet<&OperationId>> = BTreeMap::new();
     // They come in total order, which extends causality.
     for view in &view.operations {
-        let mut past: BTreeSet<&OperationId> = view.operation.parents.iter().collect();
-        for parent in &view.operation.parents {
-            past.extend(pasts.get(parent).into_iter().flatten().copied());
+        let made_on = |known: &OperationId| {
+            let heads = view.operation.parents.iter().chain([view.id()]);
+            let mut of_the_same = heads.filter(|head| head.0.author == known.0.author);
+            of_the_same.any(|head| known.0.n <= head.0.n)
+        };
+        let mut past: BTreeSet<&OperationId> =
+            pasts.keys().copied().filter(|known| made_on(known)).collect();
+        for known in past.clone() {
+            past.extend(pasts.get(known).into_iter().flatten().copied());
         }
         pasts.insert(view.id(), past);
     }

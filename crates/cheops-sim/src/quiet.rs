@@ -49,7 +49,37 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
         }
         nothing_lost(world, resource, &holders)?;
     }
+    all_set_the_same_apart(world)?;
     service_checks::when_quiet(world)
+}
+
+/// Every honest site sets apart the same keys, whatever each of them found out by itself, and says so to who
+/// asks it.
+fn all_set_the_same_apart(world: &World) -> Result<(), Violation> {
+    let honest = world.sites.iter().filter(|site| !site.lies);
+    let asked: Vec<_> = honest
+        .filter_map(|site| {
+            let others = site.engine.as_ref()?.sites();
+            let said = others.into_iter().flat_map(|other| other.set_apart);
+            Some((site, said.collect::<BTreeSet<_>>()))
+        })
+        .collect();
+    let Some((first, seen)) = asked.first() else { return Ok(()) };
+    for (site, said) in &asked {
+        if *said != site.set_apart {
+            return Err(Violation(format!(
+                "{} sets {:?} apart, and says {said:?}",
+                site.id, site.set_apart
+            )));
+        }
+        if said != seen {
+            return Err(Violation(format!(
+                "{} and {} do not set the same apart: {seen:?} and {said:?}",
+                first.id, site.id
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn all_agree(

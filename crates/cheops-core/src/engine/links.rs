@@ -8,6 +8,9 @@ use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use crate::model::{Incarnation, KeyId, ResourceId, SiteId};
 
+/// So many sites are named in a sign of life, and looked at in one that was heard.
+const MOST_UNHEARD: usize = 64;
+
 /// What this site knows of the way to another.
 #[derive(Debug, Default)]
 pub(super) struct Link {
@@ -148,7 +151,7 @@ impl Links {
         link.beats += 1;
         link.last_heartbeat = Some(Echo { sent_ms: beat.sent_ms, held_ms: 0 });
         link.last_heartbeat_at_ms = now_ms;
-        link.does_not_hear = beat.unheard.iter().cloned().collect();
+        link.does_not_hear = beat.unheard.iter().take(MOST_UNHEARD).cloned().collect();
         if let Some(echo) = beat.echo {
             let sample = now_ms.saturating_sub(echo.sent_ms).saturating_sub(echo.held_ms);
             link.round_trip_ms = Some(match link.round_trip_ms {
@@ -189,7 +192,7 @@ impl Links {
             });
             let incarnation = settings.me.incarnation;
             // Few by nature; bounded all the same, since every sign of life carries them.
-            let unheard = self.unheard.iter().take(64).cloned().collect();
+            let unheard = self.unheard.iter().take(MOST_UNHEARD).cloned().collect();
             let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard, set_apart };
             effects.push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
         }

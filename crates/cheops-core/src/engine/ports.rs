@@ -476,6 +476,9 @@ pub enum Malformed {
     /// An entry in the name of another site, or of nobody.
     #[error("an entry whose signature is not its author's")]
     NotItsAuthors,
+    /// Bytes that are no message. The link was closed.
+    #[error("bytes that cannot be read")]
+    Unreadable,
 }
 
 /// What sites say to each other.

@@ -264,7 +264,9 @@ impl FileGate {
                     let _stopping = work.inbox.take(heard, files).await;
                 }
                 Err(error) => {
-                    tracing::warn!(site = %from, %error, "a file could not be fetched");
+                    if link.conduct.is_to_log(&from) {
+                        tracing::warn!(site = %from, %error, "a file could not be fetched");
+                    }
                     drop((message, link, place));
                     if error.stays() {
                         tokio::time::sleep(BACK_OFF).await;

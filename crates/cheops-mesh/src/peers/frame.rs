@@ -23,6 +23,8 @@ pub(super) const LONGEST: usize = 16 * 1024 * 1024;
 /// The longest question on a stream of its own, and head of an answer: they hold headers, never a
 /// body.
 pub(super) const LONGEST_HEAD: usize = 256 * 1024;
+/// Room for the beginning of a frame, whatever length it says.
+const LEAST_ROOM: usize = 512;
 const LONGEST_GREETING: usize = 4 * 1024;
 
 /// Why a link is of no use.
@@ -282,8 +284,13 @@ async fn read_bytes(
     if length > longest {
         return Err(LinkError::TooLong(length));
     }
-    buffer.resize(length, 0);
-    from.read_exact(buffer).await?;
+    // Four bytes can say that much will follow: it takes memory as it comes, and not before.
+    buffer.clear();
+    while buffer.len() < length {
+        let begun = buffer.len();
+        buffer.resize(length.min(2 * begun.max(LEAST_ROOM)), 0);
+        from.read_exact(&mut buffer[begun..]).await?;
+    }
     Ok(())
 }
 

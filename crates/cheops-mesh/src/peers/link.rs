@@ -12,6 +12,7 @@ use cheops_record::FormError;
 use cheops_record::wire::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::conduct::Conduct;
 use super::content::{self, IncomingFiles};
 use super::frame::{self, Hello, LinkError};
 use super::supervise::Called;
@@ -155,7 +156,7 @@ impl Candidate {
     }
 
     /// Puts it to work.
-    pub(super) fn begin(self, work: &LinkHandlers) -> Arc<PeerLink> {
+    pub(super) fn begin(self, work: &LinkHandlers, conduct: Arc<Conduct>) -> Arc<PeerLink> {
         let (outgoing, messages) = mpsc::channel(MESSAGES_WAITING);
         let from = self.hello.site.clone();
         let link = Arc::new(PeerLink {
@@ -163,6 +164,7 @@ impl Candidate {
             hello: self.hello,
             called: self.called,
             key: self.key,
+            conduct,
             outgoing,
             heard: Mutex::new((0, Instant::now())),
             requests: Room::of(REQUESTS),
@@ -184,6 +186,8 @@ pub(super) struct PeerLink {
     called: Called,
     /// The key that the other side has shown.
     key: Option<KeyId>,
+    /// How the other side behaves, here and on the links before.
+    pub(super) conduct: Arc<Conduct>,
     outgoing: mpsc::Sender<Outgoing>,
     /// How many datagrams had arrived when this was last looked at, and when that number changed.
     heard: Mutex<(u64, Instant)>,
@@ -356,19 +360,15 @@ impl LinkReader {
         loop {
             let received = match frame::read_message(&mut receive, &mut buffer).await {
                 Ok(received) => received,
-                Err(LinkError::Broken) => return,
-                Err(error) => {
-                    let reason = causes(&error);
-                    tracing::warn!(site = %self.from, error = reason, "the link is closed");
-                    self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
-                    return;
-                }
+                // It may have ended this stream alone: nothing is heard by this link any more.
+                Err(LinkError::Broken) => return self.link.replaced(),
+                Err(error) => return self.close_as_unreadable(&error).await,
             };
             metrics::counter!("cheops_bytes_received_total").increment(buffer.len() as u64);
             let bytes = buffer.len();
             buffer.shrink_to(256 * 1024);
             for error in &received.left_out {
-                left_out.note(&self.from, error);
+                left_out.note(&self.from, error, &self.link.conduct);
             }
             let message = match received.frame {
                 Some(Frame::Message(message)) => message,
@@ -389,10 +389,24 @@ impl LinkReader {
 }
 
 impl LinkReader {
+    /// Where a frame cannot be read, nobody knows where the next one begins. It is told who sent it.
+    async fn close_as_unreadable(&self, error: &LinkError) {
+        let reason = causes(error);
+        if self.link.conduct.is_to_log(&self.from) {
+            tracing::warn!(site = %self.from, error = reason, "the link is closed");
+        }
+        self.link.connection.close(CLOSED_AS_REFUSED.into(), reason.as_bytes());
+        self.link.conduct.note_unreadable(reason);
+        let notice = Notice::Malformed(self.from.clone(), Malformed::Unreadable);
+        let _stopping = self.work.inbox.take(Event::Noticed(notice), None).await;
+    }
+
     /// By which certificate entries that follow are to be checked.
     fn learn(&self, certificate: &[u8]) {
         let learnt = self.work.border.as_ref().map(|border| border.learn(certificate));
-        if let Some(Err(error)) = learnt {
+        if let Some(Err(error)) = learnt
+            && self.link.conduct.is_to_log(&self.from)
+        {
             let error = causes(&error);
             tracing::warn!(site = %self.from, error, "a certificate it sent is left aside");
         }
@@ -432,9 +446,10 @@ struct NotUnderstood(BTreeSet<String>);
 impl NotUnderstood {
     const MOST: usize = 256;
 
-    fn note(&mut self, from: &SiteId, error: &FormError) {
+    fn note(&mut self, from: &SiteId, error: &FormError, conduct: &Conduct) {
         metrics::counter!("cheops_messages_left_out_total").increment(1);
-        if self.0.len() < Self::MOST && self.0.insert(error.to_string()) {
+        let is_news = self.0.len() < Self::MOST && self.0.insert(error.to_string());
+        if is_news && conduct.is_to_log(from) {
             tracing::warn!(site = %from, %error, "what it says is left aside");
         }
     }

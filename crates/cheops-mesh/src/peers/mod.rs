@@ -8,12 +8,14 @@
 //! there are not too many at once; `link` is
 //! one connection at work, `frame` what goes over it, `content` fetches and serves files, `tunnel`
 //! passes on requests, `border` lets in only what is its author's word, `tls` says who is who, `handshakes`
-//! who may try to say so, `holders` whether two say the same, `refused` which calls came to nothing.
+//! who may try to say so, `holders` whether two say the same, `refused` which calls came to nothing,
+//! `conduct` what is remembered of who sends what cannot be read.
 
 mod addresses;
 mod body_codec;
 mod border;
 mod calls;
+mod conduct;
 mod content;
 mod frame;
 mod handshakes;
@@ -35,6 +37,7 @@ use cheops_core::model::{Author, KeyId, SiteId};
 use tokio::sync::mpsc;
 
 pub use self::border::Border;
+use self::conduct::Conduct;
 pub use self::content::{FetchError, IncomingFiles};
 use self::frame::{Hello, LinkError};
 use self::holders::AgentRuns;
@@ -89,6 +92,8 @@ struct PeerSite {
     set_apart: Mutex<BTreeSet<KeyId>>,
     /// The runs of its agent that were heard, the last one last.
     runs: Mutex<AgentRuns>,
+    /// What it sends, on whichever link.
+    conduct: Arc<Conduct>,
     /// Where it is known to be: where it is looked for, and where the link is.
     known_at: Mutex<BTreeSet<IpAddr>>,
     accepted: mpsc::Sender<link::Candidate>,
@@ -195,10 +200,11 @@ impl Peers {
         let link = self.link(site);
         let two = lock(&peer.runs).two(Instant::now());
         let two = two.map(|two| format!("two agents show its identity: {two}"));
+        let wrong = two.or_else(|| peer.conduct.problem(Instant::now()));
         Some(PeerStatus {
             address: peer.address.clone(),
             round_trip: link.as_ref().map(|link| link.round_trip()),
-            problem: two.or_else(|| lock(&peer.problem).clone().filter(|_| link.is_none())),
+            problem: wrong.or_else(|| lock(&peer.problem).clone().filter(|_| link.is_none())),
         })
     }
 
@@ -276,6 +282,7 @@ impl PeerSite {
             problem: Mutex::default(),
             set_apart: Mutex::default(),
             runs: Mutex::default(),
+            conduct: Arc::default(),
             known_at: Mutex::default(),
             accepted,
             accepted_in: Mutex::new(Some(accepted_in)),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use cheops_core::causes;
 
+use super::conduct::LogRoom;
 use super::frame::LinkError;
 use super::lock;
 
@@ -17,14 +18,28 @@ const MOST: usize = 256;
 /// After so long the same is said again.
 const STILL: Duration = Duration::from_secs(3_600);
 
+/// So many lines in a while: who calls from another port each time is news each time.
+const MOST_LINES: u32 = 256;
+
 /// What was last said of whom, and when.
-#[derive(Debug, Default)]
-pub(super) struct RefusedCallers(Mutex<BTreeMap<SocketAddr, (String, Instant)>>, AtomicBool);
+#[derive(Debug)]
+pub(super) struct RefusedCallers {
+    said: Mutex<BTreeMap<SocketAddr, (String, Instant)>>,
+    ourselves: AtomicBool,
+    log: LogRoom,
+}
+
+impl Default for RefusedCallers {
+    fn default() -> Self {
+        let log = LogRoom::of(MOST_LINES);
+        Self { said: Mutex::default(), ourselves: AtomicBool::default(), log }
+    }
+}
 
 impl RefusedCallers {
     /// Whether this is the first time that somebody shows this site's own identity.
     pub(super) fn is_first_of_ourselves(&self) -> bool {
-        !self.1.swap(true, Ordering::Relaxed)
+        !self.ourselves.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn note(&self, from: SocketAddr, error: &LinkError) {
@@ -34,7 +49,8 @@ impl RefusedCallers {
             return;
         }
         let error = causes(error);
-        if self.is_news(from, error.clone(), Instant::now()) {
+        let is_news = self.is_news(from, error.clone(), Instant::now());
+        if is_news && self.log.take("refused calls") {
             tracing::warn!(%from, error, "a call was refused");
         } else {
             tracing::debug!(%from, error, "a call was refused again");
@@ -42,7 +58,7 @@ impl RefusedCallers {
     }
 
     fn is_news(&self, from: SocketAddr, why: String, now: Instant) -> bool {
-        let mut said = lock(&self.0);
+        let mut said = lock(&self.said);
         let before = said.get(&from);
         if before.is_some_and(|(last, at)| *last == why && now.duration_since(*at) < STILL) {
             return false;
@@ -83,6 +99,6 @@ mod tests {
         for port in 0..5_000 {
             refused.is_news(([10, 0, 0, 1], port).into(), String::new(), Instant::now());
         }
-        assert!(lock(&refused.0).len() <= MOST);
+        assert!(lock(&refused.said).len() <= MOST);
     }
 }

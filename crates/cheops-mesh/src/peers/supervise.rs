@@ -213,7 +213,7 @@ impl Supervisor {
             *lock(&self.slot().link) = None;
             if link.is_turned_away() {
                 self.note_turned_away().await;
-            } else {
+            } else if self.is_to_log() {
                 tracing::info!(site = %self.site, "the link is down");
             }
         }
@@ -264,6 +264,10 @@ impl Supervisor {
         &self.peers.0.peers[&self.site]
     }
 
+    fn is_to_log(&self) -> bool {
+        self.slot().conduct.is_to_log(&self.site)
+    }
+
     fn current(&self) -> Option<Arc<PeerLink>> {
         self.peers.link(&self.site)
     }
@@ -292,7 +296,9 @@ impl Supervisor {
         }
         *lock(&self.slot().problem) = Some(text.clone());
         if !self.logged.contains(&text) {
-            tracing::info!(site = %self.site, error = %text, "cannot be reached");
+            if self.is_to_log() {
+                tracing::info!(site = %self.site, error = %text, "cannot be reached");
+            }
             if self.logged.len() == PROBLEMS_KNOWN {
                 self.logged.clear();
             }
@@ -368,13 +374,13 @@ impl Supervisor {
         if let Some(two) = two {
             self.tell_of(two).await;
         }
-        if self.turned_away.is_none() {
+        if self.turned_away.is_none() && self.is_to_log() {
             tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
         }
         if candidate.called() == Called::ByUs {
             self.addresses.answered(candidate.address());
         }
-        let link = candidate.begin(&self.work);
+        let link = candidate.begin(&self.work, self.slot().conduct.clone());
         let before = lock(&self.slot().link).replace(link);
         if let Some(before) = before {
             before.replaced();

@@ -113,7 +113,7 @@ fn see_notice(seen: &mut Kinds, notice: &Notice) {
         }
         Notice::Malformed(_, what) => saw!(
             seen, what, Malformed: NotShared, WrongResource, StampBeforePast, NumberNotAfter,
-            NoSuchTime, BaseBeyondKnowledge, TooMany, BeyondLimits, NotItsAuthors
+            NoSuchTime, BaseBeyondKnowledge, TooMany, BeyondLimits, NotItsAuthors, Unreadable
         ),
         _ => {}
     }

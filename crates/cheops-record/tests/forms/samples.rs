@@ -462,6 +462,7 @@ pub(crate) fn notices() -> Vec<Notice> {
         Malformed::TooMany,
         Malformed::BeyondLimits,
         Malformed::NotItsAuthors,
+        Malformed::Unreadable,
     ];
     notices.extend(mistakes.map(|what| Notice::Malformed(site("lyon"), what)));
     notices.push(Notice::Differs(r()));

@@ -128,3 +128,10 @@ fn a_state_that_stands_as_soon_as_one_site_keeps_it_is_found_by_lists_that_diffe
     let found = (1..=300).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
     assert!(found.is_some());
 }
+
+#[test]
+fn evidence_that_is_kept_to_oneself_is_found_by_sites_that_do_not_set_the_same_apart() {
+    let by = "do not set the same apart";
+    let found = |seed| torture(seed, Some(Bug::EvidenceNotSent), false).violation;
+    assert!((1..=200).filter_map(found).any(|violation| violation.0.contains(by)));
+}

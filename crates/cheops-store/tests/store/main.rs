@@ -20,4 +20,5 @@ mod past;
 mod properties;
 mod snapshots;
 mod support;
+mod today;
 mod upgrade;

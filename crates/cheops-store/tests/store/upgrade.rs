@@ -36,7 +36,7 @@ pub(crate) fn every() -> TempDir {
     old_directory("every", 32 << 10)
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

@@ -1,6 +1,7 @@
 //! What agents of this process say in their logs.
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tracing::field::{Field, Visit};
@@ -8,7 +9,7 @@ use tracing::span;
 
 /// What the agents of this process log of their links.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LinkLog(Arc<Mutex<Vec<String>>>);
+pub(crate) struct LinkLog(Arc<Mutex<Vec<String>>>, Arc<AtomicUsize>);
 
 impl LinkLog {
     pub(crate) fn clear(&self) {
@@ -17,6 +18,13 @@ impl LinkLog {
 
     pub(crate) fn count(&self, message: &str) -> usize {
         self.0.lock().unwrap().iter().filter(|said| *said == message).count()
+    }
+}
+
+impl LinkLog {
+    /// How many lines that makes where nobody asked for more than the usual.
+    pub(crate) fn lines(&self) -> usize {
+        self.1.load(Ordering::Relaxed)
     }
 }
 
@@ -42,6 +50,9 @@ impl tracing::Subscriber for LinkLog {
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
 
     fn event(&self, event: &tracing::Event<'_>) {
+        if *event.metadata().level() <= tracing::Level::INFO {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
         event.record(&mut self.clone());
     }
 
