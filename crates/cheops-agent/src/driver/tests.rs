@@ -150,7 +150,7 @@ async fn who_only_looks_is_answered_while_what_was_decided_waits_for_room_in_the
     is_full.store(false, Ordering::SeqCst);
     trouble.changed().await.unwrap();
     assert_eq!(*trouble.borrow(), None);
-    let listed = driver.ask(|engine| engine.outline(&counter()).map(|it| it.list.len()));
+    let listed = driver.ask(|engine| engine.list(&counter()).map(|list| list.ids().len()));
     assert_eq!(listed.await.unwrap(), Some(1));
     let accepted = first_update(&driver).await;
     assert!(matches!(accepted, SubmitUpdate::Answer(Answer::Accepted { .. })), "{accepted:?}");
