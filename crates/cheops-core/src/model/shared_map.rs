@@ -96,11 +96,7 @@ impl<K, V> SharedMap<K, V> {
 
     /// All of it, in order.
     pub(crate) fn iter(&self) -> SharedMapRange<'_, K, V> {
-        let mut all =
-            SharedMapRange { coming: Vec::new(), coming_back: Vec::new(), left: self.len() };
-        all.first_of(self);
-        all.last_of(self);
-        all
+        SharedMapRange { map: self, from: 0, to: self.len(), coming: None, coming_back: None }
     }
 
     pub(crate) fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator {
@@ -129,42 +125,33 @@ impl<K: Ord, V> SharedMap<K, V> {
         self.get(key).is_some()
     }
 
+    /// How many come before those of which that is not so any more.
+    fn count_while(&self, is_before: impl Fn(&K) -> bool) -> usize {
+        let (mut count, mut at) = (0, self.0.as_deref());
+        while let Some(branch) = at {
+            at = if is_before(&branch.key) {
+                count += branch.before.len() + 1;
+                branch.after.0.as_deref()
+            } else {
+                branch.before.0.as_deref()
+            };
+        }
+        count
+    }
+
     /// What is within these bounds, in order. How many that are is known without a look at them.
     pub(crate) fn range(&self, within: impl RangeBounds<K>) -> SharedMapRange<'_, K, V> {
-        let (mut coming, mut coming_back) = (Vec::new(), Vec::new());
-        let (mut too_early, mut early_enough) = (0, 0);
-        let mut at = self.0.as_deref();
-        while let Some(branch) = at {
-            let is_too_early = match within.start_bound() {
-                Bound::Included(first) => branch.key < *first,
-                Bound::Excluded(last) => branch.key <= *last,
-                Bound::Unbounded => false,
-            };
-            at = if is_too_early {
-                too_early += branch.before.len() + 1;
-                branch.after.0.as_deref()
-            } else {
-                coming.push(branch);
-                branch.before.0.as_deref()
-            };
-        }
-        at = self.0.as_deref();
-        while let Some(branch) = at {
-            let is_early_enough = match within.end_bound() {
-                Bound::Included(last) => branch.key <= *last,
-                Bound::Excluded(first) => branch.key < *first,
-                Bound::Unbounded => true,
-            };
-            at = if is_early_enough {
-                early_enough += branch.before.len() + 1;
-                coming_back.push(branch);
-                branch.after.0.as_deref()
-            } else {
-                branch.before.0.as_deref()
-            };
-        }
-        let left = usize::saturating_sub(early_enough, too_early);
-        SharedMapRange { coming, coming_back, left }
+        let from = match within.start_bound() {
+            Bound::Included(first) => self.count_while(|key| key < first),
+            Bound::Excluded(last) => self.count_while(|key| key <= last),
+            Bound::Unbounded => 0,
+        };
+        let to = match within.end_bound() {
+            Bound::Included(last) => self.count_while(|key| key <= last),
+            Bound::Excluded(first) => self.count_while(|key| key < first),
+            Bound::Unbounded => self.len(),
+        };
+        SharedMapRange { map: self, from, to: to.max(from), coming: None, coming_back: None }
     }
 }
 
@@ -344,29 +331,50 @@ impl<K, V> Branch<K, V> {
     }
 }
 
-/// A part of a map, from either end.
+/// A part of a map, from either end: what stands at these places.
 pub(crate) struct SharedMapRange<'a, K, V> {
-    /// The next one from each end is the last of these; what is beyond it on its other side comes after.
-    coming: Vec<&'a Branch<K, V>>,
-    coming_back: Vec<&'a Branch<K, V>>,
-    left: usize,
+    map: &'a SharedMap<K, V>,
+    from: usize,
+    to: usize,
+    /// From the first look from an end on: the next one is the last of these, and what it has on its inner
+    /// side comes after it.
+    coming: Option<Vec<&'a Branch<K, V>>>,
+    coming_back: Option<Vec<&'a Branch<K, V>>>,
 }
 
-impl<'a, K, V> SharedMapRange<'a, K, V> {
-    fn first_of(&mut self, map: &'a SharedMap<K, V>) {
-        let mut at = map.0.as_deref();
+impl<K, V> SharedMap<K, V> {
+    /// What is on the way to that place and at or behind it, the next one last.
+    fn way_to(&self, mut place: usize) -> Vec<&Branch<K, V>> {
+        let (mut way, mut at) = (Vec::new(), self.0.as_deref());
         while let Some(branch) = at {
-            self.coming.push(branch);
-            at = branch.before.0.as_deref();
+            at = match place.checked_sub(branch.before.len() + 1) {
+                Some(rest) => {
+                    place = rest;
+                    branch.after.0.as_deref()
+                }
+                None => {
+                    way.push(branch);
+                    branch.before.0.as_deref()
+                }
+            };
         }
+        way
     }
 
-    fn last_of(&mut self, map: &'a SharedMap<K, V>) {
-        let mut at = map.0.as_deref();
+    /// What is on the way to that place and before it, the next one last.
+    fn way_back_to(&self, mut place: usize) -> Vec<&Branch<K, V>> {
+        let (mut way, mut at) = (Vec::new(), self.0.as_deref());
         while let Some(branch) = at {
-            self.coming_back.push(branch);
-            at = branch.after.0.as_deref();
+            at = match place.checked_sub(branch.before.len() + 1) {
+                Some(rest) => {
+                    place = rest;
+                    way.push(branch);
+                    branch.after.0.as_deref()
+                }
+                None => branch.before.0.as_deref(),
+            };
         }
+        way
     }
 }
 
@@ -374,26 +382,42 @@ impl<'a, K, V> Iterator for SharedMapRange<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
+        if self.from == self.to {
+            return None;
+        }
         #[cfg(test)]
         looks::one_more();
-        let branch = self.coming.pop()?;
-        self.first_of(&branch.after);
+        let coming = self.coming.get_or_insert_with(|| self.map.way_to(self.from));
+        let branch = coming.pop()?;
+        let mut at = branch.after.0.as_deref();
+        while let Some(after) = at {
+            coming.push(after);
+            at = after.before.0.as_deref();
+        }
+        self.from += 1;
         Some((&branch.key, &branch.value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.to - self.from, Some(self.to - self.from))
     }
 }
 
 impl<K, V> DoubleEndedIterator for SharedMapRange<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
+        if self.from == self.to {
+            return None;
+        }
         #[cfg(test)]
         looks::one_more();
-        let branch = self.coming_back.pop()?;
-        self.last_of(&branch.before);
+        let coming = self.coming_back.get_or_insert_with(|| self.map.way_back_to(self.to));
+        let branch = coming.pop()?;
+        let mut at = branch.before.0.as_deref();
+        while let Some(before) = at {
+            coming.push(before);
+            at = before.after.0.as_deref();
+        }
+        self.to -= 1;
         Some((&branch.key, &branch.value))
     }
 }
