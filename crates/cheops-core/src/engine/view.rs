@@ -303,6 +303,11 @@ impl Engine {
         self.resources.get(id).map(|resource| resource.config())
     }
 
+    /// Whether a resource may have hooks. Costs with how many different configs there are.
+    pub fn has_hooks(&self) -> bool {
+        self.context.rulebook.has_hooks()
+    }
+
     /// The type of one operation, if it is known and not pruned.
     pub fn operation(&self, id: &ResourceId, operation: &OperationId) -> Option<Arc<Operation>> {
         self.resources.get(id)?.operation(operation).cloned()
@@ -529,6 +534,19 @@ mod tests {
         for (few, many) in few.iter().zip(many) {
             assert!(many <= few + 3 * halves, "{many} looks at operations, not {few}");
         }
+    }
+
+    #[test]
+    fn whether_a_resource_has_hooks_is_known_without_a_look_at_the_resources() {
+        let (mut engine, _) = with_operations(2);
+        assert!(!engine.has_hooks());
+        let hooked = r#"{"Hooks": [{"On": "applied", "Command": "true"}]}"#;
+        let config = Some(Arc::new(Config::parse(hooked).unwrap().config));
+        let other = ResourceId::new("other").unwrap();
+        let Event::Submitted(first) = handed_in(9, &other) else { unreachable!() };
+        let now = Now { mono_ms: 0, wall_ms: 1_000 };
+        drop(engine.handle(now, Event::Submitted(Submission { config, ..first })));
+        assert!(engine.has_hooks());
     }
 
     #[test]
