@@ -248,12 +248,15 @@ const MOST_REMEMBERED: usize = 8_192;
 #[derive(Debug, Clone)]
 pub struct Keyring(Arc<KeyringState>);
 
+/// Roots with the key and the signature that fit them.
+type GoodRoots = HashMap<[u8; 32], (KeyId, Arc<[u8]>)>;
+
 #[derive(Debug)]
 struct KeyringState {
     anchors: Vec<TrustAnchor<'static>>,
     known: RwLock<BTreeMap<KeyId, Arc<KnownKey>>>,
     /// The roots that were found to be signed, by which key and with which signature.
-    good: Mutex<HashMap<[u8; 32], (KeyId, Arc<[u8]>)>>,
+    good: Mutex<GoodRoots>,
 }
 
 #[derive(Debug)]
@@ -385,7 +388,7 @@ impl Keyring {
         self.0.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
-    fn good(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (KeyId, Arc<[u8]>)>> {
+    fn good(&self) -> std::sync::MutexGuard<'_, GoodRoots> {
         self.0.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
