@@ -205,7 +205,7 @@ impl Follower {
         let feed = self.feed.clone();
         let end = tokio::task::spawn_blocking(move || feed.last_seq());
         let end = end.await.map_err(|_stopping| Stopped)?;
-        let has_hooks = self.driver.ask(|engine| engine.has_hooks()).await?;
+        let has_hooks = self.driver.ask(Engine::has_hooks).await?;
         // What cannot be read now is told of where changes are read.
         Ok(end.ok().filter(|_| !has_hooks))
     }
