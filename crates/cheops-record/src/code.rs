@@ -109,13 +109,15 @@ impl<'a> ByteReader<'a> {
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], FormError> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(FormError::Cut)?;
+        let Some((taken, rest)) = self.0.split_at_checked(count) else {
+            return Err(FormError::Cut);
+        };
         self.0 = rest;
         Ok(taken)
     }
 
     pub(crate) fn byte(&mut self) -> Result<u8, FormError> {
-        let (first, rest) = self.0.split_first().ok_or(FormError::Cut)?;
+        let Some((first, rest)) = self.0.split_first() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*first)
     }
@@ -165,7 +167,7 @@ impl<'a> ByteReader<'a> {
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(FormError::Cut)?;
+        let Some((taken, rest)) = self.0.split_first_chunk() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*taken)
     }
@@ -249,6 +251,9 @@ impl Writer for Vec<u8> {
         self[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 }
+
+/// So many names of one kind are kept at a time.
+pub(crate) const MOST_FREQUENT: usize = 32;
 
 /// Something with a written form of this version.
 pub(crate) trait Form: Sized {
@@ -432,6 +437,41 @@ macro_rules! names {
     )*};
 }
 
+/// The same of names that stand in nearly all that is read, and are few: each is kept once, and not made
+/// anew each time.
+macro_rules! frequent_names {
+    ($($type:ty),* $(,)?) => {$(
+        impl $crate::code::Form for $type {
+            const LEAST: usize = 2;
+            fn put(&self, out: &mut Vec<u8>) {
+                $crate::code::Writer::text(out, self.as_str());
+            }
+            fn take(
+                from: &mut $crate::code::ByteReader<'_>,
+            ) -> Result<Self, $crate::code::FormError> {
+                thread_local! {
+                    static KNOWN: std::cell::RefCell<Vec<$type>> = const {
+                        std::cell::RefCell::new(Vec::new())
+                    };
+                }
+                let text = from.text()?;
+                KNOWN.with_borrow_mut(|known| {
+                    if let Some(name) = known.iter().find(|name| name.as_str() == text) {
+                        return Ok(name.clone());
+                    }
+                    let name = Self::new(text)?;
+                    // Who sends ever new ones makes nobody keep them.
+                    if known.len() >= $crate::code::MOST_FREQUENT {
+                        known.clear();
+                    }
+                    known.push(name.clone());
+                    Ok(name)
+                })
+            }
+        }
+    )*};
+}
+
 /// Things made of parts, one after the other. A part that is not named does not compile.
 macro_rules! parts {
     ($type:ident, $least:literal, { $($member:tt: $field:ident),* $(,)? }) => {
@@ -511,4 +551,4 @@ macro_rules! kinds {
     };
 }
 
-pub(crate) use {choices, kinds, names, parts};
+pub(crate) use {choices, frequent_names, kinds, names, parts};

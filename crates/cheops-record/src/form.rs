@@ -16,9 +16,12 @@ use cheops_core::model::{
     StateFloor, Status, Vector, broken_off_header,
 };
 
-use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, names, parts};
+use crate::code::{
+    ByteReader, Form, FormError, Writer, choices, frequent_names, kinds, names, parts,
+};
 
-names!(SiteId, ResourceId, MetaId, LocalId, OperationType);
+frequent_names!(SiteId, OperationType);
+names!(ResourceId, MetaId, LocalId);
 
 parts!(Incarnation, 1, { 0: number });
 parts!(Author, 3, { site: site, incarnation: incarnation });

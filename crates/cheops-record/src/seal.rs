@@ -8,7 +8,7 @@
 //! by the library that is quickest at them, with keys that are read once, and signatures by the one
 //! that is in the tree for TLS.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use cheops_core::engine::Sealer;
@@ -248,12 +248,15 @@ const MOST_REMEMBERED: usize = 8_192;
 #[derive(Debug, Clone)]
 pub struct Keyring(Arc<KeyringState>);
 
+/// Roots with the key and the signature that fit them.
+type GoodRoots = HashMap<[u8; 32], (KeyId, Arc<[u8]>)>;
+
 #[derive(Debug)]
 struct KeyringState {
     anchors: Vec<TrustAnchor<'static>>,
     known: RwLock<BTreeMap<KeyId, Arc<KnownKey>>>,
-    /// Hashes of key, root and signature that were found to fit.
-    good: Mutex<HashSet<[u8; 32]>>,
+    /// The roots that were found to be signed, by which key and with which signature.
+    good: Mutex<GoodRoots>,
 }
 
 #[derive(Debug)]
@@ -364,12 +367,10 @@ impl Keyring {
         }
         let bad = || ProofError::Bad(author.clone());
         let root = proof.root(hash).ok_or_else(bad)?;
-        let fits = {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(&proof.key.0).update(&root).update(&proof.signature);
-            *hasher.finalize().as_bytes()
+        let is_it = |(key, signature): &(KeyId, Arc<[u8]>)| {
+            *key == proof.key && *signature == proof.signature
         };
-        if self.good().contains(&fits) {
+        if self.good().get(&root).is_some_and(is_it) {
             return Ok(());
         }
         if !known.public.has_signed_root(&root, &proof.signature) {
@@ -379,7 +380,7 @@ impl Keyring {
         if good.len() >= MOST_REMEMBERED {
             good.clear();
         }
-        good.insert(fits);
+        good.insert(root, (proof.key, Arc::clone(&proof.signature)));
         Ok(())
     }
 
@@ -387,7 +388,7 @@ impl Keyring {
         self.0.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
-    fn good(&self) -> std::sync::MutexGuard<'_, HashSet<[u8; 32]>> {
+    fn good(&self) -> std::sync::MutexGuard<'_, GoodRoots> {
         self.0.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -150,7 +150,7 @@ async fn who_only_looks_is_answered_while_what_was_decided_waits_for_room_in_the
     is_full.store(false, Ordering::SeqCst);
     trouble.changed().await.unwrap();
     assert_eq!(*trouble.borrow(), None);
-    let listed = driver.ask(|engine| engine.outline(&counter()).map(|it| it.list.len()));
+    let listed = driver.ask(|engine| engine.list(&counter()).map(|list| list.ids().len()));
     assert_eq!(listed.await.unwrap(), Some(1));
     let accepted = first_update(&driver).await;
     assert!(matches!(accepted, SubmitUpdate::Answer(Answer::Accepted { .. })), "{accepted:?}");
@@ -180,4 +180,40 @@ async fn operations_that_come_together_are_made_durable_together_and_each_is_ans
         }
     }
     assert_eq!(names.len(), 100);
+}
+
+#[tokio::test]
+async fn while_ten_thousand_operations_are_explained_others_are_taken_in_and_answered() {
+    const MANY: usize = 10_000;
+    let dir = tempfile::tempdir().unwrap();
+    let (driver, _) = started(dir.path());
+    let hand_in = async |count: usize| {
+        let mut all = Vec::new();
+        for _ in 0..count {
+            all.push(driver.submit(inc(), Vec::new()).await.unwrap());
+        }
+        for mut updates in all {
+            let update = updates.recv().await;
+            let is_accepted =
+                matches!(&update, Some(SubmitUpdate::Answer(Answer::Accepted { .. })));
+            assert!(is_accepted, "{update:?}");
+        }
+    };
+    hand_in(MANY).await;
+    let asked = driver.ask(|engine| engine.history(&counter())).await.unwrap();
+    let (operations, config) = asked.unwrap();
+    let (begun, explaining) = oneshot::channel();
+    let (go_on, waits) = std::sync::mpsc::channel::<()>();
+    let explanation = tokio::task::spawn_blocking(move || {
+        begun.send(()).unwrap();
+        waits.recv().unwrap();
+        cheops_core::resolve::explain(&operations, &config)
+    });
+    explaining.await.unwrap();
+    // It is under way for as long as these take.
+    hand_in(100).await;
+    go_on.send(()).unwrap();
+    assert_eq!(explanation.await.unwrap().list.len(), MANY, "as it was when it was asked for");
+    let listed = driver.ask(|engine| engine.list(&counter()).map(|list| list.ids().len()));
+    assert_eq!(listed.await.unwrap(), Some(MANY + 100));
 }

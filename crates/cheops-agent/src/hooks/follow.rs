@@ -179,6 +179,9 @@ impl Follower {
 
     /// What is to be told of the changes after this place, and where to go on from.
     async fn read(&self, after: Seq) -> Result<(Vec<QueuedItem<Telling>>, Seq), Stopped> {
+        if let Some(end) = self.end_if_nobody_is_told().await? {
+            return Ok((Vec::new(), end.max(after)));
+        }
         loop {
             let feed = self.feed.clone();
             let read = tokio::task::spawn_blocking(move || changes_after(&*feed, after));
@@ -190,6 +193,21 @@ impl Follower {
                 }
             }
         }
+    }
+
+    /// The end of the log where neither this site nor any resource has hooks: to read all that happens
+    /// would be for nothing, and costs nearly as much as to make it durable.
+    async fn end_if_nobody_is_told(&self) -> Result<Option<Seq>, Stopped> {
+        if self.hooks.site_hooks().next().is_some() {
+            return Ok(None);
+        }
+        // Looked up first: whatever config is before it, the engine knows.
+        let feed = self.feed.clone();
+        let end = tokio::task::spawn_blocking(move || feed.last_seq());
+        let end = end.await.map_err(|_stopping| Stopped)?;
+        let has_hooks = self.driver.ask(Engine::has_hooks).await?;
+        // What cannot be read now is told of where changes are read.
+        Ok(end.ok().filter(|_| !has_hooks))
     }
 
     async fn tellings(

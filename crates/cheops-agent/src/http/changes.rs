@@ -395,8 +395,7 @@ async fn details(
     asked: DetailAsked,
 ) -> Result<Option<FoundDetails>, Stopped> {
     let look = move |engine: &Engine| -> Option<_> {
-        let standing: (ResourceSummary, Outline) =
-            (engine.summary(&id)?, engine.outline_without_list(&id)?);
+        let standing: (ResourceSummary, Outline) = (engine.summary(&id)?, engine.outline(&id)?);
         let views = asked.operations.iter().filter_map(|it| engine.operation_view(&id, it));
         let views: Vec<OperationView> = views.collect();
         let order = PageOrder::OldestFirst;
@@ -411,7 +410,7 @@ async fn details(
     Ok(Some(FoundDetails {
         standing: OneStanding {
             now: on_wire::summary(&summary),
-            resource: on_wire::resource(&api.site, &summary, &outline, behind).into(),
+            resource: on_wire::resource(&api.site, &summary, &outline, Vec::new(), behind).into(),
             config: outline.config,
         },
         operations: views.into_iter().map(|view| (view.id().clone(), view)).collect(),

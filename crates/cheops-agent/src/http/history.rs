@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use cheops_api as wire;
-use cheops_core::engine::{Engine, Notice, OperationView};
+use cheops_core::engine::{Notice, OperationView};
 use cheops_core::model::{
     DocumentEdit, Entry, EntryBody, FileRef, Operation, OperationId, Reply, ResourceId, SiteId,
 };
@@ -189,15 +189,12 @@ pub(super) async fn past_operations(api: &Api, id: &ResourceId) -> Result<FoundP
     .await?;
     let folded = fold(&rows);
     // The log may be a moment behind the engine, so the engine says what it still knows.
-    let (ids, of): (Vec<_>, _) = (folded.keys().cloned().collect(), id.clone());
-    let known = move |engine: &Engine| -> Vec<OperationId> {
-        ids.into_iter().filter(|it| engine.operation(&of, it).is_some()).collect()
-    };
-    let mut folded = folded;
-    for known in api.driver.ask(known).await? {
-        folded.remove(&known);
-    }
-    let mut operations: Vec<_> = folded.into_values().collect();
+    let of = id.clone();
+    let known = api.driver.ask(move |engine| engine.history(&of)).await?;
+    let is_past =
+        |id: &OperationId| known.as_ref().is_none_or(|(operations, _)| !operations.contains(id));
+    let mut operations: Vec<_> =
+        folded.into_iter().filter(|(id, _)| is_past(id)).map(|(_, past)| past).collect();
     operations.sort_by_key(|past| past.operation.position());
     let beyond = operations.len().saturating_sub(MOST_OPERATIONS);
     operations.drain(..beyond);

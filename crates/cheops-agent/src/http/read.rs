@@ -15,7 +15,7 @@ use cheops_core::engine::{
     DecidedByPrograms, Engine, OperationsAsked, PageOrder, SiteStatus, SiteView,
 };
 use cheops_core::model::{Operation, OperationId, ResourceId};
-use cheops_core::resolve::{Frozen, resolve};
+use cheops_core::resolve::{OperationSet, resolve};
 use http::StatusCode;
 
 use super::forward::{self, ResourceLocation, SeenBy};
@@ -109,12 +109,14 @@ pub(super) async fn resource(
     };
     let wanted = id.clone();
     let look = move |engine: &Engine| {
-        let outline = engine.outline(&wanted)?;
-        Some((engine.summary(&wanted)?, outline, behind(engine, &wanted)))
+        let (outline, list) = (engine.outline(&wanted)?, engine.list(&wanted)?);
+        Some((engine.summary(&wanted)?, outline, list, behind(engine, &wanted)))
     };
     match api.driver.ask(look).await? {
-        Some((summary, outline, behind)) => {
-            Ok(Json(on_wire::resource(&api.site, &summary, &outline, behind)).into_response())
+        Some((summary, outline, list, behind)) => {
+            let list = list.ids().map(OperationId::to_string).collect();
+            let resource = on_wire::resource(&api.site, &summary, &outline, list, behind);
+            Ok(Json(resource).into_response())
         }
         None => forward::pass_on(&api, &id, request).await,
     }
@@ -246,10 +248,10 @@ pub(super) async fn explain(
     };
     // With many operations it takes long, and the engine's thread has other work.
     let past = history::past_operations(&api, &id).await?;
-    let explaining = tokio::task::spawn_blocking(move || explained(&id, operations, &config));
+    let explaining = tokio::task::spawn_blocking(move || explained(&id, &operations, &config));
     let mut explanation = explaining.await.map_err(|_| crate::driver::Stopped)?;
     if let Some(decided) = programs {
-        tell_what_programs_decided(&mut explanation, decided);
+        tell_what_programs_decided(&mut explanation, &decided);
     }
     Ok(Json(wire::Explanation {
         past: past.operations.iter().map(history::PastOperation::explained).collect(),
@@ -260,9 +262,9 @@ pub(super) async fn explain(
 }
 
 /// What is run in the place of the list, and what is left out of it.
-fn tell_what_programs_decided(told: &mut wire::Explanation, decided: DecidedByPrograms) {
-    told.list = decided.steps.iter().map(|step| step.operation.to_string()).collect();
-    for (operation, out) in decided.left_out {
+fn tell_what_programs_decided(told: &mut wire::Explanation, decided: &DecidedByPrograms) {
+    told.list = decided.steps().map(|step| step.operation.to_string()).collect();
+    for (operation, out) in decided.left_out() {
         let operation = operation.to_string();
         told.decisions.push(wire::DecidedPair {
             sentence: format!("{operation}: {out}"),
@@ -272,7 +274,7 @@ fn tell_what_programs_decided(told: &mut wire::Explanation, decided: DecidedByPr
             entry: None,
         });
     }
-    for step in decided.steps {
+    for step in decided.steps() {
         let (operation, Some(command)) = (step.operation.to_string(), step.command) else {
             continue;
         };
@@ -286,10 +288,9 @@ fn tell_what_programs_decided(told: &mut wire::Explanation, decided: DecidedByPr
     }
 }
 
-fn explained(id: &ResourceId, operations: Frozen, config: &Config) -> wire::Explanation {
-    let operations = operations.thawed();
-    let resolved = resolve(&operations, config);
-    let explanation = cheops_core::resolve::explain(&operations, config);
+fn explained(id: &ResourceId, operations: &OperationSet, config: &Config) -> wire::Explanation {
+    let resolved = resolve(operations, config);
+    let explanation = cheops_core::resolve::explain(operations, config);
     let decided = |decision: cheops_core::resolve::ResolutionDecision| wire::DecidedPair {
         operation: decision.operation,
         winner: decision.winner,

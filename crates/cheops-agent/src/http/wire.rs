@@ -386,11 +386,12 @@ pub(super) fn resource(
     me: &SiteId,
     resource: &ResourceSummary,
     outline: &Outline,
+    list: Vec<String>,
     behind: BTreeMap<String, u64>,
 ) -> wire::Resource {
     wire::Resource {
         summary: summary(resource),
-        list: ids(&outline.list),
+        list,
         config: config(&outline.config),
         standings: outline.standings.iter().map(standing).collect(),
         health: outline.standings.iter().find(|at| at.site == *me).and_then(|at| {

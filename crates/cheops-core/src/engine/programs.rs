@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -37,8 +38,8 @@ pub(super) struct Programs {
     asking: Option<(JobId, Stretch)>,
     /// What could not be told yet, for want of a reply to tell it beside.
     unsaid: Vec<ProgramVerdict>,
-    /// What that comes to for the list as it is.
-    judged: Judged,
+    /// What that comes to for the list as it is; readers may have it too.
+    judged: Arc<Judged>,
 }
 
 #[derive(Debug)]
@@ -82,21 +83,31 @@ impl fmt::Display for LeftOutByProgram {
     }
 }
 
-/// What programs decided about a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecidedByPrograms {
+/// What programs decided about a list, at one time.
+#[derive(Debug, Clone)]
+pub struct DecidedByPrograms(Arc<Judged>);
+
+impl DecidedByPrograms {
     /// What is run, in this order, with what is run in the place of commands.
-    pub steps: Vec<ProgramStep>,
+    pub fn steps(&self) -> impl Iterator<Item = ProgramStep> {
+        let judged = &self.0;
+        let run = judged.items.iter().filter(|item| !item.kind.is_state());
+        run.map(|item| ProgramStep {
+            operation: item.id.clone(),
+            command: judged.commands.get(&item.id).cloned(),
+        })
+    }
+
     /// What is left out of the list.
-    pub left_out: BTreeMap<OperationId, LeftOutByProgram>,
+    pub fn left_out(&self) -> impl Iterator<Item = (&OperationId, &LeftOutByProgram)> {
+        self.0.left_out.iter()
+    }
 }
 
 impl Engine {
     /// What programs decided about the list of a resource, if they have.
     pub fn decided_by_programs(&self, id: &ResourceId) -> Option<DecidedByPrograms> {
-        let programs = &self.resources.get(id)?.programs;
-        let left_out = programs.judged.left_out.clone();
-        Some(DecidedByPrograms { steps: programs.decided()?, left_out })
+        self.resources.get(id)?.programs.decided()
     }
 }
 
@@ -113,8 +124,8 @@ impl Programs {
 
     /// Nothing is asked of the list as it is: it is run as it stands.
     pub(super) fn take_as_ordered(&mut self, items: Vec<Item>) {
-        let stretches = std::mem::take(&mut self.judged.stretches);
-        self.judged = Judged { items, stretches, ..Judged::default() };
+        let stretches = self.judged.stretches.clone();
+        self.judged = Arc::new(Judged { items, stretches, ..Judged::default() });
     }
 
     /// Whether the answer is waited for.
@@ -140,16 +151,9 @@ impl Programs {
     }
 
     /// What is run where programs decided, if all is decided.
-    pub(super) fn decided(&self) -> Option<Vec<ProgramStep>> {
-        let judged = &self.judged;
-        if judged.stretches.is_empty() || judged.ask.is_some() {
-            return None;
-        }
-        let step = |item: &Item| ProgramStep {
-            operation: item.id.clone(),
-            command: judged.commands.get(&item.id).cloned(),
-        };
-        Some(judged.items.iter().filter(|item| !item.kind.is_state()).map(step).collect())
+    pub(super) fn decided(&self) -> Option<DecidedByPrograms> {
+        let is_all = !self.judged.stretches.is_empty() && self.judged.ask.is_none();
+        is_all.then(|| DecidedByPrograms(Arc::clone(&self.judged)))
     }
 
     /// Why a program was of no use for the list as it is.
@@ -190,7 +194,7 @@ impl Resource {
 
     /// Works out what programs said of the list as it is, of these items of it.
     pub(super) fn judge_list(&mut self, items: &[Item]) {
-        self.programs.judged = self.judged(items);
+        self.programs.judged = Arc::new(self.judged(items));
         let judged = &self.programs.judged;
         let is_of_now = |upto: &Fingerprint| judged.stretches.contains(upto);
         self.programs.own.retain(|upto, _| is_of_now(upto));

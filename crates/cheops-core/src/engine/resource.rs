@@ -22,8 +22,8 @@ use super::verify::StateReads;
 use crate::config::Config;
 use crate::model::{
     Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, KeptState,
-    Operation, OperationId, OperationType, Outcome, Reply, ResourceId, SignedBy, SiteId, SmallMap,
-    Stamp, StateFloor, Status, Vector,
+    Operation, OperationId, OperationType, Outcome, Reply, ResourceId, SharedMap, SignedBy, SiteId,
+    SmallMap, Stamp, StateFloor, Status, Vector,
 };
 use crate::plan::RunEffect;
 use crate::resolve::{ListChange, Resolution, Rules, Why};
@@ -77,7 +77,7 @@ pub(super) struct Resource {
     pub(super) undoings: BTreeMap<OperationId, LastUndoing>,
     pub(super) edits: Edits,
     pub(super) programs: Programs,
-    entries: SmallMap<Author, BTreeMap<u64, HeldEntry>>,
+    entries: SmallMap<Author, SharedMap<u64, HeldEntry>>,
     arrivals: u64,
     pub(super) early: EarlyEntries,
     /// Authors that were shown to lie, and the last number of theirs that counts here.
@@ -92,7 +92,7 @@ pub(super) struct Resource {
 }
 
 /// An entry with its place in the order of arrival, which is causal.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct HeldEntry {
     arrival: u64,
     pub(super) entry: Arc<Entry>,
@@ -363,13 +363,14 @@ impl Resource {
             || made.is_some_and(|sites| sites.contains(site))
     }
 
-    pub(super) fn held_of(&self, author: &Author) -> Option<&BTreeMap<u64, HeldEntry>> {
+    pub(super) fn held_of(&self, author: &Author) -> Option<&SharedMap<u64, HeldEntry>> {
         self.entries.get(author)
     }
 
     /// All that sites replied, as far as it is held.
     pub(super) fn replies_held(&self) -> impl Iterator<Item = &Reply> {
-        let entries = self.entries.values().flat_map(BTreeMap::values).map(|held| &held.entry.body);
+        let entries =
+            self.entries.values().flat_map(SharedMap::values).map(|held| &held.entry.body);
         entries.filter_map(|body| match body {
             EntryBody::Reply(reply) => Some(reply),
             EntryBody::Operation(_) => None,
@@ -380,7 +381,7 @@ impl Resource {
     pub(super) fn take_entries(&mut self) -> Vec<Arc<Entry>> {
         let mut all: Vec<HeldEntry> = Vec::new();
         for held in self.entries.values_mut() {
-            all.extend(std::mem::take(held).into_values());
+            all.extend(std::mem::take(held).values().cloned());
         }
         self.entries = SmallMap::default();
         all.sort_by_key(|held| held.arrival);
@@ -499,7 +500,7 @@ impl Resource {
         self.chain.set(&id.author, entry.hash());
         self.arrivals += 1;
         let held = HeldEntry { arrival: self.arrivals, entry: entry.clone() };
-        self.entries.get_or_insert_with(&id.author, BTreeMap::new).insert(id.n, held);
+        self.entries.get_or_insert_with(&id.author, SharedMap::default).insert(id.n, held);
         if let Some(report) = entry.standing_report() {
             let since_ms = entry.stamp().wall_ms;
             let reported = Reported { entry: id.clone(), report, since_ms };
@@ -938,10 +939,10 @@ impl Resource {
         forgotten
     }
 
-    /// How many entries a site with that knowledge lacks.
+    /// How many entries a site with that knowledge lacks: counted without a look at them.
     pub(super) fn count_lacking(&self, knowledge: &Vector) -> u64 {
-        let of = |(author, held): (&Author, &BTreeMap<u64, HeldEntry>)| {
-            held.range(after(knowledge.last_of(author))).count() as u64
+        let of = |(author, held): (&Author, &SharedMap<u64, HeldEntry>)| {
+            held.range(after(knowledge.last_of(author))).len() as u64
         };
         self.entries.iter().map(of).sum()
     }

@@ -33,6 +33,11 @@ impl Rulebook {
         rules
     }
 
+    /// Whether one of them has hooks, or had until lately.
+    pub(super) fn has_hooks(&self) -> bool {
+        self.rules.keys().any(|config| !config.hooks.is_empty())
+    }
+
     /// The entry with the config that is kept here in the place of its own copy.
     pub(super) fn share(&mut self, mut entry: Arc<Entry>) -> Arc<Entry> {
         let Some(own) = config_in(&entry) else { return entry };

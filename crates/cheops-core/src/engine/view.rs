@@ -15,7 +15,7 @@ use crate::model::{
     SiteId, StateFloor, Vector,
 };
 use crate::plan::{Health, SnapshotId};
-use crate::resolve::{Frozen, LeftOut};
+use crate::resolve::{LeftOut, ListedOperations, OperationSet};
 
 /// Another site, as this one sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +122,6 @@ pub struct ResourceSummary {
 /// A resource as it stands, without its operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// What runs, in order.
-    pub list: Vec<OperationId>,
     /// How its operations are resolved.
     pub config: Arc<Config>,
     /// What this site is doing about it.
@@ -246,17 +244,15 @@ impl Engine {
         self.resources.get(id).map(|resource| progress(resource))
     }
 
-    /// One resource without its operations.
-    pub fn outline(&self, id: &ResourceId) -> Option<Outline> {
-        let list = self.resources.get(id)?.resolution.list().cloned().collect();
-        Some(Outline { list, ..self.outline_without_list(id)? })
+    /// What runs, in order, to be read elsewhere.
+    pub fn list(&self, id: &ResourceId) -> Option<ListedOperations> {
+        self.resources.get(id).map(|resource| resource.resolution.listed())
     }
 
-    /// The same with an empty list, at a cost that the history has no part in.
-    pub fn outline_without_list(&self, id: &ResourceId) -> Option<Outline> {
+    /// One resource without its operations.
+    pub fn outline(&self, id: &ResourceId) -> Option<Outline> {
         let resource = self.resources.get(id)?;
         Some(Outline {
-            list: Vec::new(),
             config: resource.config(),
             progress: progress(resource),
             standings: self.standings(id)?,
@@ -307,6 +303,11 @@ impl Engine {
         self.resources.get(id).map(|resource| resource.config())
     }
 
+    /// Whether a resource may have hooks. Costs with how many different configs there are.
+    pub fn has_hooks(&self) -> bool {
+        self.context.rulebook.has_hooks()
+    }
+
     /// The type of one operation, if it is known and not pruned.
     pub fn operation(&self, id: &ResourceId, operation: &OperationId) -> Option<Arc<Operation>> {
         self.resources.get(id)?.operation(operation).cloned()
@@ -351,10 +352,10 @@ impl Engine {
         self.resources.get(id).is_some_and(|resource| resource.awaits_past(&operation.0))
     }
 
-    /// What [`explain`](crate::resolve::explain) takes, to be made elsewhere: it may take long.
-    pub fn history(&self, id: &ResourceId) -> Option<(Frozen, Arc<Config>)> {
+    /// What [`explain`](crate::resolve::explain) takes, as it is now: that may take long elsewhere.
+    pub fn history(&self, id: &ResourceId) -> Option<(OperationSet, Arc<Config>)> {
         let resource = self.resources.get(id)?;
-        Some((resource.resolution.operations().frozen(), resource.config()))
+        Some((resource.resolution.operations().clone(), resource.config()))
     }
 
     /// The other sites.
@@ -415,7 +416,7 @@ impl Engine {
             sites: resource.declared.sites.clone(),
             config: resource.config(),
             list: resource.resolution.list().cloned().collect(),
-            decided: resource.programs.decided(),
+            decided: resource.programs.decided().map(|decided| decided.steps().collect()),
             operations,
             knows: resource.knows.clone(),
             pruned: resource.base.clone(),
@@ -474,8 +475,7 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
 mod tests {
     use super::*;
     use crate::engine::{Event, JobId, Now, Settings, Submission, Ticket, WaitFor};
-    use crate::model::{Incarnation, Outcome, Payload};
-    use crate::resolve::looks;
+    use crate::model::{Incarnation, Outcome, Payload, looks};
 
     /// A site alone, with so many operations on one resource.
     fn with_operations(count: u64) -> (Engine, ResourceId) {
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_one_operation_and_a_summary_cost_the_same_with_a_thousand_times_the_history() {
+    fn whatever_is_asked_of_a_resource_costs_the_same_with_a_thousand_times_the_history() {
         let looks_at = |count: u64| {
             let (engine, id) = with_operations(count);
             let asked = |after| OperationsAsked { order: PageOrder::LatestFirst, after, most: 5 };
@@ -520,16 +520,43 @@ mod tests {
             let (summary, told) = looks::during(|| engine.summary(&id).unwrap());
             assert_eq!(told.operations as u64, count);
             let (types, _) = looks::during(|| engine.types(&id).count());
-            let (outline, _) = looks::during(|| engine.outline_without_list(&id).unwrap());
+            let (outline, _) = looks::during(|| engine.outline(&id).unwrap());
             let (holding, _) = looks::during(|| engine.holding(&id).unwrap());
+            let (list, all) = looks::during(|| engine.list(&id).unwrap());
+            assert_eq!(all.ids().len() as u64, count);
+            let (history, (operations, _)) = looks::during(|| engine.history(&id).unwrap());
+            assert_eq!((operations.len() as u64, list, history), (count, 0, 0));
             [page, next, one, summary, types, outline, holding]
         };
         let (few, many) = (looks_at(10), looks_at(10_000));
         // Where a page begins is found by halves.
         let halves = u64::from(10_000_u64.ilog2());
         for (few, many) in few.iter().zip(many) {
-            assert!(many <= few + 2 * halves, "{many} operations were looked at, not {few}");
+            assert!(many <= few + 3 * halves, "{many} looks at operations, not {few}");
         }
+    }
+
+    #[test]
+    fn whether_a_resource_has_hooks_is_known_without_a_look_at_the_resources() {
+        let (mut engine, _) = with_operations(2);
+        assert!(!engine.has_hooks());
+        let hooked = r#"{"Hooks": [{"On": "applied", "Command": "true"}]}"#;
+        let config = Some(Arc::new(Config::parse(hooked).unwrap().config));
+        let other = ResourceId::new("other").unwrap();
+        let Event::Submitted(first) = handed_in(9, &other) else { unreachable!() };
+        let now = Now { mono_ms: 0, wall_ms: 1_000 };
+        drop(engine.handle(now, Event::Submitted(Submission { config, ..first })));
+        assert!(engine.has_hooks());
+    }
+
+    #[test]
+    fn how_much_a_site_lacks_is_told_without_a_look_at_it() {
+        let (mut engine, id) = with_operations(10);
+        let lyon = SiteId::new("lyon").unwrap();
+        let resource = engine.resources.get_mut(&id).unwrap();
+        resource.peers.get_or_insert_with(&lyon, crate::engine::peer::Peer::default);
+        let (looks, lacks) = looks::during(|| engine.behind(&id, &lyon));
+        assert_eq!((looks, lacks), (0, Some(10)));
     }
 
     #[test]
@@ -544,14 +571,29 @@ mod tests {
     }
 
     #[test]
-    fn one_resource_with_its_list_costs_the_copy_of_the_list_and_no_more() {
-        let looks_at = |count: u64| {
-            let (engine, id) = with_operations(count);
-            let (looks, outline) = looks::during(|| engine.outline(&id).unwrap());
-            assert_eq!(outline.list.len() as u64, count);
-            looks - count
+    fn while_a_long_history_is_explained_what_is_handed_in_costs_no_more_than_the_way_to_it() {
+        let looks_at = |count: u64, is_explained: bool| {
+            let (mut engine, id) = with_operations(count);
+            let asked = is_explained.then(|| (engine.history(&id).unwrap(), engine.list(&id)));
+            let now = Now { mono_ms: 0, wall_ms: 1_000 };
+            let mut handing_in = |n: u64| {
+                let (looks, _) =
+                    looks::during(|| drop(engine.handle(now, handed_in(count + n, &id))));
+                looks
+            };
+            let (first, later) = (handing_in(1), (2..=20).map(&mut handing_in).sum::<u64>());
+            if let Some(((operations, config), list)) = asked {
+                let told = crate::resolve::explain(&operations, &config);
+                assert_eq!(told.list.len() as u64, count, "what came meanwhile is not in it");
+                assert_eq!(list.unwrap().ids().len() as u64, count);
+            }
+            (first, later)
         };
-        assert_eq!(looks_at(10), looks_at(1_000));
+        let (alone, reading) = (looks_at(10_000, false), looks_at(10_000, true));
+        // The parts on the way from the root to the end of a tree, in the few trees that readers share.
+        let way = 2 * u64::from(10_000_u64.ilog2());
+        assert!(reading.0 <= alone.0 + 3 * way, "{} looks, not {}", reading.0, alone.0);
+        assert!(reading.1 <= alone.1 + 6 * way, "{} looks, not {}", reading.1, alone.1);
     }
 
     #[test]
@@ -565,7 +607,7 @@ mod tests {
             assert_eq!(told.list.len() as u64, count + 1);
             assert!(there >= 2 * count, "{there} looks where it is worked out");
 
-            let first = engine.outline(&id).unwrap().list.swap_remove(0);
+            let first = engine.list(&id).unwrap().ids().next().cloned().unwrap();
             drop(engine.handle(now, Event::Ended { job: JobId(1), outcome: succeeded() }));
             let (undoing, basis) = looks::during(|| engine.can_undo(&id, &first).unwrap());
             let (there, _) = looks::during(|| basis.checked());
@@ -581,15 +623,5 @@ mod tests {
 
     fn succeeded() -> Outcome {
         Outcome::success(String::new())
-    }
-
-    #[test]
-    fn for_an_explanation_operations_are_counted_out_here_and_compared_elsewhere() {
-        let (engine, id) = with_operations(1_000);
-        let (here, (operations, config)) = looks::during(|| engine.history(&id).unwrap());
-        let heads = 1;
-        assert!(here <= 2 * 1_000 + heads, "{here} looks, where operations are counted out");
-        let told = crate::resolve::explain(&operations.thawed(), &config);
-        assert_eq!(told.list.len(), 1_000);
     }
 }

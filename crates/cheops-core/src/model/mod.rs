@@ -13,6 +13,7 @@ mod placeholder;
 mod reply;
 mod request_kind;
 mod seal;
+mod shared_map;
 mod small_map;
 mod standing_report;
 mod state_report;
@@ -45,6 +46,9 @@ pub use seal::{
     EntryHash, EntryHeader, Evidence, KeyId, Lie, MOST_SIGNED_AT_ONCE, Proof, SealTree, SignedBy,
     resource_hash,
 };
+pub(crate) use shared_map::SharedMap;
+#[cfg(test)]
+pub(crate) use shared_map::looks;
 pub(crate) use small_map::SmallMap;
 pub use standing_report::{MAX_REASON_BYTES, StandingReport};
 pub use state_report::{Fingerprint, StateReport};

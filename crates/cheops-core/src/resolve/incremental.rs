@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Resolved;
 use super::decide;
-use super::list::List;
+use super::list::{List, ListedOperations};
 use super::matrix::Rules;
 use super::operations::{OperationNode, OperationSet};
 use super::order::{self, ListPlace};
@@ -275,6 +275,11 @@ impl Resolution {
     /// The operations that count, in the order to run them.
     pub fn list(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
         self.list.ids()
+    }
+
+    /// The same to be read elsewhere, as it is now.
+    pub fn listed(&self) -> ListedOperations {
+        self.list.listed()
     }
 
     /// What stands for the list. Pruning takes nothing out of it: what is pruned was left out before, or

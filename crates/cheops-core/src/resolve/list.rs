@@ -1,28 +1,41 @@
 //! The list as it is kept: by place, and with what is asked about it often.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::incremental::ListChange;
 use super::operations::OperationNode;
 use super::order::ListPlace;
-use crate::model::{Fingerprint, Operation, OperationId, Position, Vector};
+use crate::model::{Fingerprint, Operation, OperationId, Position, SharedMap, Vector};
 
-/// The operations that count, in the order to run them.
+/// The operations that count, in the order to run them. To copy it costs the same for any number.
 #[derive(Debug, Clone, Default)]
 pub(super) struct List {
-    /// Places are shared: most lists are short, and a tree takes room for eleven with the first.
-    places: BTreeMap<Arc<ListPlace>, Arc<Operation>>,
-    by_arrival: BTreeMap<u64, Arc<ListPlace>>,
-    replacers: BTreeSet<Position>,
+    places: SharedMap<Arc<ListPlace>, Arc<Operation>>,
+    by_arrival: SharedMap<u64, Arc<ListPlace>>,
+    replacers: SharedMap<Position, ()>,
     /// The fingerprints of all that count, joined: in which order they run follows from which they are.
     fingerprint: [u8; 32],
 }
 
+/// The operations that count, in the order to run them, as they were at one time.
+#[derive(Debug, Clone)]
+pub struct ListedOperations(SharedMap<Arc<ListPlace>, Arc<Operation>>);
+
+impl ListedOperations {
+    /// Their names, in that order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
+        self.0.values().map(|operation| &operation.id)
+    }
+}
+
 impl List {
+    pub(super) fn listed(&self) -> ListedOperations {
+        ListedOperations(self.places.clone())
+    }
+
     pub(super) fn insert(&mut self, place: ListPlace, node: &OperationNode) {
         if node.replaces() {
-            self.replacers.insert(node.position());
+            self.replacers.insert(node.position(), ());
         }
         let place = Arc::new(place);
         self.by_arrival.insert(node.arrival, Arc::clone(&place));
@@ -60,10 +73,7 @@ impl List {
     }
 
     pub(super) fn ids(&self) -> impl DoubleEndedIterator<Item = &OperationId> + ExactSizeIterator {
-        let ids = self.places.values().map(|operation| &operation.id);
-        #[cfg(test)]
-        let ids = ids.inspect(|_| super::looks::one_more());
-        ids
+        self.places.values().map(|operation| &operation.id)
     }
 
     pub(super) fn last(&self) -> Option<&Arc<Operation>> {
@@ -84,7 +94,7 @@ impl List {
 
     /// The operations that count and replace their past, in total order.
     pub(super) fn replacers(&self) -> impl Iterator<Item = &OperationId> {
-        self.replacers.iter().map(|position| &position.id)
+        self.replacers.keys().map(|position| &position.id)
     }
 
     /// Whether an operation of that past counts. Costs with the others that count.

@@ -22,10 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use contested::Stretch;
 pub use explain::{Listed, ResolutionDecision, ResolutionExplanation, explain};
 pub use incremental::{ListChange, Resolution};
+pub use list::ListedOperations;
 pub use matrix::Rules;
-#[cfg(test)]
-pub(crate) use operations::looks;
-pub use operations::{Frozen, OperationSet};
+pub use operations::OperationSet;
 pub use reason::{LeftOut, MatrixEntry, Why};
 
 use crate::config::Config;

@@ -1,74 +1,28 @@
 //! The operations of one resource and their causal order.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(test)]
+use crate::model::looks;
 use crate::model::{
-    Author, Operation, OperationId, OperationType, Position, SmallMap, Stamp, Vector,
+    Author, Operation, OperationId, OperationType, Position, SharedMap, SmallMap, Stamp, Vector,
 };
 
 /// The operations of one resource with their causal order, and which of them are void.
 ///
 /// Operations are kept per author. An author's operations on a resource form a chain, so those
 /// concurrent to a given one are a stretch of each chain and are found without a walk over the
-/// rest.
+/// rest. To copy a set costs with its authors and not with its operations.
 #[derive(Debug, Clone, Default)]
 pub struct OperationSet {
-    chains: SmallMap<Author, BTreeMap<u64, OperationNode>>,
+    chains: SmallMap<Author, SharedMap<u64, OperationNode>>,
     heads: SmallMap<OperationId, ()>,
     /// How many there are of each type.
     kinds: SmallMap<OperationType, usize>,
     pruned: Vector,
     len: usize,
     arrivals: u64,
-}
-
-/// How many operations were looked at, for tests of what that costs.
-#[cfg(test)]
-pub(crate) mod looks {
-    use std::cell::Cell;
-
-    thread_local! {
-        static LOOKS: Cell<u64> = const { Cell::new(0) };
-    }
-
-    pub(in crate::resolve) fn one_more() {
-        LOOKS.set(LOOKS.get() + 1);
-    }
-
-    pub(crate) fn during<T>(what: impl FnOnce() -> T) -> (u64, T) {
-        let before = LOOKS.get();
-        let done = what();
-        (LOOKS.get() - before, done)
-    }
-}
-
-/// The operations of a set as they were at one time, quickly made.
-#[derive(Debug, Clone)]
-pub struct Frozen {
-    operations: Vec<Arc<Operation>>,
-    void: Vec<(OperationId, Option<OperationId>)>,
-    empty: OperationSet,
-}
-
-impl Frozen {
-    /// The set. Costs with its size.
-    pub fn thawed(mut self) -> OperationSet {
-        // Causes come before what they caused.
-        self.operations.sort_by(|a, b| (a.stamp, &a.id).cmp(&(b.stamp, &b.id)));
-        let mut set = self.empty;
-        for operation in self.operations {
-            set.insert(operation);
-        }
-        for (id, undone_by) in &self.void {
-            match undone_by {
-                Some(by) => set.set_undone(id, by),
-                None => set.set_void(id),
-            };
-        }
-        set
-    }
 }
 
 /// One operation with what is known of its place in the order.
@@ -138,7 +92,7 @@ impl OperationSet {
         *self.kinds.get_or_insert_with(&operation.kind, || 0) += 1;
         self.arrivals += 1;
         let n = id.0.n;
-        let chain = self.chains.get_or_insert_with(&id.0.author, BTreeMap::new);
+        let chain = self.chains.get_or_insert_with(&id.0.author, SharedMap::default);
         chain.insert(
             n,
             OperationNode { operation, past, arrival: self.arrivals, void: false, undone_by: None },
@@ -173,17 +127,6 @@ impl OperationSet {
             past.add(&parent.0);
         }
         past
-    }
-
-    /// The same operations for somebody else to look at: their order is worked out there.
-    pub fn frozen(&self) -> Frozen {
-        let void = self.nodes().filter(|node| node.void);
-        let void = void.map(|node| (node.id().clone(), node.undone_by.clone()));
-        Frozen {
-            operations: self.iter().cloned().collect(),
-            void: void.collect(),
-            empty: self.without_any(),
-        }
     }
 
     /// A set to put the same operations into again: what was pruned is pruned, and the heads among
@@ -281,10 +224,7 @@ impl OperationSet {
     }
 
     pub(super) fn nodes(&self) -> impl Iterator<Item = &OperationNode> {
-        let nodes = self.chains.values().flat_map(BTreeMap::values);
-        #[cfg(test)]
-        let nodes = nodes.inspect(|_| looks::one_more());
-        nodes
+        self.chains.values().flat_map(SharedMap::values)
     }
 
     /// The operations included in `upto`. Costs with how many there are.
@@ -373,7 +313,7 @@ impl OperationSet {
 
 /// The number from which on one author's chain comes after `node` in the total order: an author's
 /// operations have rising places.
-fn first_after(chain: &BTreeMap<u64, OperationNode>, node: &OperationNode) -> u64 {
+fn first_after(chain: &SharedMap<u64, OperationNode>, node: &OperationNode) -> u64 {
     let (mut low, mut high) = match (chain.first_key_value(), chain.last_key_value()) {
         (Some((first, _)), Some((last, _))) => (*first, last.saturating_add(1)),
         _ => return 0,
@@ -416,7 +356,7 @@ fn beyond(last: u64) -> std::ops::RangeFrom<u64> {
 /// follow it are the end of the chain.
 fn stretch<'a>(
     node: &'a OperationNode,
-    chain: &'a BTreeMap<u64, OperationNode>,
+    chain: &'a SharedMap<u64, OperationNode>,
     last: u64,
 ) -> impl Iterator<Item = &'a OperationNode> {
     chain

@@ -103,15 +103,21 @@ impl Border {
 
     /// The certificates that the other side needs for this message and was not sent on this link.
     pub(super) fn to_send(&self, message: &Message, sent: &mut BTreeSet<KeyId>) -> Vec<Vec<u8>> {
-        let keys: BTreeSet<KeyId> = match message {
-            Message::Heartbeat(_) => return Vec::new(),
-            Message::Update(update) => {
-                update.entries.iter().filter_map(|entry| Some(entry.proof()?.key)).collect()
+        let mut unsent = Vec::new();
+        let mut needs = |key: KeyId| {
+            if sent.insert(key) {
+                unsent.extend(self.0.keyring.certificate(key).map(|known| known.to_vec()));
             }
-            Message::Evidence(evidence) => [evidence.one.1.key, evidence.other.1.key].into(),
         };
-        let unsent = keys.into_iter().filter(|key| sent.insert(*key));
-        unsent.filter_map(|key| Some(self.0.keyring.certificate(key)?.to_vec())).collect()
+        match message {
+            Message::Heartbeat(_) => {}
+            Message::Update(update) => {
+                let proofs = update.entries.iter().filter_map(|entry| entry.proof());
+                proofs.for_each(|proof| needs(proof.key));
+            }
+            Message::Evidence(evidence) => evidence.keys().for_each(needs),
+        }
+        unsent
     }
 
     /// What of a message is let in: entries that their author signed, in their order.

@@ -20,37 +20,38 @@ pub(crate) const NOTICE: i64 = 2;
 pub(crate) struct Checksum(pub(crate) [u8; 16]);
 
 impl Checksum {
-    fn of(hasher: &blake3::Hasher) -> Self {
-        let mut sum = [0; 16];
-        hasher.finalize_xof().fill(&mut sum);
-        Self(sum)
+    fn of(bytes: &[u8]) -> Self {
+        let whole = blake3::hash(bytes);
+        Self(std::array::from_fn(|at| whole.as_bytes()[at]))
     }
 
     /// The checksum of a row that is spent since then, made from that of the live row: so that a
     /// row can be marked without reading its body.
     pub(crate) fn spent(self, spent_ms: i64) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(b"spent").update(&self.0).update(&spent_ms.to_le_bytes());
-        Self::of(&hasher)
+        Self::of(&[b"spent", self.0.as_slice(), &spent_ms.to_le_bytes()].concat())
     }
 }
 
-/// Puts together what a checksum is over, so that no two rows give the same bytes.
-pub(crate) struct Summing(blake3::Hasher);
+/// Puts together what a checksum is over, so that no two rows give the same bytes. To hash it in one piece
+/// costs far less than in many small ones.
+pub(crate) struct Summing(Vec<u8>);
+
+/// Most rows are no longer.
+const USUALLY: usize = 1024;
 
 impl Summing {
     pub(crate) fn table(name: &str) -> Self {
-        Self(blake3::Hasher::new()).bytes(name.as_bytes())
+        Self(Vec::with_capacity(USUALLY)).bytes(name.as_bytes())
     }
 
     pub(crate) fn int(mut self, value: i64) -> Self {
-        self.0.update(&value.to_le_bytes());
+        self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
     pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
-        self.0.update(&(value.len() as u64).to_le_bytes());
-        self.0.update(value);
+        self.0.extend_from_slice(&(value.len() as u64).to_le_bytes());
+        self.0.extend_from_slice(value);
         self
     }
 

@@ -167,8 +167,6 @@ proptest! {
         prop_assert_eq!(set.in_order(None).map(named).collect::<Vec<_>>(), ids);
         let kinds: BTreeSet<_> = all.iter().map(|it| it.kind.clone()).collect();
         prop_assert!(set.kinds().eq(&kinds));
-        let thawed = set.frozen().thawed();
-        prop_assert!(resolve(&thawed, &script.config) == resolve(&set, &script.config));
     }
 
     #[test]
