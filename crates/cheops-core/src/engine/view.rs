@@ -533,7 +533,9 @@ impl Engine {
                     .filter(|site| {
                         let said = resource.word_of(site, id, me);
                         let outcome = said.and_then(|said| said.outcome.as_ref());
-                        outcome.is_some_and(Outcome::says_what_was_written_over)
+                        // What failed everywhere brought back what it was to replace.
+                        resource.resolution.counts(id)
+                            && outcome.is_some_and(Outcome::says_what_was_written_over)
                     })
                     .cloned()
                     .collect(),

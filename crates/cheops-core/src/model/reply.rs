@@ -114,9 +114,9 @@ pub enum Outcome {
 
 /// Before a state that was written over, in the output of the operation that failed.
 const WRITTEN_OVER: &str = "\
-It failed here and not everywhere: what it was to replace counts no more,
-and nothing took its place. So the state went back to that before all that.
-Submit what is missing, or retry this. What was there, as `Read` printed it:";
+It failed here, and what it was to replace counts no more, unless it fails at
+all sites. So the state went back to that before all that. Submit what is
+missing, or retry this. What was there, as `Read` printed it:";
 /// The exit codes that shells give where a command did not end in time, or could not be started.
 const TIMED_OUT_CODE: i32 = 124;
 const NOT_STARTED_CODE: i32 = 126;

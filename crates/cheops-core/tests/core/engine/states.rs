@@ -349,10 +349,9 @@ fn what_is_written_over_since_a_replacing_operation_failed_here_is_told_with_its
         next = job(&paris.ends(next, ok())).unwrap().0;
     }
     let failed = paris.engine.outline(&resource("counter")).unwrap().list.pop().unwrap();
-    paris.ends(next, ko("no room"));
+    let (restoring, task) = job(&paris.ends(next, ko("no room"))).unwrap();
     let failed = failed.to_string().replace("-1.", ".");
-    let heard = paris.hears("lyon", lyon.tells_of(says(&failed, Status::Ok)));
-    let (restoring, task) = job(&heard).unwrap();
+    paris.hears("lyon", lyon.tells_of(says(&failed, Status::Ok)));
     let Task::Restore { shown_by, .. } = task else { panic!("{task:?}") };
     assert_eq!(shown_by.as_deref(), Some("look"));
     paris.ends(restoring, Outcome::success("file\nhello\n"));
@@ -360,5 +359,7 @@ fn what_is_written_over_since_a_replacing_operation_failed_here_is_told_with_its
     let own = view.replies.iter().find(|reply| *reply.site() == site("paris")).unwrap();
     let text = own.outcome.as_ref().unwrap().text();
     assert_eq!(own.status, Status::Ko);
+    let told = &paris.engine.summary(&resource("counter")).unwrap().troubled[0];
+    assert_eq!(told.written_over_at, [site("paris")]);
     assert!(text.starts_with("no room\n") && text.ends_with("file\nhello\n"), "{text}");
 }
