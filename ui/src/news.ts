@@ -59,6 +59,13 @@ function saidBeside(change: ReplyChange, said: NonNullable<ReplyChange['beside']
             site,
             `: ${said.diverged}`,
         ]);
+    if ('cannot-read' in said)
+        return say('warning', 'warn', [
+            site,
+            ' cannot read the state of ',
+            resource(change),
+            `: ${said['cannot-read']}`,
+        ]);
     return say('check', 'info', [
         `${said.dismissed} of `,
         resource(change),
@@ -110,6 +117,8 @@ export function sentence(change: Change): Sentence {
                 resource(change),
                 ' have different states',
             ]);
+        case 'warning':
+            return say('warning', 'warn', [resource(change), `: ${change.why}`]);
         case 'converged':
             return say('check', 'ok', [
                 resource(change),

@@ -223,6 +223,7 @@ kinds!(Notice, "a notice", {
     17 => Asked { 0: resource, 1: asker, 2: what },
     18 => Differs { 0: resource },
     19 => LeftOut { 0: resource, 1: decisions },
+    20 => Warning { 0: resource, 1: why },
 });
 
 fn encode<T: Form>(value: &T) -> Vec<u8> {

@@ -173,6 +173,7 @@ choices!(HookEvent, "an event of a hook", {
     8 => SiteDown,
     9 => SiteUp,
     10 => Differs,
+    11 => Warning,
 });
 kinds!(HookAction, "an action of a hook", { 1 => Command { 0: text }, 2 => Url { 0: text } });
 choices!(HookRun, "a place of a hook", { 1 => EachSite, 2 => Once });

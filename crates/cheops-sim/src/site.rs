@@ -119,7 +119,13 @@ impl SimSite {
                 application.snapshot(resource, id.0);
                 Outcome::success("")
             }
-            Task::Restore { id, .. } => ended(application.restore(resource, id.0)),
+            Task::Restore { id, shown_by, .. } => {
+                let before = application.value(resource).text;
+                match (application.restore(resource, id.0), shown_by) {
+                    (true, Some(_)) => Outcome::success(before),
+                    (done, _) => ended(done),
+                }
+            }
             Task::Write { state, .. } => match self.states.get(&Fingerprint(state.0)) {
                 Some(saved) => ended(application.write(resource, saved)),
                 None => Outcome::failure("its content is not here"),

@@ -73,6 +73,7 @@ pub const MUST_HAPPEN: &[&str] = &[
     "state: read",
     "state: changed behind our back",
     "state: differs",
+    "warning: somebody should look",
     "state: verified",
     "service: cannot be reached",
     "service: carried out, answer lost",

@@ -143,6 +143,7 @@ pub(crate) fn resource_of(notice: &Notice) -> Option<&ResourceId> {
         | Notice::InDoubt(resource, _)
         | Notice::Converged(resource)
         | Notice::Differs(resource)
+        | Notice::Warning(resource, _)
         | Notice::Settled(resource, _, _)
         | Notice::StrangeClock(resource, ..)
         | Notice::LeftOut(resource, _)

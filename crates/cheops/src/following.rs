@@ -13,7 +13,7 @@ use crate::interrupt::EndSignals;
 use crate::look::{ACCENT, BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
-use crate::text::{counted, cut, hanging, listed, printable};
+use crate::text::{columns, counted, cut, hanging, listed, pasted, printable};
 use crate::time::span;
 
 /// More of what a command printed is rarely read.
@@ -36,7 +36,7 @@ pub(crate) async fn follow(
         let event = tokio::select! {
             event = next(&mut events, &tally, started, output) => event?,
             () = signals.come() => {
-                tally.goes_on().into_iter().for_each(|line| output.aside(line));
+                tally.goes_on(output.width).into_iter().for_each(|line| output.aside(line));
                 return Ok(Verdict::Interrupted);
             }
         };
@@ -59,7 +59,7 @@ pub(crate) async fn follow(
             .hint("what was accepted goes on; ask again once the agent is back"));
     }
     if output.format == Format::Table {
-        for remark in tally.remarks() {
+        for remark in tally.remarks(output.width) {
             output.aside(styled(DIM, remark));
         }
     }
@@ -160,7 +160,7 @@ impl ReplyTally {
     }
 
     /// What to tell somebody who does not want to wait any longer.
-    fn goes_on(&self) -> Vec<String> {
+    fn goes_on(&self, width: usize) -> Vec<String> {
         let Some(Accepted { operation, resource, .. }) = &self.accepted else {
             return vec!["stopped before the agent accepted it; nothing was submitted".to_owned()];
         };
@@ -171,8 +171,12 @@ impl ReplyTally {
         };
         let id = joined(std::slice::from_ref(resource));
         vec![
-            format!("no longer waiting: `{operation}` is accepted and goes on{who}"),
-            styled(DIM, format!("look: cheops resource {id}")),
+            hanging(
+                "no longer waiting: ",
+                &format!("`{operation}` is accepted and goes on{who}"),
+                width,
+            ),
+            styled(DIM, hanging("look: ", &format!("cheops resource {id}"), width)),
         ]
     }
 
@@ -189,13 +193,14 @@ impl ReplyTally {
     fn told(&self, event: &SubmitEvent, elapsed: Duration, width: usize) -> Vec<String> {
         match event {
             SubmitEvent::Accepted { operation, site, .. } => {
-                let operation = styled(ACCENT, operation);
-                let at = format!("{DIM}accepted at {site}{DIM:#}");
-                vec![format!("{operation} {at}")]
+                let at = styled(DIM, cut(&format!("accepted at {site}"), width.saturating_sub(2)));
+                let fits = columns(operation) + columns(site) + 13 <= width;
+                let between = if fits { " " } else { "\n  " };
+                vec![format!("{}{between}{at}", styled(ACCENT, operation))]
             }
             SubmitEvent::Reply(said) => {
                 let sites = self.accepted.iter().flat_map(|accepted| &accepted.sites);
-                let longest = sites.chain([&said.site]).map(|site| site.chars().count()).max();
+                let longest = sites.chain([&said.site]).map(|site| columns(site)).max();
                 reply_told(said, elapsed, longest.unwrap_or_default(), width)
             }
             SubmitEvent::Done => Vec::new(),
@@ -204,6 +209,7 @@ impl ReplyTally {
                 missing
                     .iter()
                     .map(|site| {
+                        let site = cut(site, width.saturating_sub(11));
                         format!("{mark} {} {}", styled(BOLD, site), styled(WARN, "no reply"))
                     })
                     .collect()
@@ -212,7 +218,7 @@ impl ReplyTally {
     }
 
     /// What to do about what did not happen, and what happened beside.
-    fn remarks(&self) -> Vec<String> {
+    fn remarks(&self, width: usize) -> Vec<String> {
         let Some(accepted) = &self.accepted else { return Vec::new() };
         let Accepted { operation, resource, .. } = accepted;
         let id = joined(std::slice::from_ref(resource));
@@ -221,18 +227,23 @@ impl ReplyTally {
         };
         let mut remarks = Vec::new();
         if accepted.config_replaced {
-            remarks.push(format!("the config of `{resource}` is replaced"));
+            let resource = printable(resource);
+            remarks.push(hanging("", &format!("the config of `{resource}` is replaced"), width));
         }
         if !at(ReplyStatus::Superseded).is_empty() {
-            remarks.push(format!("another operation took its place: cheops explain {id}"));
+            let why = format!("cheops explain {id}");
+            remarks.push(hanging("another operation took its place: ", &why, width));
         }
         for site in at(ReplyStatus::InDoubt) {
-            remarks.push(format!(
-                "settle it: cheops settle {id} {operation} skip --site {site}    # or: rerun"
-            ));
+            remarks.push("settle it:".to_owned());
+            let settle = format!("cheops settle {id} {operation} skip --site {site}");
+            remarks.extend(pasted(&settle, "or: rerun", width));
+        }
+        if !at(ReplyStatus::Ko).is_empty() {
+            remarks.push("what can be done about it: cheops status".to_owned());
         }
         if let Some(FollowEnding::TimedOut) = &self.ending {
-            remarks.push(format!("the work goes on: cheops resource {id}"));
+            remarks.push(hanging("the work goes on: ", &format!("cheops resource {id}"), width));
         }
         remarks
     }
@@ -264,16 +275,23 @@ fn reply_told(said: &SiteReply, elapsed: Duration, longest: usize, width: usize)
     let style = style_of(reply.status);
     let mark = if reply.status == ReplyStatus::Ok { "✓" } else { "✗" };
     let (word, time) = (label(reply.status), span(elapsed));
+    // Names that are too long stand in nobody's way.
+    let longest = longest.min(width.saturating_sub(27).max(1));
+    let name = cut(site, longest);
+    let blanks = " ".repeat(longest.saturating_sub(columns(&name)));
     let mut head = format!(
-        "{style}{mark}{style:#} {BOLD}{site:longest$}{BOLD:#}  {style}{word:14}{style:#}  \
+        "{style}{mark}{style:#} {BOLD}{name}{BOLD:#}{blanks}  {style}{word:14}{style:#}  \
          {DIM}{time:>7}{DIM:#}"
     );
     let used = longest + 27;
     let detail = detail(reply);
     let text = printable(reply.output.trim_end());
-    let fits = |text: &str| used + detail.chars().count() + text.chars().count() + 4 <= width;
+    let fits = |text: &str| used + columns(&detail) + columns(text) + 4 <= width;
     if !detail.is_empty() {
-        head.push_str(&format!("  {style}{detail}{style:#}"));
+        let is_beside = used + columns(&detail) + 2 <= width;
+        let between = if is_beside { "  " } else { "\n    " };
+        let detail = cut(&detail, width.saturating_sub(4));
+        head.push_str(&format!("{between}{style}{detail}{style:#}"));
     }
     if text.is_empty() {
         return vec![head];
@@ -371,8 +389,52 @@ mod tests {
             lines.extend(tally.told(&event, Duration::from_millis(n * 7), 80));
             tally.hear(event);
         }
-        lines.extend(tally.remarks());
+        lines.extend(tally.remarks(80));
         (bare(&lines), tally.verdict())
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_whatever_sites_are_called() {
+        let long = "edge-cluster-東京-550e8400-e29b-41d4-a716-446655440000";
+        for width in [60, 80, 120] {
+            let mut tally = ReplyTally::new(Wait::All);
+            let event = SubmitEvent::Accepted {
+                operation: format!("{long}-5f.7"),
+                resource: "550e8400-e29b-41d4-a716-446655440000".to_owned(),
+                sites: vec![long.to_owned()],
+                site: long.to_owned(),
+                config_replaced: true,
+                warnings: Vec::new(),
+            };
+            let mut lines = tally.told(&event, Duration::from_millis(1), width);
+            tally.hear(event);
+            let failed = Reply {
+                exit_code: Some(1),
+                output: "設\u{202e}定を\u{1b}[2J".repeat(20),
+                ..reply(ReplyStatus::Ko)
+            };
+            let by = Some(format!("{long}-5f.8"));
+            for reply in [
+                failed,
+                Reply { by, ..reply(ReplyStatus::Superseded) },
+                reply(ReplyStatus::InDoubt),
+            ] {
+                let event = said(long, reply);
+                lines.extend(tally.told(&event, Duration::from_millis(7), width));
+                tally.hear(event);
+            }
+            let missing = SubmitEvent::TimedOut { missing: vec![long.to_owned()] };
+            lines.extend(tally.told(&missing, Duration::from_millis(7), width));
+            tally.hear(missing);
+            lines.extend(tally.remarks(width));
+            lines.extend(tally.goes_on(width));
+            let text = bare(&lines);
+            // A command that is pasted has its words whole.
+            let is_wide = |line: &&str| columns(line) > width && !line.starts_with("      ");
+            let wide: Vec<_> = text.lines().filter(is_wide).collect();
+            assert!(wide.is_empty(), "{width}: {wide:?}\n{text}");
+            assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
+        }
     }
 
     #[test]
@@ -389,14 +451,15 @@ mod tests {
     #[test]
     fn whoever_does_not_want_to_wait_is_told_that_it_goes_on_and_where_to_look() {
         let mut tally = ReplyTally::new(Wait::All);
-        assert!(bare(&tally.goes_on()).contains("nothing was submitted"));
+        assert!(bare(&tally.goes_on(80)).contains("nothing was submitted"));
         tally.hear(accepted());
         tally.hear(said("paris", reply(ReplyStatus::Ok)));
         expect![[r#"
-            no longer waiting: `paris-5f.7` is accepted and goes on; lyon and nice have not replied yet
+            no longer waiting: `paris-5f.7` is accepted and goes on; lyon and nice have not
+                               replied yet
             look: cheops resource 'my counter'
         "#]]
-        .assert_eq(&bare(&tally.goes_on()));
+        .assert_eq(&bare(&tally.goes_on(80)));
     }
 
     #[test]
@@ -485,7 +548,8 @@ mod tests {
             ✗ paris  unknown result    14 ms  the site stopped while it ran
             ✗ lyon   in part           21 ms  2 of 5 steps
             ✗ nice   failed            28 ms  HTTP 409  {"error": "taken"}
-            settle it: cheops settle 'my counter' paris-5f.7 skip --site paris    # or: rerun
+            settle it:
+              cheops settle 'my counter' paris-5f.7 skip --site paris    # or: rerun
         "#]]
         .assert_eq(&text);
         assert_eq!(verdict, Verdict::Problems);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::look::DIM;
-use crate::text::{ENDLESS, cut, text_width};
+use crate::text::{ENDLESS, cut, guarded, is_unseen, printable, text_width};
 
 /// Longer lines are hard to read.
 const WIDEST: usize = 100;
@@ -72,7 +72,7 @@ impl VerbOutput {
             return Ok(());
         }
         self.wipe_status();
-        match writeln!(self.out, "{text}").and_then(|()| self.out.flush()) {
+        match writeln!(self.out, "{}", guarded(&text.to_string())).and_then(|()| self.out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(())
@@ -84,14 +84,14 @@ impl VerbOutput {
     /// Writes to where errors and remarks go. There is nobody to tell if that fails.
     pub(crate) fn aside(&mut self, text: impl Display) {
         self.wipe_status();
-        let _nobody = writeln!(self.err, "{text}");
+        let _nobody = writeln!(self.err, "{}", guarded(&text.to_string()));
     }
 
     /// Shows a line that the next one takes the place of, if somebody looks on.
     pub(crate) fn status(&mut self, text: &str) {
         if self.remarks_watched && self.format == Format::Table {
             // One column stays free: a terminal that is full wraps, and the line cannot be wiped.
-            let text = cut(text, self.width.saturating_sub(1));
+            let text = cut(&printable(text), self.width.saturating_sub(1));
             let _nobody = write!(self.err, "\r{DIM}{text}{DIM:#}\u{1b}[K");
             let _nobody = self.err.flush();
             self.status_shown = true;
@@ -118,7 +118,7 @@ impl VerbOutput {
     /// Asks something of whoever sits at the terminal.
     pub(crate) fn ask(&mut self, question: &str) -> io::Result<String> {
         self.wipe_status();
-        let _nobody = write!(self.err, "{question} ");
+        let _nobody = write!(self.err, "{} ", guarded(question));
         let _nobody = self.err.flush();
         let mut answer = String::new();
         io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer)?;
@@ -128,12 +128,41 @@ impl VerbOutput {
     /// Writes one JSON document.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value)?;
-        self.line(text)
+        self.line(seen_in_json(&text))
     }
 
     /// Writes one of many JSON documents, each on its line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
-        self.line(text)
+        self.line(seen_in_json(&text))
+    }
+}
+
+/// The same JSON, with what a terminal would not show as numbers: such characters stand in strings only.
+fn seen_in_json(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_unseen(c) {
+            seen.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            seen.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_says_the_same_and_moves_no_cursor() {
+        let value =
+            serde_json::json!({ "id": "a\u{202e}b\u{9b}\u{e0001}", "output": "c\u{1b}\nd" });
+        let seen = seen_in_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(seen.chars().all(|c| c == '\n' || !is_unseen(c)), "{seen}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&seen).unwrap(), value);
     }
 }

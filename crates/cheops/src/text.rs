@@ -45,22 +45,84 @@ pub(crate) fn table_lines(table: &Table) -> Vec<String> {
     lines
 }
 
-/// The text in lines of at most so many columns, broken at spaces where there are any.
+/// The text in lines of at most so many columns, broken at spaces where there are any, else within words.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else { break };
+        let mut parts = broken(word, width).into_iter();
+        let (Some(line), Some(first)) = (lines.last_mut(), parts.next()) else { break };
         let room = width.saturating_sub(columns(line) + 1);
         if line.is_empty() {
-            line.push_str(word);
-        } else if columns(word) <= room {
+            line.push_str(&first);
+        } else if columns(&first) <= room {
             line.push(' ');
+            line.push_str(&first);
+        } else {
+            lines.push(first);
+        }
+        lines.extend(parts);
+    }
+    lines
+}
+
+/// A word in pieces of at most so many columns: what stands above a letter stays with it.
+fn broken(word: &str, width: usize) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut taken = 0;
+    for c in word.chars() {
+        let wide = c.width().unwrap_or(0);
+        if taken + wide > width && taken > 0 {
+            pieces.push(String::new());
+            taken = 0;
+        }
+        taken += wide;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
+}
+
+/// A command to paste, and what it does, within so many columns. Where it has to be broken the shell is told
+/// that it goes on; its words stay whole.
+pub(crate) fn pasted(command: &str, does: &str, width: usize) -> Vec<String> {
+    const INDENT: &str = "  ";
+    let mut lines = vec![INDENT.to_owned()];
+    for word in shell_words(command) {
+        let Some(line) = lines.last_mut() else { break };
+        let is_first = line.trim().is_empty();
+        // A blank, and the sign that it goes on.
+        if is_first || columns(line) + columns(word) + 3 <= width {
+            line.push_str(if is_first { "" } else { " " });
             line.push_str(word);
         } else {
-            lines.push(word.to_owned());
+            line.push_str(" \\");
+            lines.push(format!("{INDENT}    {word}"));
+        }
+    }
+    if does.is_empty() {
+        return lines;
+    }
+    match lines.as_mut_slice() {
+        [only] if columns(only) + columns(does) + 6 <= width => {
+            only.push_str(&format!("    # {does}"));
+        }
+        _ => {
+            let told = wrapped(does, width.saturating_sub(6));
+            lines.extend(told.into_iter().map(|line| format!("    # {line}")));
         }
     }
     lines
+}
+
+/// The words of a command line, quoted as they are.
+fn shell_words(command: &str) -> Vec<&str> {
+    let mut is_quoted = false;
+    let is_between = |c: char| {
+        is_quoted ^= c == '\'';
+        c == ' ' && !is_quoted
+    };
+    command.split(is_between).collect()
 }
 
 /// The text in lines of at most so many columns, the first after `first`, the others as far in.
@@ -100,9 +162,57 @@ pub(crate) fn cut(text: &str, room: usize) -> String {
     kept
 }
 
-/// What somebody else wrote, fit for a terminal: nothing in it moves the cursor or rings the bell.
+/// What somebody else wrote, fit for a terminal: nothing in it moves the cursor, rings the bell, or shows
+/// letters in another order than they stand in. What would is shown by its number.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.replace("\r\n", "\n").chars() {
+        match c {
+            '\t' => shown.push_str("    "),
+            '\n' => shown.push(c),
+            c if is_unseen(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Whether a terminal does something with it other than to show it.
+pub(crate) fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// All that is about to be printed, made fit for a terminal but for the colours that are our own. What
+/// others wrote went through [`printable`] before; this is for what somebody forgot.
+pub(crate) fn guarded(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let (before, from) = rest.split_at(at);
+        shown.push_str(&printable(before));
+        let end = colour(from).unwrap_or(0);
+        let (ours, after) = from.split_at(end);
+        shown.push_str(ours);
+        match after.strip_prefix('\u{1b}').filter(|_| end == 0) {
+            Some(after) => {
+                shown.extend('\u{1b}'.escape_unicode());
+                rest = after;
+            }
+            None => rest = after,
+        }
+    }
+    shown.push_str(&printable(rest));
+    shown
+}
+
+/// How long the colour is with which the text begins, if it does.
+fn colour(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then_some(end + 3)
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -126,9 +236,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_broken_at_spaces_and_long_words_are_left_whole() {
+    fn lines_are_broken_at_spaces_and_within_words_that_are_longer_than_a_line() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("incomprehensibilities", 7), ["incomprehensibilities"]);
+        assert_eq!(wrapped("a abcdefghij b", 7), ["a", "abcdefg", "hij b"]);
+        assert_eq!(wrapped("東京都庁舎", 5), ["東京", "都庁", "舎"]);
+        assert_eq!(wrapped("e\u{301}e\u{301}e\u{301}", 2), ["e\u{301}e\u{301}", "e\u{301}"]);
         assert_eq!(wrapped("", 7), [""]);
         assert_eq!(hanging("- ", "aaaaaaaaaa bbbbbbbbbb", 22), "- aaaaaaaaaa\n  bbbbbbbbbb");
     }
@@ -147,7 +259,47 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
-        assert_eq!(printable("a\u{1b}[31mb\u{7}\nc"), "a\u{fffd}[31mb\u{fffd}\nc");
+        assert_eq!(printable("a\u{1b}[31mb\u{7}\nc"), r"a\u{1b}[31mb\u{7}".to_owned() + "\nc");
+        assert_eq!(printable("a\tb\r\nc\rd"), "a    b\nc\\u{d}d");
+        assert_eq!(printable("\u{9b}31m"), r"\u{9b}31m");
+    }
+
+    #[test]
+    fn what_turns_the_order_of_letters_round_or_hides_is_shown_by_its_number() {
+        assert_eq!(printable("a\u{202e}gnp.exe"), r"a\u{202e}gnp.exe");
+        assert_eq!(
+            printable("\u{2066}x\u{2069}\u{200b}\u{feff}"),
+            r"\u{2066}x\u{2069}\u{200b}\u{feff}"
+        );
+        let family = "👨\u{200d}👩\u{200d}👧 שלום";
+        assert_eq!(
+            printable(family),
+            family,
+            "letters and signs of any script are left as they are"
+        );
+    }
+
+    #[test]
+    fn of_what_is_about_to_be_printed_only_colours_are_left_as_they_are() {
+        let ours = styled(BOLD, "x");
+        assert_eq!(guarded(&ours), ours);
+        let evil = format!("{ours}\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}\u{1b}");
+        let shown = r"\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}\u{1b}";
+        assert_eq!(guarded(&evil), format!("{ours}{shown}"));
+    }
+
+    #[test]
+    fn a_command_to_paste_is_broken_where_the_shell_is_told_so() {
+        let command = "cheops retry 'my counter' paris-1.2 --site lyon";
+        assert_eq!(pasted(command, "", 80), [format!("  {command}")]);
+        assert_eq!(pasted(command, "again", 80), [format!("  {command}    # again")]);
+        let lines = [
+            "  cheops retry 'my counter' \\",
+            "      paris-1.2 --site lyon",
+            "    # once more there",
+        ];
+        assert_eq!(pasted(command, "once more there", 34), lines);
+        assert!(pasted(command, "once more there", 22).iter().all(|line| columns(line) <= 22));
     }
 
     #[test]

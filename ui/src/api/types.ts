@@ -51,6 +51,7 @@ export type ResourceSummary = Schemas['ResourceSummary'];
 export type RecordedBody = Schemas['RecordedBody'];
 export type RunSite = Schemas['RunSite'];
 export type SaidBeside = Schemas['SaidBeside'];
+export type Unverified = Schemas['Unverified'];
 export type Settle = Schemas['Settle'];
 export type ShellCommand = Schemas['ShellCommand'];
 export type Show = Schemas['Show'];

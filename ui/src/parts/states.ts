@@ -1,5 +1,13 @@
 // What each state looks like and is called, once for all places that show it.
-import type { ReplyStatus, ResourceState, SiteState, Standing } from '../api/types';
+import type {
+    ReplyStatus,
+    ResourceState,
+    ResourceSummary,
+    SiteState,
+    Standing,
+    Unverified,
+} from '../api/types';
+import { asSentence, together } from '../format';
 import type { IconName } from './icon';
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'doubt' | 'info' | 'off';
@@ -14,7 +22,8 @@ export interface Look {
 export const RESOURCE_STATES: Record<ResourceState, Look> = {
     converged: {
         word: 'In sync',
-        tone: 'ok',
+        // Green is what is verified: see `lookOf`.
+        tone: 'off',
         icon: 'check',
         means: 'Every site is connected, has everything, and applied it with success.',
     },
@@ -55,6 +64,45 @@ export const RESOURCE_STATES: Record<ResourceState, Look> = {
         means: 'An operation failed at a site, and nothing later has set it right.',
     },
     deleted: { word: 'Deleted', tone: 'off', icon: 'trash', means: 'It was deleted.' },
+};
+
+/** The same as the state of one resource looks: what is in sync by the sites’ replies alone is not green. */
+export function lookOf(one: Shown): Look {
+    const look = RESOURCE_STATES[one.state];
+    if (one.warning)
+        return {
+            word: `${look.word}, ${one.warning.about === 'program' ? 'program failed' : 'unreadable'}`,
+            tone: 'warn',
+            icon: 'warning',
+            means: `At ${one.warning.site}: ${one.warning.why}`,
+        };
+    if (one.state !== 'converged') return look;
+    if (one.unverified) return { ...look, means: `${look.means} ${unverified(one.unverified)}` };
+    return one.verified
+        ? { ...look, tone: 'ok', icon: 'seal', means: 'All sites read the same state.' }
+        : look;
+}
+
+type Shown = Pick<ResourceSummary, 'state' | 'verified' | 'unverified' | 'warning'>;
+
+/** Why the states of its sites are not known to be the same, in a sentence. */
+export function unverified({ reason, sites, why }: Unverified): string {
+    const where = together(sites ?? []);
+    switch (reason) {
+        case 'no-state':
+            return 'Not verified: nothing says how its state is read, so only the sites’ replies are known.';
+        case 'not-yet':
+            return `Not verified yet: ${where} did not say yet what state it has.`;
+        case 'unread':
+            return `Not verified: ${where} cannot tell its state: ${asSentence(why ?? '')}`;
+    }
+}
+
+/** The same in a word or two. */
+export const UNVERIFIED: Record<Unverified['reason'], string> = {
+    'no-state': 'no target',
+    'not-yet': 'not yet',
+    unread: 'unreadable',
 };
 
 /** What a site says of a resource, as what the whole resource would be if all sites said so. */

@@ -6,10 +6,15 @@ import { ago, duration, time } from '../format';
 import { clock, link, sites } from '../live';
 import { href } from '../route';
 import { Icon } from './icon';
-import { REPLIES, RESOURCE_STATES, SITE_STATES, type Look } from './states';
+import { lookOf, REPLIES, RESOURCE_STATES, SITE_STATES, type Look } from './states';
 
 export function StateBadge({ state }: { state: ResourceState }) {
     return <Badge look={RESOURCE_STATES[state]} />;
+}
+
+/** The state of one resource, and no greener than it is proven. */
+export function ResourceBadge({ of }: { of: Parameters<typeof lookOf>[0] }) {
+    return <Badge look={lookOf(of)} />;
 }
 
 export function ReplyBadge({ status }: { status: ReplyStatus | '…' }) {

@@ -84,7 +84,7 @@ impl<'a> CommandRequest<'a> {
                     ..ask(command)
                 }
             }
-            Task::Restore { id, command } => {
+            Task::Restore { id, command, .. } => {
                 let (content, resource) = (Arc::clone(&executor.content), job.resource.clone());
                 let id = *id;
                 CommandRequest {

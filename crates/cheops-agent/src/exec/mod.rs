@@ -268,6 +268,17 @@ impl Executor {
                 let outcome = inner.ask(job, &mut under_way).await;
                 outcome.map(|outcome| EditEnding { outcome, change: None })
             }
+            Task::Restore { shown_by: Some(read), .. } => {
+                let shown = CommandRequest::new(read, inner.time_limit);
+                let shown = inner.command(Some(&job.resource), shown, &mut under_way).await?;
+                let ask = CommandRequest::of_job(job, inner);
+                let restored = inner.command(Some(&job.resource), ask, &mut under_way).await;
+                restored.map(|restored| {
+                    let is_known = restored.succeeded() && shown.succeeded();
+                    let outcome = if is_known { shown } else { for_good(restored) };
+                    EditEnding { outcome, change: None }
+                })
+            }
             _ => {
                 let ask = CommandRequest::of_job(job, inner);
                 let outcome = inner.command(Some(&job.resource), ask, &mut under_way).await;

@@ -336,6 +336,9 @@ impl About<'_> {
             Notice::Diverged(resource, why) => {
                 here(HookEvent::Diverged, resource, None, json!({ "why": why.to_string() }))
             }
+            Notice::Warning(resource, why) => {
+                here(HookEvent::Warning, resource, None, json!({ "why": why }))
+            }
             Notice::Converged(resource) => {
                 let last = self.engine.last_of_list(resource);
                 here(HookEvent::Converged, resource, last.as_ref(), Value::Null)

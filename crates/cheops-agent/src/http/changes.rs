@@ -504,7 +504,10 @@ fn said_beside(entry: &Entry) -> Option<wire::SaidBeside> {
     match entry.standing_report() {
         Some(StandingReport::InStep) => Some(wire::SaidBeside::InSync),
         Some(StandingReport::Diverged { why }) => Some(wire::SaidBeside::Diverged(why)),
-        None => entry.state_report().map(|_| wire::SaidBeside::ReadState),
+        None => entry.state_report().map(|report| match report.found {
+            Ok(_) => wire::SaidBeside::ReadState,
+            Err(why) => wire::SaidBeside::CannotRead(why),
+        }),
     }
 }
 
@@ -529,6 +532,9 @@ fn notice_on_wire(notice: &Notice) -> wire::Change {
             WireChange::Diverged { resource: of(resource), why: why.to_string() }
         }
         Notice::Differs(resource) => WireChange::Differs { resource: of(resource) },
+        Notice::Warning(resource, why) => {
+            WireChange::Warning { resource: of(resource), why: why.clone() }
+        }
         Notice::Converged(resource) => WireChange::Converged { resource: of(resource) },
         Notice::SiteDown(site) => WireChange::SiteDown { site: site.to_string() },
         Notice::SiteUp(site) => WireChange::SiteUp { site: site.to_string() },

@@ -198,8 +198,16 @@ impl ListQuery {
         let not_gone = on_wire::state(found) != wire::ResourceState::Deleted
             || filter.deleted == Some(true)
             || filter.state == Some(wire::ResourceState::Deleted);
+        let proven = || {
+            filter.verified.is_none_or(|verified| match verified {
+                true => found.verified_ms.is_some(),
+                false => found.unproven.is_some() && !found.deleted,
+            })
+        };
+        let warned =
+            || filter.warning.is_none_or(|warning| warning == on_wire::warning(found).is_some());
         let of_type = || filter.kind.as_ref().is_none_or(|kind| engine.has_type(&found.id, kind));
-        there && not_gone && in_state() && of_type()
+        there && not_gone && in_state() && proven() && warned() && of_type()
     }
 }
 

@@ -425,6 +425,7 @@ async fn submit(
     pins: Vec<FilePin>,
 ) -> Result<Result<Events, Refusal>, HttpRefusal> {
     let (resource, kind) = (submission.resource.clone(), submission.kind.clone());
+    let misread = misread(&submission.payload);
     let mut said = driver.submit(submission, pins).await?;
     let (operation, sites, config, config_replaced) = loop {
         match said.recv().await {
@@ -452,6 +453,7 @@ async fn submit(
             .iter()
             .map(ToString::to_string)
             .chain(config.logic_not_used().iter().map(ToString::to_string))
+            .chain(misread.map(str::to_owned))
             .collect(),
     };
     // Room for everything that can be said, so that nobody is held up by a slow reader.
@@ -459,6 +461,15 @@ async fn submit(
     let _room = events.try_send(accepted);
     tokio::spawn(follow(said, events, sites));
     Ok(Ok(hears))
+}
+
+/// What a command expects that it will not find.
+fn misread(payload: &Payload) -> Option<&'static str> {
+    let Payload::Shell { command, .. } = payload else { return None };
+    let asks = ["$target", "${target"].iter().any(|asks| command.contains(asks));
+    (asks && !command.contains("target=")).then_some(
+        "`$target` is there for the commands of `State` only, and empty in this one: name the thing itself",
+    )
 }
 
 async fn follow(
@@ -534,7 +545,7 @@ mod tests {
             sites: None,
             config: Some(redis.into()),
             kind: OperationType::new("incr").unwrap(),
-            payload: Payload::shell("true"),
+            payload: Payload::shell("cat \"$target\""),
             inline_body: None,
             force: false,
             wait: engine::WaitFor::All,
@@ -550,6 +561,14 @@ mod tests {
         };
         assert!(config_replaced);
         assert!(warnings.iter().any(|warning| warning.contains("`incr`")), "{warnings:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("`$target`")), "{warnings:?}");
         assert_eq!(requests.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn who_sets_a_variable_of_that_name_finds_it() {
+        assert!(misread(&Payload::shell("target=/srv/x; cat $target")).is_none());
+        assert!(misread(&Payload::shell("cat ${target}")).is_some());
+        assert!(misread(&Payload::shell("cat /srv/x")).is_none());
     }
 }

@@ -86,6 +86,7 @@ async fn show_states(api: SharedApi) {
             let count = summary.by_state.get(state.word()).copied().unwrap_or(0);
             metrics::gauge!("cheops_resources_by_state", "state" => state.word()).set(count as f64);
         }
+        metrics::gauge!("cheops_resources_warned").set(summary.warnings as f64);
         let took = began.elapsed();
         *due = Some(Instant::now() + SHOWN.max(took * SHARE));
     }
@@ -97,6 +98,8 @@ struct ResourceTally {
     resources: u64,
     troubled: BTreeMap<SiteId, u64>,
     verified: u64,
+    unverified: BTreeMap<&'static str, u64>,
+    warnings: u64,
     verified_since_ms: Option<u64>,
     by_state: BTreeMap<&'static str, u64>,
     by_site: BTreeMap<SiteId, u64>,
@@ -152,6 +155,10 @@ impl ResourceTally {
         if summary.deleted {
             return;
         }
+        if let Some(unproven) = &summary.unproven {
+            *self.unverified.entry(on_wire::unverified(unproven).reason.word()).or_default() += 1;
+        }
+        self.warnings += u64::from(on_wire::warning(&summary).is_some());
         self.resources += 1;
         for site in &summary.sites {
             match self.by_site.get_mut(site) {
@@ -189,6 +196,12 @@ impl ResourceTally {
             by_site: by_site.collect(),
             troubled: troubled.collect(),
             verified: self.verified,
+            unverified: self
+                .unverified
+                .into_iter()
+                .map(|(why, count)| (why.to_owned(), count))
+                .collect(),
+            warnings: self.warnings,
             verified_since: self.verified_since_ms.map(on_wire::time),
             types: self.types.iter().map(ToString::to_string).collect(),
             as_of: on_wire::time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),

@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cheops_api as wire;
 use cheops_core::config::{Config, ConfigPlace};
 use cheops_core::engine::{
-    Agreement, Forecast, Holding, OperationView, Outline, PastDecision, ResourceSummary,
-    RunProgress, SiteStanding, Standing, StateProof,
+    Agreement, Forecast, Holding, OperationInTrouble, OperationView, Outline, PastDecision,
+    RaisedWarning, ResourceSummary, RunProgress, SiteStanding, Standing, StateProof, Unproven,
+    WarnedOf,
 };
 use cheops_core::model::{
     Asker, FileRef, Operation, OperationId, Outcome, Payload, Replaces, Reply, ResourceId, SiteId,
@@ -25,6 +26,12 @@ pub(super) fn time(wall_ms: u64) -> String {
     const LAST_MS: u64 = 253_402_300_799_000;
     let time = UNIX_EPOCH + Duration::from_millis(wall_ms.min(LAST_MS));
     humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// The time now, as stamps have it.
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// When something was, of which the agent knows only how long ago.
@@ -321,8 +328,11 @@ fn proof(of: &StateProof) -> wire::StateProof {
             .map(|(site, state)| (site.to_string(), state.to_string()))
             .collect(),
         read_here: found.map(|read| time(read.at_ms)),
-        why_not: found.and_then(|read| read.found.clone().err()),
-        logic_failed: of.no_use.clone(),
+        why_not: match &of.unproven {
+            Some(Unproven::Unread { site, why, .. }) => Some(format!("at {site}, {why}")),
+            _ => found.and_then(|read| read.found.clone().err()),
+        },
+        logic_failed: of.no_use.as_ref().map(|(site, why)| format!("at {site}, {why}")),
     }
 }
 
@@ -358,6 +368,39 @@ pub(super) fn doubting(operation: &OperationView) -> impl Iterator<Item = &SiteI
     operation.replies.iter().filter(in_doubt).map(Reply::site)
 }
 
+/// What somebody should look at, once it is worth that: what is in trouble has a way out of its own.
+pub(super) fn warning(resource: &ResourceSummary) -> Option<&RaisedWarning> {
+    let is_due = |warning: &&RaisedWarning| warning.matters_from_ms <= now_ms();
+    let in_trouble = resource.standing.as_ref().is_some_and(|at| at.standing.needs_a_person());
+    let stands = !in_trouble && !resource.deleted;
+    resource.warning.as_ref().filter(is_due).filter(|_| stands)
+}
+
+fn troubled(of: &OperationInTrouble) -> wire::TroubledOperation {
+    wire::TroubledOperation {
+        operation: of.operation.id.to_string(),
+        summary: summary_of(&of.operation),
+        failed_at: names(&of.failed_at),
+        in_doubt_at: names(&of.in_doubt_at),
+        retry_at: names(&of.retry_at),
+        written_over_at: names(&of.written_over_at),
+    }
+}
+
+pub(super) fn unverified(why: &Unproven) -> wire::Unverified {
+    let (reason, sites, since_ms, why) = match why {
+        Unproven::NoState => (wire::UnverifiedReason::NoState, Vec::new(), None, None),
+        Unproven::NotYet { awaited } => {
+            (wire::UnverifiedReason::NotYet, names(awaited), None, None)
+        }
+        Unproven::Unread { site, why, since_ms } => {
+            let sites = vec![site.to_string()];
+            (wire::UnverifiedReason::Unread, sites, Some(*since_ms), Some(why.clone()))
+        }
+    };
+    wire::Unverified { reason, sites, since: since_ms.map(time), why }
+}
+
 pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
     wire::ResourceSummary {
         id: resource.id.to_string(),
@@ -369,6 +412,19 @@ pub(super) fn summary(resource: &ResourceSummary) -> wire::ResourceSummary {
         errors: resource.errors as u64,
         last_change: (resource.changed_ms > 0).then(|| time(resource.changed_ms)),
         verified: resource.verified_ms.map(time),
+        unverified: resource.unproven.as_ref().filter(|_| !resource.deleted).map(unverified),
+        troubled: resource.troubled.iter().map(troubled).collect(),
+        merged: resource.is_merged,
+        left_out_by_programs: resource.left_out_by_programs as u64,
+        warning: warning(resource).map(|warning| wire::ResourceWarning {
+            about: match warning.about {
+                WarnedOf::State => wire::WarningAbout::State,
+                WarnedOf::Program => wire::WarningAbout::Program,
+            },
+            site: warning.site.to_string(),
+            since: time(warning.since_ms),
+            why: warning.why.clone(),
+        }),
         service: resource.service.clone(),
     }
 }

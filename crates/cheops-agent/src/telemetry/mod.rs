@@ -39,6 +39,7 @@ pub(crate) fn notice(notice: &Notice) {
         Notice::Differs(resource) => tracing::error!(
             %resource, "sites that applied the same operations have different states"
         ),
+        Notice::Warning(resource, why) => tracing::warn!(%resource, why, "somebody should look"),
         Notice::InDoubt(resource, operation) => {
             tracing::error!(%resource, %operation, "the result of an operation is unknown: settle it");
         }
@@ -89,6 +90,7 @@ fn about(notice: &Notice) -> &'static str {
         Notice::Diverged(..) => "diverged",
         Notice::InDoubt(..) => "in-doubt",
         Notice::Differs(_) => "differs",
+        Notice::Warning(..) => "warning",
         Notice::Settled(..) => "settled",
         Notice::Converged(_) => "converged",
         Notice::SiteDown(_) => "site-down",

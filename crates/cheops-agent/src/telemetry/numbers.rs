@@ -82,6 +82,10 @@ fn describe() {
         "cheops_resources_by_state",
         "Resources that this site holds, by the state that the API shows; counted every 15 s at most"
     );
+    describe_gauge!(
+        "cheops_resources_warned",
+        "Resources at which somebody should look though nothing failed; counted with the states"
+    );
     describe_gauge!("cheops_jobs_running", "Commands and requests that run now");
     describe_gauge!(
         "cheops_state_reading_share",

@@ -381,11 +381,29 @@ async fn a_state_is_saved_and_brought_back() {
     let save = Task::Snapshot { id, command: format!("cat {state}; echo said >&2") };
     assert_eq!(printed(&site.exec.run(&job("thing", save)).await), "said\n");
     fs::remove_file(&state).unwrap();
-    let back = Task::Restore { id, command: format!("cat > {state}; echo back") };
+    let back = Task::Restore { id, command: format!("cat > {state}; echo back"), shown_by: None };
     assert_eq!(printed(&site.exec.run(&job("thing", back)).await), "back\n");
     assert_eq!(fs::read(&state).unwrap(), content);
-    let careless = Task::Restore { id, command: "echo 'I read nothing'".to_owned() };
+    let careless =
+        Task::Restore { id, command: "echo 'I read nothing'".to_owned(), shown_by: None };
     assert_eq!(printed(&site.exec.run(&job("thing", careless)).await), "I read nothing\n");
+}
+
+#[tokio::test]
+async fn what_is_written_over_comes_back_as_text_where_that_is_asked_for() {
+    let site = Site::new();
+    let (state, id) = (site.path("state"), SnapshotId(3));
+    fs::write(&state, "before\n").unwrap();
+    let save = Task::Snapshot { id, command: format!("cat {state}") };
+    assert!(site.exec.run(&job("thing", save)).await.succeeded());
+    fs::write(&state, "what is lost\n").unwrap();
+    let shown_by = Some(format!("cat {state}"));
+    let back = Task::Restore { id, command: format!("cat > {state}; echo back"), shown_by };
+    assert_eq!(printed(&site.exec.run(&job("thing", back)).await), "what is lost\n");
+    assert_eq!(fs::read_to_string(&state).unwrap(), "before\n");
+    let unreadable = Some("echo no; exit 1".to_owned());
+    let back = Task::Restore { id, command: "exit 3".to_owned(), shown_by: unreadable };
+    assert!(!site.exec.run(&job("thing", back)).await.succeeded(), "the writing counts");
 }
 
 #[tokio::test]
@@ -398,7 +416,8 @@ async fn a_state_is_kept_only_if_it_is_whole() {
         assert!(!outcome.succeeded(), "{outcome:?}");
         assert!(!fs::exists(site.folder.state(&thing, SnapshotId(1))).unwrap());
     }
-    let back = Task::Restore { id: SnapshotId(1), command: "sleep 1000".to_owned() };
+    let back =
+        Task::Restore { id: SnapshotId(1), command: "sleep 1000".to_owned(), shown_by: None };
     let outcome = site.exec.run(&job("thing", back)).await;
     assert!(outcome.text().contains("could not be read"), "{outcome:?}");
 }
@@ -446,7 +465,7 @@ async fn a_state_that_cannot_be_kept_or_brought_back_says_all_of_why() {
     for task in [
         Task::Snapshot { id, command: "echo state".to_owned() },
         Task::Snapshot { id, command: "yes".to_owned() },
-        Task::Restore { id, command: "sleep 1000".to_owned() },
+        Task::Restore { id, command: "sleep 1000".to_owned(), shown_by: None },
     ] {
         let outcome = site.exec.run(&job("thing", task)).await;
         assert!(!outcome.succeeded(), "{outcome:?}");

@@ -77,6 +77,14 @@ pub enum Change {
         /// The resource.
         resource: String,
     },
+    /// Nothing failed, and somebody should look all the same: the state cannot be read here, or the
+    /// program that decides was of no use.
+    Warning {
+        /// The resource.
+        resource: String,
+        /// What about.
+        why: String,
+    },
     /// Every site knows everything about the resource, and this one has run all of it.
     Converged {
         /// The resource.
@@ -164,7 +172,7 @@ pub enum Change {
 
 impl Change {
     /// The names of all events.
-    pub const NAMES: [&'static str; 19] = [
+    pub const NAMES: [&'static str; 20] = [
         "operation",
         "reply",
         "partial-error",
@@ -172,6 +180,7 @@ impl Change {
         "in-doubt",
         "diverged",
         "differs",
+        "warning",
         "converged",
         "site-down",
         "site-up",
@@ -196,6 +205,7 @@ impl Change {
             Self::InDoubt { .. } => "in-doubt",
             Self::Diverged { .. } => "diverged",
             Self::Differs { .. } => "differs",
+            Self::Warning { .. } => "warning",
             Self::Converged { .. } => "converged",
             Self::SiteDown { .. } => "site-down",
             Self::SiteUp { .. } => "site-up",
@@ -221,6 +231,7 @@ impl Change {
             | Self::InDoubt { resource, .. }
             | Self::Diverged { resource, .. }
             | Self::Differs { resource }
+            | Self::Warning { resource, .. }
             | Self::Converged { resource }
             | Self::Standing { resource }
             | Self::StrangeClock { resource, .. }
@@ -243,6 +254,8 @@ impl Change {
 pub enum SaidBeside {
     /// It has read its state, so that the sites can be compared.
     ReadState,
+    /// It cannot read its state, or does not believe what it read, for that reason.
+    CannotRead(String),
     /// Its application follows the list again.
     InSync,
     /// Its application does not follow the list, for that reason.

@@ -48,7 +48,8 @@ pub use problem::{PROBLEM_JSON, Problem};
 pub use reply::{Reply, ReplyStatus, SiteReply};
 pub use resource::{
     Progress, Replicant, Resource, ResourceDetail, ResourceFilter, ResourceHolding, ResourceOrder,
-    ResourceState, ResourceSummary, SiteStanding, Standing, StateAgreement, StateProof,
+    ResourceState, ResourceSummary, ResourceWarning, SiteStanding, Standing, StateAgreement,
+    StateProof, TroubledOperation, Unverified, UnverifiedReason, WarningAbout,
 };
 pub use show::{Show, ShowAnswer, ShowStatus, Shown};
 pub use site::{Site, SiteState, Sites};

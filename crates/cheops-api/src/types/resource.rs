@@ -30,9 +30,120 @@ pub struct ResourceSummary {
     /// proven, or something else is amiss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
+    /// Why that is not proven, where all sites are in sync.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unverified: Option<Unverified>,
+    /// How many of the list a program left out: they are not run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_by_programs: u64,
+    /// What somebody should look at, though nothing failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<ResourceWarning>,
+    /// The first few of the operations that `errors` counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub troubled: Vec<TroubledOperation>,
+    /// Whether its operations are edits that are merged: none takes the place of others, so `force` and
+    /// `undo` are refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub merged: bool,
     /// The service that it is a resource of, if it is one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+}
+
+/// An operation that went wrong at some site, which nothing later has set right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TroubledOperation {
+    /// Its id.
+    pub operation: String,
+    /// What it does, in a line.
+    pub summary: String,
+    /// Where it failed, whole or in part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_at: Vec<String>,
+    /// Where nothing can tell whether it happened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_doubt_at: Vec<String>,
+    /// Where it can be run again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retry_at: Vec<String>,
+    /// Where the state went back to what it was before all that it was to replace; its reply there tells
+    /// what was there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written_over_at: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(truth: &bool) -> bool {
+    !*truth
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Why it is not known that all sites of a resource have the same state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Unverified {
+    /// In a word.
+    pub reason: UnverifiedReason,
+    /// The sites by which that is so: those that have not said yet what they read, or the one that cannot
+    /// read it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<String>,
+    /// Since when that site cannot read it (RFC 3339), by its clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Why not, in that site's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Why a state is not verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnverifiedReason {
+    /// The config does not say how the state is read: no target was given, or no `State`.
+    NoState,
+    /// Some sites have not said yet what they read.
+    NotYet,
+    /// A site cannot read it, or does not believe what it read.
+    Unread,
+}
+
+impl UnverifiedReason {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NoState => "no-state",
+            Self::NotYet => "not-yet",
+            Self::Unread => "unread",
+        }
+    }
+}
+
+/// Something that somebody should look at, though nothing failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResourceWarning {
+    /// What it is about.
+    pub about: WarningAbout,
+    /// The site that says so.
+    pub site: String,
+    /// Since when (RFC 3339), by that site's clock.
+    pub since: String,
+    /// What it says.
+    pub why: String,
+}
+
+/// What a warning is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarningAbout {
+    /// The state could not be read for longer than `verify_every`.
+    State,
+    /// The program that decides about operations was of no use, so that they ran in the total order.
+    Program,
 }
 
 /// What is known of a resource's state, where its config says how that is read.
@@ -52,7 +163,7 @@ pub struct StateProof {
     /// Why what was read there proves nothing, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Why the logic of the resource was of no use at the site asked, if so: then its operations ran in
+    /// Why the logic of the resource was of no use, and at which site, if so: then its operations ran in
     /// the total order there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logic_failed: Option<String>,
@@ -193,6 +304,12 @@ pub struct ResourceFilter {
     /// Deleted ones too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted: Option<bool>,
+    /// Those in sync everywhere that are, or are not, verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    /// Those with, or without, something that somebody should look at though nothing failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<bool>,
     /// In which order; by name if not given. In any other, all of them are looked at for each page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]

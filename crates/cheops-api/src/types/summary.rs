@@ -41,6 +41,12 @@ pub struct Summary {
     /// Since when the one of those is whose proof is oldest (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_since: Option<String>,
+    /// How many are in sync and not verified, by the reason: `no-state`, `not-yet`, `unread`.
+    #[serde(default)]
+    pub unverified: BTreeMap<String, u64>,
+    /// On how many somebody should look at something, though nothing failed.
+    #[serde(default)]
+    pub warnings: u64,
     /// Every type that some operation has, in order of name.
     pub types: Vec<String>,
     /// When this was counted (RFC 3339).

@@ -39,6 +39,8 @@ pub enum HookEvent {
     InDoubt,
     /// Sites that ran the same have different states.
     Differs,
+    /// Nothing failed, and somebody should look all the same.
+    Warning,
     /// Every site knows everything, and has run it.
     Converged,
     /// Nothing is heard of a site.
@@ -49,7 +51,7 @@ pub enum HookEvent {
 
 impl HookEvent {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Applied,
         Self::Failed,
         Self::PartialError,
@@ -57,13 +59,14 @@ impl HookEvent {
         Self::Diverged,
         Self::InDoubt,
         Self::Differs,
+        Self::Warning,
         Self::Converged,
         Self::SiteDown,
         Self::SiteUp,
     ];
 
     /// How each is spelled, in the same order.
-    pub const WORDS: [&'static str; 10] = [
+    pub const WORDS: [&'static str; 11] = [
         "applied",
         "failed",
         "partial-error",
@@ -71,6 +74,7 @@ impl HookEvent {
         "diverged",
         "in-doubt",
         "differs",
+        "warning",
         "converged",
         "site-down",
         "site-up",
@@ -104,7 +108,7 @@ impl HookEvent {
             Self::Diverged => {
                 Some("it is about one site's own application, which tells it; use `each-site`")
             }
-            Self::Differs => Some("each site finds it for itself; use `each-site`"),
+            Self::Differs | Self::Warning => Some("each site finds it for itself; use `each-site`"),
             _ => None,
         }
     }

@@ -10,7 +10,7 @@ use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use super::run::{Current, Phase};
 use super::timers::Timer;
-use crate::model::{Extension, Outcome, Status};
+use crate::model::{EntryBody, Extension, Outcome, Reply, Status};
 use crate::plan::{Ended, Item, Step};
 
 /// So much of what a command printed is shown as a reason.
@@ -78,6 +78,9 @@ impl Resource {
                 if matches!(step, Step::Check(_)) {
                     self.runs.reached();
                 }
+                if matches!(step, Step::Restore(_)) && outcome.succeeded() {
+                    self.tell_what_was_written_over(&outcome, turn);
+                }
                 let ended = ended_otherwise(step, &outcome);
                 self.finish(step.clone(), ended, turn);
                 if let (Step::Check(item), Ended::ItHappened) = (step, ended) {
@@ -85,6 +88,24 @@ impl Resource {
                 }
             }
         }
+    }
+
+    /// An operation that was to replace all before it failed here, so the state goes back to what it was
+    /// before that: what is written over is nowhere else, and is told with the failure, to be read.
+    fn tell_what_was_written_over(&mut self, restored: &Outcome, turn: &mut Turn<'_>) {
+        let me = &turn.context.settings.me;
+        let Some(failed) = self.failed_to_replace().filter(|_| !restored.text().is_empty()) else {
+            return;
+        };
+        let said = self.replies.get(&failed).and_then(|replies| replies.by(me));
+        let Some(reply) = said.filter(|reply| reply.status == Status::Ko).cloned() else { return };
+        let Some(told) = reply.outcome.as_ref().and_then(|it| it.written_over(restored)) else {
+            return;
+        };
+        let id = turn.context.next_entry();
+        let stamp = turn.context.clock.tick(turn.now.wall_ms);
+        let reply = Reply { id, stamp, outcome: Some(told), ..reply };
+        self.write(EntryBody::Reply(reply), Vec::new(), turn);
     }
 
     /// A state that cannot be written yet is written a while later: nothing can be run before it.

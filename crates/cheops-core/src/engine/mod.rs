@@ -72,10 +72,10 @@ pub use programs::{DecidedByPrograms, LeftOutByProgram};
 pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use undo::{NotUndoable, UndoBasis};
-pub use verify::{Agreement, ReadHere};
+pub use verify::{Agreement, ReadHere, Unproven};
 pub use view::{
-    Holding, OperationView, OperationsAsked, Outline, PageOrder, ResourceSummary, ResourceView,
-    RunProgress, SiteStatus, SiteView, StateProof,
+    Holding, OperationInTrouble, OperationView, OperationsAsked, Outline, PageOrder, RaisedWarning,
+    ResourceSummary, ResourceView, RunProgress, SiteStatus, SiteView, StateProof, WarnedOf,
 };
 
 use context::{Context, Turn};

@@ -267,6 +267,9 @@ pub enum Task {
         id: SnapshotId,
         /// How.
         command: String,
+        /// How the state that is written over is read, if what it was is to come back as text: nothing
+        /// else has it.
+        shown_by: Option<String>,
     },
     /// Read the resource's state: what comes back is the text of its fingerprint.
     Read {
@@ -383,6 +386,9 @@ pub enum Notice {
     Diverged(ResourceId, Divergence),
     /// Sites that ran the same list have different states.
     Differs(ResourceId),
+    /// Nothing failed, and somebody should look all the same: the state cannot be read here, or the program
+    /// that decides was of no use. Why.
+    Warning(ResourceId, String),
     /// The site stopped while the operation ran, and nothing can tell whether it happened.
     InDoubt(ResourceId, OperationId),
     /// Every site has replied to an operation that was handed in here.

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Engine;
 use super::context::Turn;
-use super::ports::{Effect, Job, JobId, Task};
+use super::ports::{Effect, Job, JobId, Notice, Task};
 use super::resource::Resource;
 use crate::model::{
     Author, Entry, EntryBody, Extension, Fingerprint, Operation, OperationId, Outcome, Payload,
@@ -48,6 +48,8 @@ struct VerdictSaid {
     upto: Fingerprint,
     input: Option<Fingerprint>,
     output: Fingerprint,
+    /// Why it was of no use, if so.
+    failed: Option<String>,
     since_ms: u64,
 }
 
@@ -63,8 +65,6 @@ pub(super) struct Judged {
     commands: BTreeMap<OperationId, String>,
     /// The stretches that there are.
     stretches: BTreeSet<Fingerprint>,
-    /// Why a program was of no use, if one was.
-    failed: Option<String>,
 }
 
 /// What a program did not name.
@@ -156,9 +156,9 @@ impl Programs {
         is_all.then(|| DecidedByPrograms(Arc::clone(&self.judged)))
     }
 
-    /// Why a program was of no use for the list as it is.
-    pub(super) fn failure(&self) -> Option<&String> {
-        self.judged.failed.as_ref()
+    /// How many operations of the list programs left out of it.
+    pub(super) fn left_out(&self) -> usize {
+        self.judged.left_out.len()
     }
 
     fn see(&mut self, author: &Author, verdict: &ProgramVerdict, since_ms: u64) {
@@ -169,6 +169,7 @@ impl Programs {
             upto: verdict.upto,
             input: verdict.input,
             output: verdict.output(),
+            failed: verdict.failure(),
             since_ms,
         });
         let over = said.len().saturating_sub(MOST_SAID);
@@ -293,6 +294,9 @@ impl Resource {
         let (input, said) = said_in(outcome, &asked);
         let Stretch { program, upto, .. } = stretch;
         let verdict = ProgramVerdict { program, upto, input, said };
+        if let Some(why) = verdict.failure() {
+            turn.notify(Notice::Warning(self.id.clone(), why));
+        }
         self.programs.own.insert(upto, verdict.clone());
         self.programs.unsaid.push(verdict);
         self.runs.list_rearranged();
@@ -342,6 +346,19 @@ impl Resource {
         ))
     }
 
+    /// The site whose program was of no use for the list as it is, why, and since when; of several the
+    /// first of which that was so.
+    pub(super) fn program_failure(&self, me: &Author) -> Option<(&SiteId, &str, u64)> {
+        if self.programs.judged.stretches.is_empty() {
+            return None;
+        }
+        let failed = self.declared.sites.iter().flat_map(|site| {
+            let of_no_use = self.verdicts_of(site, me).into_iter();
+            of_no_use.filter_map(move |said| Some((site, said.failed.as_deref()?, said.since_ms)))
+        });
+        failed.min_by_key(|(.., since_ms)| *since_ms)
+    }
+
     /// What the program of a site said of the list as it is, in the incarnation that site is in now.
     fn verdicts_of(&self, site: &SiteId, me: &Author) -> Vec<&VerdictSaid> {
         let incarnation = match *site == me.site {
@@ -361,9 +378,7 @@ impl Judged {
     /// Takes what a program said in the place of what it was asked about.
     fn follow(&mut self, verdict: &ProgramVerdict, contested: &[Item]) {
         let steps = match &verdict.said {
-            ProgramSaid::Nothing { why, .. } => {
-                self.failed =
-                    Some(format!("the program `{}` is of no use: {why}", verdict.program));
+            ProgramSaid::Nothing { .. } => {
                 self.items.extend(contested.iter().cloned());
                 return;
             }

@@ -13,7 +13,9 @@ use super::settings::Application;
 use crate::model::{
     Author, BlobId, Operation, OperationId, Outcome, Payload, StateFloor, Status, Vector,
 };
-use crate::plan::{self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunLog, Step};
+use crate::plan::{
+    self, Decision, Divergence, Ended, Health, Item, Next, Plan, RunEffect, RunLog, Step,
+};
 use crate::resolve::{ListChange, Resolution};
 
 /// What ran here, what is running, and how far behind the list that is.
@@ -611,9 +613,20 @@ impl Resource {
                 Task::Snapshot { id: *id, command: config.state.as_ref()?.read.clone() }
             }
             Step::Restore(id) => {
-                Task::Restore { id: *id, command: config.state.as_ref()?.write.clone() }
+                let state = config.state.as_ref()?;
+                let shown_by = self.failed_to_replace().map(|_| state.read.clone());
+                Task::Restore { id: *id, command: state.write.clone(), shown_by }
             }
         })
+    }
+
+    /// The last operation of the list that failed here and was to replace what was before it: that does
+    /// not count any more, and nothing is in its place.
+    pub(super) fn failed_to_replace(&self) -> Option<OperationId> {
+        let failed = |item: &Item| {
+            item.replaces.past() && self.runs.log.outcome(&item.id) == Some(RunEffect::Refused)
+        };
+        self.items().into_iter().rev().find(failed).map(|item| item.id)
     }
 
     /// The operation, with the command that a program wants in the place of its own, if one does.

@@ -54,6 +54,8 @@ pub(super) struct StateReads {
     reports: SmallMap<Author, StateReported>,
     /// Whether it was said that they differ.
     said_differs: bool,
+    /// Whether it was said that it cannot be read here.
+    said_unread: bool,
 }
 
 /// What this site last read, or tried to.
@@ -79,7 +81,7 @@ pub(super) struct KeptHere {
 impl StateReads {
     /// What that author last said that it read.
     pub(super) fn reported_state(&self, author: &Author) -> Option<Fingerprint> {
-        self.reports.get(author).map(|said| said.report.state)
+        self.reports.get(author).and_then(|said| said.report.found.as_ref().ok().copied())
     }
 
     /// In which entries what was read is said.
@@ -112,6 +114,27 @@ pub enum Agreement {
         /// What each read.
         states: BTreeMap<SiteId, Fingerprint>,
         /// When the last of them said so.
+        since_ms: u64,
+    },
+}
+
+/// Why it is not known whether the sites' states are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unproven {
+    /// The config does not say how the state is read.
+    NoState,
+    /// Some sites have not said yet what they read after this list.
+    NotYet {
+        /// Which.
+        awaited: BTreeSet<SiteId>,
+    },
+    /// A site cannot read its state, or does not believe what it read.
+    Unread {
+        /// Which; of several the one that cannot for longest.
+        site: SiteId,
+        /// Why, in its own words.
+        why: String,
+        /// Since when, in milliseconds since the Unix epoch by its clock.
         since_ms: u64,
     },
 }
@@ -368,9 +391,8 @@ impl Resource {
             self.reads.kept = state.zip(size).map(|(state, size)| KeptHere { list, state, size });
         }
         let found = self.believe(read, list);
-        if let Ok(state) = found {
-            self.report_state(StateReport { list, state }, turn);
-        }
+        self.report_state(&StateReport::new(list, found.clone()), turn);
+        self.say_unread(turn);
         self.reads.last = Some(ReadHere { at_ms: turn.now.wall_ms, found, list, state });
     }
 
@@ -399,12 +421,15 @@ impl Resource {
     }
 
     /// Tells the others, unless they know.
-    fn report_state(&mut self, report: StateReport, turn: &mut Turn<'_>) {
+    fn report_state(&mut self, report: &StateReport, turn: &mut Turn<'_>) {
         let me = &turn.context.settings.me;
         let is_known = |said: &StateReported| {
             let is_forgotten = self.base.includes(&said.entry)
                 || self.peers.values().any(|peer| peer.pruned.includes(&said.entry));
-            said.report == report && !is_forgotten
+            // The same trouble again, in whichever words, is no news.
+            let is_same =
+                said.report == *report || said.report.found.is_err() && report.found.is_err();
+            is_same && !is_forgotten
         };
         if self.reads.reports.get(me).is_some_and(is_known) {
             return;
@@ -413,7 +438,7 @@ impl Resource {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, ..carrier };
-        self.write(EntryBody::Reply(reply), vec![Extension::state(&report)], turn);
+        self.write(EntryBody::Reply(reply), vec![Extension::state(report)], turn);
     }
 
     /// The reply to say again: the latest, but not for the price of a long answer.
@@ -425,15 +450,34 @@ impl Resource {
         light.or_else(|| own().min_by_key(size))
     }
 
+    /// Tells whoever cares where this site could not read the state for as long as it takes to come round.
+    fn say_unread(&mut self, turn: &mut Turn<'_>) {
+        let settings = &turn.context.settings;
+        let own = self.reads.reports.get(&settings.me);
+        let unread = own.and_then(|said| Some((said.report.found.as_ref().err()?, said.since_ms)));
+        let Some((why, since_ms)) = unread else {
+            self.reads.said_unread = false;
+            return;
+        };
+        let is_due = turn.now.wall_ms >= since_ms.saturating_add(settings.verify_every_ms);
+        if is_due && !self.reads.said_unread {
+            self.reads.said_unread = true;
+            turn.notify(Notice::Warning(self.id.clone(), unread_text(why)));
+        }
+    }
+
     /// Takes in what a site said that it read.
     pub(super) fn see_state_report(&mut self, report: StateReport, entry: &EntryId, since_ms: u64) {
         let reported = StateReported { entry: entry.clone(), report, since_ms };
         self.reads.reports.insert(&entry.author, reported);
     }
 
-    /// What a site read before it said something else of an operation tells nothing of its state now.
+    /// What a site read before it said something else of an operation tells nothing of its state now. That
+    /// it cannot read it stays so until it does.
     pub(super) fn forget_state_report(&mut self, author: &Author) {
-        self.reads.reports.remove(author);
+        if self.reads.reports.get(author).is_some_and(|said| said.report.found.is_ok()) {
+            self.reads.reports.remove(author);
+        }
     }
 
     /// Forgets what sites said, but for what was pruned: the rest is said again by what is kept.
@@ -454,6 +498,35 @@ impl Resource {
         }
     }
 
+    /// What keeps the sites' states from being proven: none where they are known to be the same, or not.
+    pub(super) fn unproven(&self, me: &Author) -> Option<Unproven> {
+        if self.config().state.is_none() {
+            return Some(Unproven::NoState);
+        }
+        if self.agreement(me) != Agreement::Unproven {
+            return None;
+        }
+        let list = self.resolution.list_fingerprint();
+        let sites = || self.declared.sites.iter();
+        let unread = sites().filter_map(|site| {
+            let said = self.state_report_of(site, me)?;
+            let why = said.report.found.as_ref().err()?;
+            let (site, why) = (site.clone(), why.clone());
+            Some(Unproven::Unread { site, why, since_ms: said.since_ms })
+        });
+        let oldest = |unread: &Unproven| match unread {
+            Unproven::Unread { since_ms, .. } => *since_ms,
+            _ => u64::MAX,
+        };
+        let is_silent = |site: &&SiteId| {
+            self.state_report_of(site, me).is_none_or(|said| said.report.list != list)
+        };
+        // Of those that are as old the first by name, so that all say the same one.
+        unread.min_by_key(oldest).or_else(|| {
+            Some(Unproven::NotYet { awaited: sites().filter(is_silent).cloned().collect() })
+        })
+    }
+
     /// Whether the sites agree: a function of what they said, so that all who know it say the same.
     pub(super) fn agreement(&self, me: &Author) -> Agreement {
         if self.reads.reports.is_empty() || self.config().state.is_none() {
@@ -462,12 +535,13 @@ impl Resource {
         let list = self.resolution.list_fingerprint();
         let told = self.declared.sites.iter().filter_map(|site| {
             let reported = self.state_report_of(site, me)?;
-            (reported.report.list == list).then_some((site, reported))
+            let state = *reported.report.found.as_ref().ok()?;
+            (reported.report.list == list).then_some((site, state, reported.since_ms))
         });
         let told: Vec<_> = told.collect();
-        let since_ms = told.iter().map(|(_, reported)| reported.since_ms).max().unwrap_or(0);
+        let since_ms = told.iter().map(|(_, _, since_ms)| *since_ms).max().unwrap_or(0);
         let states: BTreeMap<_, _> =
-            told.iter().map(|(site, reported)| ((*site).clone(), reported.report.state)).collect();
+            told.iter().map(|(site, state, _)| ((*site).clone(), *state)).collect();
         let mut different = states.values();
         let first = different.next();
         if different.any(|state| Some(state) != first) {
@@ -491,6 +565,11 @@ impl Resource {
         let of_site = self.reads.reports.iter().filter(|(author, _)| is_it(author));
         of_site.map(|(_, reported)| reported).max_by_key(|reported| reported.since_ms)
     }
+}
+
+/// That a state cannot be read, for people.
+pub(super) fn unread_text(why: &str) -> String {
+    format!("its state cannot be read: {why}")
 }
 
 fn found_by(outcome: &Outcome) -> Result<Fingerprint, String> {

@@ -8,11 +8,11 @@ use super::Engine;
 use super::ports::Malformed;
 use super::resource::Resource;
 use super::standing::{SiteStanding, Standing};
-use super::verify::{Agreement, ReadHere};
+use super::verify::{Agreement, ReadHere, Unproven, unread_text};
 use crate::config::Config;
 use crate::model::{
-    Author, IdMap, KeyId, Operation, OperationId, OperationType, ProgramStep, Reply, ResourceId,
-    SiteId, StateFloor, Vector,
+    Author, IdMap, KeyId, Operation, OperationId, OperationType, Outcome, ProgramStep, Reply,
+    ResourceId, SiteId, StateFloor, Status, Vector,
 };
 use crate::plan::{Health, SnapshotId};
 use crate::resolve::{LeftOut, ListedOperations, OperationSet};
@@ -115,8 +115,60 @@ pub struct ResourceSummary {
     /// Since when all its sites are known to have read the same state; none where they are not, or where
     /// anything else is amiss.
     pub verified_ms: Option<u64>,
+    /// Why that is not known, where nothing else is amiss.
+    pub unproven: Option<Unproven>,
+    /// How many of the list programs left out.
+    pub left_out_by_programs: usize,
+    /// What somebody should look at, though nothing failed.
+    pub warning: Option<RaisedWarning>,
+    /// The first few of those that went wrong.
+    pub troubled: Vec<OperationInTrouble>,
+    /// Whether its operations are edits that are merged, of which none takes the place of others.
+    pub is_merged: bool,
     /// The service that it is a resource of, if it is one's.
     pub service: Option<String>,
+}
+
+/// An operation that went wrong at some site, which nothing later has set right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationInTrouble {
+    /// The operation.
+    pub operation: Arc<Operation>,
+    /// Where it failed, whole or in part.
+    pub failed_at: Vec<SiteId>,
+    /// Where nothing can tell whether it happened.
+    pub in_doubt_at: Vec<SiteId>,
+    /// Where it can be run again, as far as this site knows.
+    pub retry_at: Vec<SiteId>,
+    /// Where the state had to go back to what it was before all that it was to replace.
+    pub written_over_at: Vec<SiteId>,
+}
+
+/// So many operations that went wrong are told of in a line.
+const MOST_TROUBLED: usize = 5;
+
+/// Something that nobody was told to do, and somebody should look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RaisedWarning {
+    /// The site that says so.
+    pub site: SiteId,
+    /// What, for people.
+    pub why: String,
+    /// What it is about.
+    pub about: WarnedOf,
+    /// Since when, in milliseconds since the Unix epoch by that site's clock.
+    pub since_ms: u64,
+    /// From when on it is worth somebody's time.
+    pub matters_from_ms: u64,
+}
+
+/// What a warning is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarnedOf {
+    /// The state cannot be read, or is not believed.
+    State,
+    /// The program that decides about operations was of no use, so that they ran in the total order.
+    Program,
 }
 
 /// A resource as it stands, without its operations.
@@ -143,8 +195,10 @@ pub struct StateProof {
     pub agreement: Agreement,
     /// What was last read here, since this engine began.
     pub read_here: Option<ReadHere>,
-    /// Why a program that decides about operations was of no use here, if so.
-    pub no_use: Option<String>,
+    /// What keeps the sites' states from being known to be the same, or not.
+    pub unproven: Option<Unproven>,
+    /// Where a program that decides about operations was of no use, and why, if so.
+    pub no_use: Option<(SiteId, String)>,
 }
 
 /// Whether a resource is held here, and for whom: no more of it.
@@ -261,7 +315,10 @@ impl Engine {
             proof: resource.config().state.is_some().then(|| StateProof {
                 agreement: resource.agreement(self.me()),
                 read_here: resource.reads.last.clone(),
-                no_use: resource.programs.failure().cloned(),
+                unproven: resource.unproven(self.me()),
+                no_use: resource
+                    .program_failure(self.me())
+                    .map(|(site, why, _)| (site.clone(), why.to_owned())),
             }),
         })
     }
@@ -435,6 +492,7 @@ impl Engine {
     fn summarize(&self, resource: &Resource) -> ResourceSummary {
         let standing = resource.worst_standing(self.me(), &self.context.links);
         let is_in_sync = standing.as_ref().is_some_and(|it| it.standing == Standing::InSync);
+        let unproven = resource.unproven(self.me());
         ResourceSummary {
             id: resource.id.clone(),
             sites: resource.declared.sites.clone(),
@@ -442,6 +500,11 @@ impl Engine {
             listed: resource.resolution.list().len(),
             errors: resource.in_trouble().count(),
             standing,
+            left_out_by_programs: resource.programs.left_out(),
+            warning: self.warning(resource, unproven.as_ref()),
+            troubled: self.troubled(resource),
+            is_merged: resource.config().merged_as().is_some(),
+            unproven: unproven.filter(|_| is_in_sync),
             verified_ms: match resource.agreement(self.me()) {
                 Agreement::Verified { since_ms } if is_in_sync => Some(since_ms),
                 _ => None,
@@ -450,6 +513,52 @@ impl Engine {
             deleted: resource.is_deleted() || resource.is_retired(),
             changed_ms: resource.changed_ms(),
         }
+    }
+}
+
+impl Engine {
+    fn troubled(&self, resource: &Resource) -> Vec<OperationInTrouble> {
+        let me = self.me();
+        let sites = || resource.declared.sites.iter();
+        let told = |operation: &Arc<Operation>| {
+            let id = &operation.id;
+            let word = |site: &SiteId| Some(resource.word_of(site, id, me)?.status.clone());
+            let in_doubt = |site: &&SiteId| word(site) == Some(Status::InDoubt);
+            let failed =
+                |site: &&SiteId| matches!(word(site), Some(Status::Ko | Status::Partial { .. }));
+            OperationInTrouble {
+                operation: operation.clone(),
+                failed_at: sites().filter(failed).cloned().collect(),
+                in_doubt_at: sites().filter(in_doubt).cloned().collect(),
+                written_over_at: sites()
+                    .filter(|site| {
+                        let said = resource.word_of(site, id, me);
+                        let outcome = said.and_then(|said| said.outcome.as_ref());
+                        // What failed everywhere brought back what it was to replace.
+                        resource.resolution.counts(id)
+                            && outcome.is_some_and(Outcome::says_what_was_written_over)
+                    })
+                    .cloned()
+                    .collect(),
+                retry_at: sites()
+                    .filter(|site| resource.may_retry(id, site, me))
+                    .cloned()
+                    .collect(),
+            }
+        };
+        let known = resource.in_trouble().filter_map(|id| resource.operation(id));
+        known.take(MOST_TROUBLED).map(told).collect()
+    }
+
+    fn warning(&self, resource: &Resource, unproven: Option<&Unproven>) -> Option<RaisedWarning> {
+        if let Some((site, why, since_ms)) = resource.program_failure(self.me()) {
+            let (site, why, about) = (site.clone(), why.to_owned(), WarnedOf::Program);
+            return Some(RaisedWarning { site, why, about, since_ms, matters_from_ms: since_ms });
+        }
+        let Some(Unproven::Unread { site, why, since_ms }) = unproven else { return None };
+        let matters_from_ms = since_ms.saturating_add(self.context.settings.verify_every_ms);
+        let (site, why, about) = (site.clone(), unread_text(why), WarnedOf::State);
+        Some(RaisedWarning { site, why, about, since_ms: *since_ms, matters_from_ms })
     }
 }
 
@@ -475,7 +584,7 @@ fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) 
 mod tests {
     use super::*;
     use crate::engine::{Event, JobId, Now, Settings, Submission, Ticket, WaitFor};
-    use crate::model::{Incarnation, Outcome, Payload, looks};
+    use crate::model::{Incarnation, Payload, looks};
 
     /// A site alone, with so many operations on one resource.
     fn with_operations(count: u64) -> (Engine, ResourceId) {

@@ -112,6 +112,15 @@ pub enum Outcome {
     },
 }
 
+/// Before a state that was written over, in the output of the operation that failed.
+const WRITTEN_OVER: &str = "\
+It failed here, and what it was to replace counts no more, unless it fails at
+all sites. So the state went back to that before all that. Submit what is
+missing, or retry this. What was there, as `Read` printed it:";
+/// The exit codes that shells give where a command did not end in time, or could not be started.
+const TIMED_OUT_CODE: i32 = 124;
+const NOT_STARTED_CODE: i32 = 126;
+
 impl Outcome {
     /// A command that succeeded and printed this.
     pub fn success(text: impl Into<String>) -> Self {
@@ -127,6 +136,32 @@ impl Outcome {
     pub fn answered(status: u16, output: Output) -> Self {
         let done = (200..400).contains(&status);
         Self::Answered { status, headers: Vec::new(), output, done, local_id: None }
+    }
+
+    /// The same failure, with what the state was that had to be written over because of it; none if it
+    /// says so already.
+    pub(crate) fn written_over(&self, restored: &Self) -> Option<Self> {
+        let Self::Exited { output: state, .. } = restored else { return None };
+        let (code, before) = match self {
+            Self::Exited { code, output } => (*code, output.clone()),
+            Self::TimedOut { limit_ms } => {
+                (TIMED_OUT_CODE, Output::whole(format!("it did not end within {limit_ms} ms")))
+            }
+            other => (NOT_STARTED_CODE, Output::whole(other.text())),
+        };
+        if self.says_what_was_written_over() {
+            return None;
+        }
+        let printed = before.text.trim_end();
+        let between = if printed.is_empty() { "" } else { "\n\n" };
+        let text = format!("{printed}{between}{WRITTEN_OVER}\n{}", state.text);
+        let output = Output { text, truncated: before.truncated || state.truncated };
+        Some(Self::Exited { code, output })
+    }
+
+    /// Whether it says what the state was that had to be written over.
+    pub fn says_what_was_written_over(&self) -> bool {
+        self.text().contains(WRITTEN_OVER)
     }
 
     /// What the service calls what it made.

@@ -115,6 +115,12 @@ impl ProgramSaid {
 }
 
 impl ProgramVerdict {
+    /// Why the program was of no use, if so, for people.
+    pub fn failure(&self) -> Option<String> {
+        let ProgramSaid::Nothing { why, .. } = &self.said else { return None };
+        Some(format!("the program `{}` is of no use: {why}", self.program))
+    }
+
     /// What stands for what was said: equal answers, equal fingerprints.
     pub fn output(&self) -> Fingerprint {
         let Self { said, .. } = self;

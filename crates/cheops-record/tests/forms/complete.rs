@@ -40,7 +40,7 @@ fn see_config(seen: &mut Kinds, config: &Config) {
     for hook in &config.hooks {
         saw!(
             seen, hook.on, HookEvent: Applied, Failed, PartialError, Superseded, Diverged, InDoubt,
-            Differs, Converged, SiteDown, SiteUp
+            Differs, Warning, Converged, SiteDown, SiteUp
         );
         saw!(seen, hook.action, HookAction: Command, Url);
         saw!(seen, hook.run, HookRun: EachSite, Once);
@@ -102,7 +102,7 @@ fn see_notice(seen: &mut Kinds, notice: &Notice) {
     saw!(
         seen, notice, Notice: Applied, Failed, PartialError, Superseded, Diverged, Differs, InDoubt,
         Settled, Converged, SiteDown, SiteUp, SiteLostItsDisk, StrangeClock, Pruned, Malformed,
-        SetApart, SharedIdentity, Asked, LeftOut
+        SetApart, SharedIdentity, Asked, LeftOut, Warning
     );
     match notice {
         Notice::Diverged(_, why) => {

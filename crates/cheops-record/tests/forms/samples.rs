@@ -466,6 +466,7 @@ pub(crate) fn notices() -> Vec<Notice> {
     ];
     notices.extend(mistakes.map(|what| Notice::Malformed(site("lyon"), what)));
     notices.push(Notice::Differs(r()));
+    notices.push(Notice::Warning(r(), "its state cannot be read".to_owned()));
     notices
 }
 

@@ -102,11 +102,12 @@ impl World {
             }
             let Record::Entry(resource, entry) = record else { continue };
             if let Some(report) = entry.state_report()
+                && let Ok(told) = report.found
                 && entry.id().author == *me
                 && !self.sites[site].lies
             {
                 let state = self.sites[site].application.value(resource).text;
-                let is_so = report.state == Fingerprint::of(state.as_bytes());
+                let is_so = told == Fingerprint::of(state.as_bytes());
                 self.checks.told_state(&self.sites[site].id, resource, is_so);
             }
             let EntryBody::Operation(operation) = &entry.body else { continue };

@@ -134,6 +134,7 @@ impl World {
             Notice::PartialError(..) => self.sometimes.saw("run: partial error"),
             Notice::Diverged(..) => self.sometimes.saw("run: diverged"),
             Notice::Differs(_) => self.sometimes.saw("state: differs"),
+            Notice::Warning(..) => self.sometimes.saw("warning: somebody should look"),
             Notice::InDoubt(resource, operation) => {
                 self.sometimes.saw("run: in doubt, operator asked");
                 let at = self.sites[site].id.clone();

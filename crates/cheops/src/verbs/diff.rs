@@ -97,17 +97,18 @@ pub(super) fn told(proof: &StateProof, width: usize) -> String {
         (StateAgreement::Differs, Some(since), _) => {
             styled(BAD, &format!("the sites' states differ, as found at {since}"))
         }
-        (_, _, Some(why)) => styled(
-            WARN,
-            &format!("not verified: the state here proves nothing: {}", printable(why)),
-        ),
+        (_, _, Some(why)) => {
+            styled(WARN, &format!("not verified: what was read proves nothing: {}", printable(why)))
+        }
         _ => styled(WARN, "not verified yet: not all sites have said what state they have"),
     };
     match &proof.logic_failed {
         None => told,
-        Some(why) => {
-            let why = format!("run in the total order here: {}", printable(why));
-            format!("{told}\n{}", styled(WARN, &why))
-        }
+        Some(why) => format!("{told}\n{}", logic_told(why, width)),
     }
+}
+
+/// That a program was of no use.
+pub(super) fn logic_told(why: &str, width: usize) -> String {
+    styled(WARN, hanging("", &format!("run in the total order: {}", printable(why)), width))
 }

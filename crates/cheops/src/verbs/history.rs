@@ -157,6 +157,7 @@ fn event(item: &HistoryItem, resource: &str, width: usize) -> Vec<String> {
             vec![about(operation, WARN, ahead)]
         }
         Change::Diverged { why, .. } => vec![line(BAD, &format!("diverged here: {why}"), width)],
+        Change::Warning { why, .. } => vec![line(WARN, why, width)],
         Change::Differs { .. } => vec![line(BAD, "the states of its sites differ", width)],
         Change::Converged { .. } => vec![line(GOOD, "in sync: all sites applied all", width)],
         Change::Pruned { entries, .. } => {
@@ -179,6 +180,9 @@ pub(super) fn told_beside(
 ) -> String {
     let (style, text) = match beside {
         SaidBeside::ReadState => (DIM, format!("{site} has read its state")),
+        SaidBeside::CannotRead(why) => {
+            (WARN, format!("{site} cannot read its state: {}", printable(why)))
+        }
         SaidBeside::InSync => (GOOD, format!("{site} follows the list again")),
         SaidBeside::Diverged(why) => (BAD, format!("{site} has diverged: {}", printable(why))),
         SaidBeside::Dismissed(failed) => (PLAIN, format!("{failed} was dismissed at {site}")),

@@ -98,7 +98,15 @@ fn told(record: &OperationRecord, now_ms: u64, width: usize) -> Vec<String> {
     if record.said.is_empty() {
         lines.push(styled(DIM, "no site has replied yet"));
     }
-    lines.extend(record.said.iter().flat_map(|said| reply_told(said, now_ms, width)));
+    let said = record.said.iter().enumerate();
+    // What a site says again is told once.
+    let is_new = |(n, said): &(usize, &SiteReply)| {
+        let before = record.said[..*n].iter().rev().find(|before| before.site == said.site);
+        before.is_none_or(|before| {
+            (before.reply.status, &before.reply.output) != (said.reply.status, &said.reply.output)
+        })
+    };
+    lines.extend(said.filter(is_new).flat_map(|(_, said)| reply_told(said, now_ms, width)));
     if record.more_said {
         let text = format!("there may be later replies: cheops history {}", record.resource);
         lines.push(styled(DIM, text));

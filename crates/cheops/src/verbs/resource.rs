@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cheops_api::{
     Client, Cursor, Operation, PastOperations, Replicant, Reply, ReplyStatus, Resource,
-    SiteStanding, Standing,
+    SiteStanding, Standing, Unverified, UnverifiedReason,
 };
 use clap::Args;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::failure::{Failure, Verdict};
 use crate::following::{label, style_of};
 use crate::grid::{Cell, Narrow, cell, grid, number, plain};
 use crate::handing::check_resource;
-use crate::look::{ACCENT, BAD, BOLD, DIM, WARN, styled};
+use crate::look::{ACCENT, BAD, BOLD, DIM, PLAIN, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
-use crate::text::{columns, counted, cut, hanging, printable};
+use crate::text::{columns, counted, cut, hanging, listed, pasted, printable};
 use crate::time::{ago, moment, now_ms};
 use crate::verbs::resources;
 
@@ -141,7 +141,8 @@ fn past_told(resource: &Resource, past: &PastOperations, now_ms: u64, width: usi
     let mut lines = vec![String::new(), "before these, overridden and kept for reading".to_owned()];
     if past.more {
         let id = joined(std::slice::from_ref(&resource.summary.id));
-        lines.push(styled(DIM, format!("… more: cheops history {id} --all")));
+        let more = hanging("… more: ", &format!("cheops history {id} --all"), width);
+        lines.push(styled(DIM, more));
     }
     lines.extend(table(resource, &past.operations, now_ms, width));
     lines
@@ -161,16 +162,22 @@ fn called(replicant: &Replicant) -> String {
 
 fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     let summary = &resource.summary;
-    let state = styled(resources::style_of(summary.state), resources::label(summary.state));
+    let state = styled(resources::style_of_one(summary), resources::label_of(summary));
     let changed = summary.last_change.as_deref();
     let changed = changed.map(|time| format!(", changed {} ago", ago(time, now_ms)));
-    let counts =
-        format!("{} of {} applied", summary.listed, counted_u64(summary.operations, "operation"));
-    let mut lines = vec![
-        format!("{}  {state}", styled(BOLD, printable(&summary.id))),
-        hanging("on ", &summary.sites.join(", "), width),
-        format!("{counts}{}", changed.unwrap_or_default()),
-    ];
+    let all = counted_u64(summary.operations, "operation");
+    let mut counts = format!("{} of {all} applied", resources::applied(summary));
+    if summary.left_out_by_programs > 0 {
+        counts.push_str(&format!(", {} left out by the program", summary.left_out_by_programs));
+    }
+    let name = printable(&summary.id);
+    let mut lines = if columns(&name) + 2 + columns(&resources::label_of(summary)) <= width {
+        vec![format!("{}  {state}", styled(BOLD, name))]
+    } else {
+        vec![styled(BOLD, hanging("", &name, width)), format!("  {state}")]
+    };
+    lines.push(hanging("on ", &summary.sites.join(", "), width));
+    lines.push(hanging("", &format!("{counts}{}", changed.unwrap_or_default()), width));
     if let Some(replicant) = &resource.replicant {
         lines.push(hanging(&format!("{} ", replicant.service), &called(replicant), width));
     }
@@ -182,17 +189,54 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if let Some(reason) = &resource.waits_for {
         lines.push(styled(WARN, hanging("waits: ", &printable(reason), width)));
     }
-    lines.extend(resource.proof.as_ref().map(|proof| super::diff::told(proof, width)));
+    lines.extend(proof_told(resource, now_ms, width));
     lines.extend(resource.standings.iter().filter_map(|at| standing(at, now_ms, width)));
+    for failed in summary.troubled.iter().filter(|failed| !failed.written_over_at.is_empty()) {
+        lines.extend(super::status::went_back(&failed.written_over_at, width));
+        let look = format!("cheops operation {}", failed.operation);
+        lines.extend(
+            pasted(&look, "what was there", width).into_iter().map(|line| styled(DIM, line)),
+        );
+    }
     if let Some(operation) = &resource.awaits {
         let id = joined(std::slice::from_ref(&summary.id));
-        lines.push(styled(
-            WARN,
-            format!("unknown result here: {operation} may or may not have happened"),
-        ));
-        lines.push(styled(DIM, format!("  cheops settle {id} {operation} skip    # or: rerun")));
+        let what = format!("{operation} may or may not have happened");
+        lines.push(styled(WARN, hanging("unknown result here: ", &what, width)));
+        let settle = format!("cheops settle {id} {operation} skip");
+        let lines_of = pasted(&settle, "or: rerun", width);
+        lines.extend(lines_of.into_iter().map(|line| styled(DIM, line)));
     }
     lines
+}
+
+/// Whether it is proven that all sites have the same state, and why not.
+fn proof_told(resource: &Resource, now_ms: u64, width: usize) -> Option<String> {
+    let summary = &resource.summary;
+    let Some(Unverified { reason, sites, since, why }) = &summary.unverified else {
+        return resource.proof.as_ref().map(|proof| super::diff::told(proof, width));
+    };
+    let sites = listed(sites);
+    let since = since.as_deref().map(|time| format!(" for {}", ago(time, now_ms)));
+    let told = match reason {
+        UnverifiedReason::NoState => {
+            "not verified: nothing says how its state is read, so its sites are in sync by their \
+             replies alone; the next operation with `--profile NAME --target PATH` says it"
+                .to_owned()
+        }
+        UnverifiedReason::NotYet => {
+            format!("not verified yet: {sites} did not say yet what state it has")
+        }
+        UnverifiedReason::Unread => format!(
+            "not verified: the state proves nothing at {sites}{}: {}",
+            since.unwrap_or_default(),
+            printable(why.as_deref().unwrap_or_default())
+        ),
+    };
+    let style = if summary.warning.is_some() { WARN } else { PLAIN };
+    let told = styled(style, hanging("", &told, width));
+    let logic = resource.proof.as_ref().and_then(|proof| proof.logic_failed.as_deref());
+    let logic = logic.map(|why| super::diff::logic_told(why, width));
+    Some([Some(told), logic].into_iter().flatten().collect::<Vec<_>>().join("\n"))
 }
 
 /// Where it is not in sync: whose word that is, since when, and why.
@@ -403,6 +447,11 @@ mod tests {
                 errors: 1,
                 last_change: Some("1970-01-01T00:00:01Z".to_owned()),
                 verified: None,
+                unverified: None,
+                left_out_by_programs: 0,
+                warning: None,
+                troubled: Vec::new(),
+                merged: false,
                 service: None,
             },
             list: ["paris-5f.1", "lyon-2.2"].map(str::to_owned).into(),
@@ -506,6 +555,51 @@ mod tests {
                 curl -X PUT /v2/images/550e8400-e29b-41d4-a716-446655440000 -d '設定を東京…
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_what_is_not_proven_says_why() {
+        let long = "edge-cluster-lyon-550e8400-e29b-41d4";
+        let operations: Vec<_> = operations()
+            .into_iter()
+            .map(|it| Operation {
+                id: format!("{long}-1f.7"),
+                summary: "設\u{202e}定 ".repeat(40),
+                ..it
+            })
+            .collect();
+        for id in [
+            "550e8400-e29b-41d4-a716-446655440000",
+            "設定/東京/とても長い名前のリソース/とても長い名前のリソース",
+            "x",
+        ] {
+            for reason in
+                [UnverifiedReason::NoState, UnverifiedReason::NotYet, UnverifiedReason::Unread]
+            {
+                let mut resource = resource(&[long, "nice", "paris"]);
+                resource.summary.id = id.to_owned();
+                resource.summary.left_out_by_programs = 1;
+                resource.summary.unverified = Some(Unverified {
+                    reason,
+                    sites: vec![long.to_owned()],
+                    since: Some("1970-01-01T00:00:01Z".to_owned()),
+                    why: Some(format!("no such file: {}", "x".repeat(200))),
+                });
+                for width in [60, 80, 120] {
+                    let text = bare(&told(&resource, &operations, 7, 61_000, width));
+                    // A command that is pasted has its words whole.
+                    let is_wide =
+                        |line: &&str| columns(line) > width && !line.starts_with("      ");
+                    let wide: Vec<_> = text.lines().filter(is_wide).collect();
+                    assert!(wide.is_empty(), "{width}: {wide:?}\n{text}");
+                    assert!(
+                        text.contains("1 of 3 operations applied, 1 left out by the program"),
+                        "{text}"
+                    );
+                    assert!(text.contains("not verified") && !text.contains('\u{202e}'), "{text}");
+                }
+            }
+        }
     }
 
     #[test]

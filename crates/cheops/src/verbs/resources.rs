@@ -1,7 +1,7 @@
 //! `cheops resources`: what there is.
 
 use anstyle::Style;
-use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary, Standing};
+use cheops_api::{Page, ResourceFilter, ResourceState, ResourceSummary, Standing, WarningAbout};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -13,12 +13,15 @@ use crate::output::{Format, VerbOutput};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
+`in sync, verified`: all sites read the same state. `in sync` alone: all sites replied that they
+applied everything, and nobody compared their states; `cheops resource ID` says why not.
 `applied` counts the operations that are applied, of those that are kept; `failed` those that
 failed at some site, or at all, and that nothing later has set right.
 
 Examples:
   cheops resources
   cheops resources --state diverged
+  cheops resources --verified no
   cheops resources --site lyon --type set --search image --all";
 
 /// How many the agent is asked for at once, where all are wanted.
@@ -37,6 +40,9 @@ pub(crate) struct Arguments {
     /// Those in this state
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<ResourceState>,
+    /// Those in sync of which it is, or is not, proven that all sites have the same state
+    #[arg(long, value_name = "WHETHER")]
+    verified: Option<Whether>,
     /// Those with an operation of this type
     #[arg(long = "type", short = 't', value_name = "TYPE")]
     kind: Option<String>,
@@ -52,6 +58,15 @@ pub(crate) struct Arguments {
     /// Those after this place, as the page before said
     #[arg(long, value_name = "PLACE", conflicts_with = "all")]
     after: Option<String>,
+}
+
+/// Which of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Whether {
+    /// Those of which it is so
+    Yes,
+    /// Those of which it is not so
+    No,
 }
 
 /// By the words that are printed, and by those of the API.
@@ -97,6 +112,7 @@ pub(crate) fn run(
         site: arguments.site.clone(),
         state: arguments.state,
         kind: arguments.kind.clone(),
+        verified: arguments.verified.map(|whether| whether == Whether::Yes),
         deleted: arguments.deleted.then_some(true),
         ..ResourceFilter::default()
     };
@@ -131,8 +147,17 @@ fn tell(page: &Page<ResourceSummary>, output: &mut VerbOutput) -> Result<(), Fai
     Ok(())
 }
 
+/// How good it is, as far as that is proven: what is in sync by its replies alone is no alarm, nor green.
+pub(super) fn style_of_one(resource: &ResourceSummary) -> Style {
+    match (&resource.warning, resource.unverified.is_some()) {
+        (Some(_), _) => WARN,
+        (None, true) => PLAIN,
+        (None, false) => style_of(resource.state),
+    }
+}
+
 /// How good a state is.
-pub(super) fn style_of(state: ResourceState) -> Style {
+fn style_of(state: ResourceState) -> Style {
     match state {
         ResourceState::Converged => GOOD,
         ResourceState::Waiting | ResourceState::Running => ACCENT,
@@ -148,16 +173,34 @@ fn told(resources: &[ResourceSummary], now_ms: u64, width: usize) -> Vec<String>
     grid(&header, &rows, width, Narrow::FirstApart)
 }
 
+/// How it is, and whether that is proven.
+pub(super) fn label_of(resource: &ResourceSummary) -> String {
+    let word = label(resource.state);
+    match (&resource.warning, &resource.unverified) {
+        (Some(warning), _) => match warning.about {
+            WarningAbout::State => format!("{word}, unreadable at {}", warning.site),
+            WarningAbout::Program => format!("{word}, program failed at {}", warning.site),
+        },
+        _ if resource.verified.is_some() => format!("{word}, verified"),
+        _ => word.to_owned(),
+    }
+}
+
 /// How it is, and at which site that is so, where it is not so at all of them.
 fn state_at(resource: &ResourceSummary) -> String {
-    let word = label(resource.state);
+    let word = label_of(resource);
     let worst = resource.standing.as_ref().filter(|worst| {
         matches!(
             worst.standing,
             Standing::Unknown | Standing::Failed | Standing::InDoubt | Standing::Diverged
         )
     });
-    worst.map_or(word.to_owned(), |worst| format!("{word} at {}", worst.site))
+    worst.map_or(word.clone(), |worst| format!("{word} at {}", worst.site))
+}
+
+/// How many operations are applied: of the list, what no program left out.
+pub(super) fn applied(resource: &ResourceSummary) -> u64 {
+    resource.listed.saturating_sub(resource.left_out_by_programs)
 }
 
 fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
@@ -166,8 +209,8 @@ fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
     let errors = if resource.errors > 0 { BAD } else { PLAIN };
     vec![
         cell(BOLD, &resource.id),
-        cell(style_of(resource.state), state_at(resource)),
-        number(format!("{} of {}", resource.listed, resource.operations)),
+        cell(style_of_one(resource), state_at(resource)),
+        number(format!("{} of {}", applied(resource), resource.operations)),
         number(resource.errors).styled(errors),
         plain(changed),
         plain(resource.sites.join(", ")),
@@ -176,7 +219,7 @@ fn row(resource: &ResourceSummary, now_ms: u64) -> Vec<Cell> {
 
 #[cfg(test)]
 mod tests {
-    use cheops_api::SiteStanding;
+    use cheops_api::{ResourceWarning, SiteStanding, Unverified, UnverifiedReason};
     use expect_test::expect;
 
     use super::*;
@@ -194,6 +237,11 @@ mod tests {
             errors,
             last_change: Some("1970-01-01T00:00:00Z".to_owned()),
             verified: None,
+            unverified: None,
+            left_out_by_programs: 0,
+            warning: None,
+            troubled: Vec::new(),
+            merged: false,
             service: None,
         };
         let resources = [
@@ -205,7 +253,7 @@ mod tests {
               STATE           APPLIED  FAILED  CHANGED    SITES
             counter
               in sync         2 of 12       0  3 min ago  lyon, nice, paris
-            /v2/images/a name�
+            /v2/images/a name\u{7}
               unknown result  2 of 12       3  3 min ago  lyon, nice, paris
         "#]]
         .assert_eq(&bare(&told(&resources, 200_000, 80)));
@@ -232,6 +280,11 @@ mod tests {
             errors: 0,
             last_change: Some("1970-01-01T00:00:00Z".to_owned()),
             verified: None,
+            unverified: None,
+            left_out_by_programs: 0,
+            warning: None,
+            troubled: Vec::new(),
+            merged: false,
             service: None,
         };
         let resources = [
@@ -252,5 +305,48 @@ mod tests {
               running          2 of 12       0  3 min ago  lyon, nice, paris
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn in_sync_is_green_only_where_it_is_proven_and_says_so() {
+        let resource =
+            |verified: bool, reason: Option<UnverifiedReason>, warned: bool| ResourceSummary {
+                id: "motd".to_owned(),
+                sites: vec!["lyon".to_owned()],
+                operations: 5,
+                listed: 5,
+                state: ResourceState::Converged,
+                standing: None,
+                errors: 0,
+                last_change: None,
+                verified: verified.then(|| "1970-01-01T00:00:00Z".to_owned()),
+                unverified: reason.map(|reason| Unverified {
+                    reason,
+                    sites: Vec::new(),
+                    since: None,
+                    why: None,
+                }),
+                left_out_by_programs: 1,
+                warning: warned.then(|| ResourceWarning {
+                    about: WarningAbout::State,
+                    site: "lyon".to_owned(),
+                    since: "1970-01-01T00:00:00Z".to_owned(),
+                    why: "no such file".to_owned(),
+                }),
+                troubled: Vec::new(),
+                merged: false,
+                service: None,
+            };
+        let verified = resource(true, None, false);
+        assert_eq!(
+            (label_of(&verified).as_str(), style_of_one(&verified)),
+            ("in sync, verified", GOOD)
+        );
+        let unproven = resource(false, Some(UnverifiedReason::NoState), false);
+        assert_eq!((label_of(&unproven).as_str(), style_of_one(&unproven)), ("in sync", PLAIN));
+        let unread = resource(false, Some(UnverifiedReason::Unread), true);
+        let told = (label_of(&unread), style_of_one(&unread));
+        assert_eq!(told, ("in sync, unreadable at lyon".to_owned(), WARN));
+        assert_eq!(applied(&unproven), 4, "what a program left out is not applied");
     }
 }

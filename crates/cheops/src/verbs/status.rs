@@ -1,8 +1,8 @@
 //! `cheops status`: one screen for whoever was woken up.
 
 use cheops_api::{
-    Client, HistoryUse, ResourceFilter, ResourceState, ResourceSummary, Site, SiteStanding,
-    SiteState, Sites, Standing, Summary,
+    Client, HistoryUse, ResourceFilter, ResourceState, ResourceSummary, Site, SiteState, Sites,
+    Standing, Summary, TroubledOperation, UnverifiedReason, WarningAbout,
 };
 use clap::Args;
 use serde_json::json;
@@ -10,10 +10,11 @@ use serde_json::json;
 use super::resources;
 use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
+use crate::grid::one_line;
 use crate::look::{BAD, BOLD, DIM, GOOD, WARN, styled};
 use crate::output::{Format, VerbOutput};
 use crate::shell::joined;
-use crate::text::{hanging, printable};
+use crate::text::{columns, cut, hanging, listed, pasted, printable, text_width};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
@@ -30,6 +31,8 @@ Exit codes:
 
 /// How many of each kind are shown; the rest is counted.
 const SHOWN: u32 = 10;
+/// Of so many operations of one resource, what can be done is told.
+const OPERATIONS: usize = 3;
 
 /// What needs a person, the worst first.
 const TROUBLE: [ResourceState; 3] =
@@ -90,6 +93,9 @@ async fn troubled(client: &Client) -> Result<Vec<ResourceSummary>, Failure> {
             ResourceFilter { state: Some(state), limit: Some(SHOWN), ..ResourceFilter::default() };
         found.extend(client.resources(&filter).await?.items);
     }
+    let warned =
+        ResourceFilter { warning: Some(true), limit: Some(SHOWN), ..ResourceFilter::default() };
+    found.extend(client.resources(&warned).await?.items);
     Ok(found)
 }
 
@@ -117,7 +123,8 @@ fn told(
         lines.push(styled(WARN, hanging("resources: ", &text, width)));
     }
     let nothing = match verdict(sites, summary, trouble) {
-        Verdict::Fine => Some(styled(GOOD, "nothing needs you")),
+        Verdict::Fine if unverified(summary) == 0 => Some(styled(GOOD, "nothing needs you")),
+        Verdict::Fine => Some("nothing needs you, as far as replies tell".to_owned()),
         _ if trouble.is_empty() => Some("of what is known, no resource needs you".to_owned()),
         _ => None,
     };
@@ -126,14 +133,22 @@ fn told(
         lines.extend(trouble_of(resource, now_ms, width));
     }
     let all: u64 = TROUBLE.into_iter().map(|state| counted(summary, state)).sum();
-    let more = all.saturating_sub(trouble.len() as u64);
+    let more = (all + summary.warnings).saturating_sub(trouble.len() as u64);
     if more > 0 {
         lines.push(styled(BAD, format!("and {more} more: `cheops resources --state …`")));
     }
     lines.push(String::new());
+    lines.extend(counts(sites, summary, now_ms, width));
+    lines
+}
+
+/// How many there are of what.
+fn counts(sites: &Sites, summary: &Summary, now_ms: u64, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
     let connected = sites.sites.iter().filter(|site| site.state == SiteState::Up).count();
     let others = sites.sites.iter().filter(|site| site.state != SiteState::Myself).count();
-    lines.push(format!("{}: {connected} of {others} other sites connected", sites.me));
+    let heard = format!("{connected} of {others} other sites connected");
+    lines.push(hanging(&format!("{}: ", sites.me), &heard, width));
     let states: Vec<String> = summary
         .by_state
         .iter()
@@ -141,6 +156,7 @@ fn told(
         .collect();
     let states = if states.is_empty() { "none yet".to_owned() } else { states.join(", ") };
     lines.push(hanging("resources: ", &states, width));
+    lines.extend(proven(summary, width));
     let HistoryUse { bytes, bodies, most, cut } = &summary.history;
     if *most > 0 {
         let kept = format!("{} of {} for reading", size(bytes + bodies), size(*most));
@@ -154,8 +170,38 @@ fn told(
         lines.push(styled(WARN, hanging("history: ", &text, width)));
     }
     let said_by = format!("as {} sees it, resources as of {}", sites.me, summary.as_of);
-    lines.push(styled(DIM, said_by));
+    lines.push(styled(DIM, hanging("", &said_by, width)));
     lines
+}
+
+/// How many are in sync and not verified.
+fn unverified(summary: &Summary) -> u64 {
+    summary.unverified.values().sum()
+}
+
+/// Of how many it is proven that they are in sync, and why not of the others.
+fn proven(summary: &Summary, width: usize) -> Option<String> {
+    if summary.verified == 0 && unverified(summary) == 0 {
+        return None;
+    }
+    let reasons = [
+        (UnverifiedReason::Unread, "with a state that cannot be read"),
+        (UnverifiedReason::NotYet, "not read everywhere yet"),
+        (UnverifiedReason::NoState, "with no way to read the state (`--target`, or `State`)"),
+    ];
+    let of = |reason: UnverifiedReason| summary.unverified.get(reason.word()).copied().unwrap_or(0);
+    let told = reasons.map(|(reason, words)| (of(reason), words));
+    let told = told.into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, words)| format!("{count} {words}")).collect();
+    let verified = format!("{} verified", summary.verified);
+    let text = match told.as_slice() {
+        [] => verified,
+        reasons => format!(
+            "{verified}; in sync by their replies alone: {}: `cheops resources --verified no`",
+            reasons.join(", ")
+        ),
+    };
+    Some(hanging("proven: ", &text, width))
 }
 
 /// A site that is not connected or set apart, since when, and what to do about the latter.
@@ -168,7 +214,7 @@ fn unheard_told(site: &Site, now_ms: u64, width: usize) -> Vec<String> {
         SiteState::SetApart => (
             BAD,
             "set apart: it signed two things that cannot both be",
-            Some(format!("cheops mesh issue {name} --out NEW.pem    gives it a new identity")),
+            Some(format!("cheops mesh issue {name} --out NEW.pem")),
         ),
     };
     let since =
@@ -176,7 +222,8 @@ fn unheard_told(site: &Site, now_ms: u64, width: usize) -> Vec<String> {
     let why = site.problem.as_deref().map(|why| format!(": {}", printable(why)));
     let text = format!("{word}{}{}", since.unwrap_or_default(), why.unwrap_or_default());
     let mut lines = vec![styled(style, hanging(&format!("{name}: "), &text, width))];
-    lines.extend(way.map(|way| styled(DIM, format!("  {way}"))));
+    let way = way.map(|way| pasted(&way, "gives it a new identity", width)).unwrap_or_default();
+    lines.extend(way.into_iter().map(|line| styled(DIM, line)));
     lines
 }
 
@@ -197,59 +244,145 @@ fn size(bytes: u64) -> String {
     format!("{rest} {}", UNITS[unit])
 }
 
-/// How what failed can be done after all.
-fn again(id: &str, operation: &str, at: &SiteStanding) -> String {
-    match at.can_retry {
-        true => format!("cheops retry {id} {operation} --site {}", at.site),
-        false => format!("cheops operation {operation}    shows it: submit what sets it right"),
+/// What can be done about one operation that went wrong.
+fn ways_out(resource: &ResourceSummary, failed: &TroubledOperation, width: usize) -> Vec<String> {
+    let id = joined(std::slice::from_ref(&resource.id));
+    let TroubledOperation { operation, summary, failed_at, in_doubt_at, retry_at, written_over_at } =
+        failed;
+    let mut lines = Vec::new();
+    let at = |sites: &[String]| listed(sites);
+    let word = match (failed_at.as_slice(), in_doubt_at.as_slice()) {
+        ([], doubting) => format!("result unknown at {}", at(doubting)),
+        (failed, []) => format!("failed at {}", at(failed)),
+        (failed, doubting) => {
+            format!("failed at {}, result unknown at {}", at(failed), at(doubting))
+        }
+    };
+    let head = format!("  {operation} {word}: {}", one_line(summary));
+    lines.push(cut(&head, width));
+    lines.extend(went_back(written_over_at, width));
+    let mut way = |command: String, does: &str| {
+        let lines_of = pasted(&command, does, width);
+        lines.extend(lines_of.into_iter().map(|line| styled(DIM, line)));
+    };
+    for site in in_doubt_at {
+        way(
+            format!("cheops settle {id} {operation} skip --site {site}"),
+            "it happened; `rerun` if it did not",
+        );
     }
+    for site in retry_at {
+        way(format!("cheops retry {id} {operation} --site {site}"), "run it again there");
+    }
+    if !written_over_at.is_empty() {
+        way(format!("cheops operation {operation}"), "what was there");
+    } else if retry_at.is_empty() && in_doubt_at.is_empty() {
+        way(format!("cheops operation {operation}"), "what it printed; submit what sets it right");
+    }
+    if in_doubt_at.is_empty() {
+        way(format!("cheops dismiss {id} {operation}"), "let it be");
+    }
+    lines
+}
+
+/// Where a person would look for what was there in vain.
+pub(super) fn went_back(sites: &[String], width: usize) -> Option<String> {
+    let told =
+        format!("what was there before is gone from {}: nothing took its place", listed(sites));
+    (!sites.is_empty()).then(|| styled(WARN, hanging("  ", &told, width)))
 }
 
 /// What is wrong with a resource, whose word that is, and what to do.
 fn trouble_of(resource: &ResourceSummary, now_ms: u64, width: usize) -> Vec<String> {
-    let id = joined(std::slice::from_ref(&resource.id));
-    let Some(at) = &resource.standing else {
-        return vec![styled(
-            BAD,
-            format!("{}: {}", printable(&resource.id), resources::label(resource.state)),
-        )];
-    };
-    let since = at.since.as_deref().map(|time| format!(" for {}", ago(time, now_ms)));
-    let operation = at.operation.as_deref().unwrap_or("OPERATION");
-    let (word, ways) = match at.standing {
-        Standing::InDoubt => (
-            "cannot tell whether an operation happened",
-            vec![format!("cheops settle {id} {operation} skip --site {}    # or: rerun", at.site)],
+    let since = |time: &str| format!(" for {}", ago(time, now_ms));
+    let why_told = |why: &str| format!(": {}", printable(why));
+    let (what, style) = match (&resource.standing, &resource.warning) {
+        (_, Some(warning)) => (
+            format!("at {}{}{}", warning.site, since(&warning.since), why_told(&warning.why)),
+            WARN,
         ),
-        Standing::Failed => (
-            "an operation failed",
-            vec![again(&id, operation, at), format!("cheops dismiss {id} {operation}")],
-        ),
-        _ => {
-            let retry = at.operation.as_deref().map(|failed| again(&id, failed, at));
-            let look = format!("cheops diff {id}    or: cheops explain {id}");
-            let anew = "--force --type TYPE -- COMMAND    sets it anew";
-            let anew = format!("cheops exec --id {id} {anew}");
-            let word = match &retry {
-                Some(_) => "has diverged, and an operation failed",
-                None => "has diverged",
+        (Some(at), None) => {
+            let more = resource.errors > 1;
+            let word = match at.standing {
+                Standing::InDoubt => "the result of an operation is unknown".to_owned(),
+                Standing::Failed if more => {
+                    format!("{} operations failed, the first", resource.errors)
+                }
+                Standing::Failed => "an operation failed".to_owned(),
+                _ if resource.errors > 0 => "has diverged, and an operation failed,".to_owned(),
+                _ => "has diverged".to_owned(),
             };
-            (word, retry.into_iter().chain([look, anew]).collect())
+            let why = at.why.as_deref().map(why_told).unwrap_or_default();
+            (
+                format!(
+                    "{word} at {}{}{why}",
+                    at.site,
+                    at.since.as_deref().map(since).unwrap_or_default()
+                ),
+                BAD,
+            )
         }
+        (None, None) => (resources::label(resource.state).to_owned(), BAD),
     };
-    let why = at.why.as_deref().map(|why| format!(": {}", printable(why)));
-    let what =
-        format!("{} at {}{}{}", word, at.site, since.unwrap_or_default(), why.unwrap_or_default());
-    let name = styled(BOLD, printable(&resource.id));
-    let mut lines = vec![format!("{name}  {}", styled(BAD, hanging("", &what, width)))];
-    lines.extend(ways.into_iter().map(|way| styled(DIM, format!("  {way}"))));
+    let name = printable(&resource.id);
+    let mut lines: Vec<String> = if columns(&name) > width / 2 {
+        let told = hanging("  ", &what, width);
+        vec![styled(BOLD, cut(&name, text_width(width))), styled(style, told)]
+    } else {
+        let told = hanging(&format!("{name}  "), &what, width);
+        vec![styled(
+            style,
+            told.replacen(&name, &format!("{style:#}{}{style}", styled(BOLD, &name)), 1),
+        )]
+    };
+    for failed in resource.troubled.iter().take(OPERATIONS) {
+        lines.extend(ways_out(resource, failed, width));
+    }
+    let id = joined(std::slice::from_ref(&resource.id));
+    let more = resource.errors.saturating_sub(resource.troubled.len().min(OPERATIONS) as u64);
+    if more > 0 {
+        lines.push(hanging("  ", &format!("and {more} more: `cheops resource {id}`"), width));
+    }
+    let ways = other_ways(resource, &id);
+    lines.extend(ways.into_iter().flat_map(|(command, does)| {
+        pasted(&command, does, width).into_iter().map(|line| styled(DIM, line))
+    }));
     lines
+}
+
+/// What can be done where it is not about one operation.
+fn other_ways(resource: &ResourceSummary, id: &str) -> Vec<(String, &'static str)> {
+    let look = (format!("cheops diff {id}"), "read the state at every site now");
+    // What is merged knows no operation that takes the place of all others.
+    let anew = match resource.merged {
+        true => (
+            format!("cheops exec --id {id} --type TYPE -- COMMAND"),
+            "an edit at the site that differs takes what is there along",
+        ),
+        false => (
+            format!("cheops exec --id {id} --force --type TYPE -- COMMAND"),
+            "sets it anew everywhere",
+        ),
+    };
+    match (&resource.warning, &resource.standing) {
+        (Some(warning), _) => match warning.about {
+            WarningAbout::State => vec![look],
+            WarningAbout::Program => {
+                vec![("cheops logic check PROGRAM CASES".to_owned(), "mend it, then:"), anew]
+            }
+        },
+        (None, Some(at)) if at.standing == Standing::Diverged => {
+            vec![look, (format!("cheops explain {id}"), "how it came about"), anew]
+        }
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
+    use cheops_api::{ResourceWarning, SiteStanding};
     use expect_test::expect;
 
     use super::*;
@@ -274,6 +407,11 @@ mod tests {
             errors: 1,
             last_change: None,
             verified: None,
+            unverified: None,
+            left_out_by_programs: 0,
+            warning: None,
+            troubled: Vec::new(),
+            merged: false,
             service: None,
         }
     }
@@ -311,6 +449,8 @@ mod tests {
             troubled: BTreeMap::new(),
             verified: 0,
             verified_since: None,
+            unverified: BTreeMap::new(),
+            warnings: 0,
             types: Vec::new(),
             as_of: "1970-01-01T00:00:59Z".to_owned(),
             history: HistoryUse { bytes: 0, bodies: 0, most: 0, cut: None },
@@ -326,35 +466,149 @@ mod tests {
             most: 1 << 30,
             cut: Some("1970-01-01T00:00:30Z".to_owned()),
         };
-        let summary = Summary { history, ..summary(&[("converged", 1), ("error", 4)]) };
-        let mut everywhere = troubled("notes", Standing::Failed, Some("paris-1.3"));
-        everywhere.standing.iter_mut().for_each(|at| at.can_retry = false);
+        let unverified = [("no-state", 2), ("unread", 1)];
+        let summary = Summary {
+            history,
+            warnings: 2,
+            verified: 1,
+            unverified: unverified.map(|(why, count)| (why.to_owned(), count)).into(),
+            ..summary(&[("converged", 4), ("error", 3), ("diverged", 2)])
+        };
+        let failed = |n: usize, retry_at: &[&str]| TroubledOperation {
+            operation: format!("paris-1.{n}"),
+            summary: "redis-cli incr x".to_owned(),
+            failed_at: vec!["lyon".to_owned()],
+            in_doubt_at: Vec::new(),
+            retry_at: retry_at.iter().map(|site| (*site).to_owned()).collect(),
+            written_over_at: if n == 4 { vec!["lyon".to_owned()] } else { Vec::new() },
+        };
+        let counter = ResourceSummary {
+            errors: 5,
+            troubled: (2..7).map(|n| failed(n, &["lyon"])).collect(),
+            ..troubled("my counter", Standing::Failed, Some("paris-1.2"))
+        };
+        let everywhere = ResourceSummary {
+            troubled: vec![failed(3, &[])],
+            ..troubled("notes", Standing::Failed, Some("paris-1.3"))
+        };
+        let merged = ResourceSummary {
+            merged: true,
+            errors: 0,
+            ..troubled("page", Standing::Diverged, None)
+        };
+        let warned = |about, why: &str| ResourceSummary {
+            state: ResourceState::Converged,
+            errors: 0,
+            warning: Some(ResourceWarning {
+                about,
+                site: "lyon".to_owned(),
+                since: "1970-01-01T00:00:00Z".to_owned(),
+                why: why.to_owned(),
+            }),
+            ..troubled("cart", Standing::InSync, None)
+        };
+        let unread = "its state cannot be read: the command to read it ended with 1: no such file";
+        let no_use = "the program `shopping` is of no use: it named `x`";
         let trouble = [
-            troubled("motd", Standing::Diverged, None),
-            troubled("my counter", Standing::Failed, Some("paris-1.2")),
+            ResourceSummary { errors: 0, ..troubled("motd", Standing::Diverged, None) },
+            merged,
+            counter,
             everywhere,
+            warned(WarningAbout::State, unread),
+            warned(WarningAbout::Program, no_use),
         ];
         assert_eq!(verdict(&sites, &summary, &trouble), Verdict::Problems);
         expect![[r#"
             motd  has diverged at lyon for 60 s
-              cheops diff motd    or: cheops explain motd
-              cheops exec --id motd --force --type TYPE -- COMMAND    sets it anew
-            my counter  an operation failed at lyon for 60 s
-              cheops retry 'my counter' paris-1.2 --site lyon
-              cheops dismiss 'my counter' paris-1.2
+              cheops diff motd    # read the state at every site now
+              cheops explain motd    # how it came about
+              cheops exec --id motd --force --type TYPE -- COMMAND
+                # sets it anew everywhere
+            page  has diverged at lyon for 60 s
+              cheops diff page    # read the state at every site now
+              cheops explain page    # how it came about
+              cheops exec --id page --type TYPE -- COMMAND
+                # an edit at the site that differs takes what is there along
+            my counter  5 operations failed, the first at lyon for 60 s
+              paris-1.2 failed at lyon: redis-cli incr x
+              cheops retry 'my counter' paris-1.2 --site lyon    # run it again there
+              cheops dismiss 'my counter' paris-1.2    # let it be
+              paris-1.3 failed at lyon: redis-cli incr x
+              cheops retry 'my counter' paris-1.3 --site lyon    # run it again there
+              cheops dismiss 'my counter' paris-1.3    # let it be
+              paris-1.4 failed at lyon: redis-cli incr x
+              what was there before is gone from lyon: nothing took its place
+              cheops retry 'my counter' paris-1.4 --site lyon    # run it again there
+              cheops operation paris-1.4    # what was there
+              cheops dismiss 'my counter' paris-1.4    # let it be
+              and 2 more: `cheops resource 'my counter'`
             notes  an operation failed at lyon for 60 s
-              cheops operation paris-1.3    shows it: submit what sets it right
-              cheops dismiss notes paris-1.3
+              paris-1.3 failed at lyon: redis-cli incr x
+              cheops operation paris-1.3    # what it printed; submit what sets it right
+              cheops dismiss notes paris-1.3    # let it be
+            cart  at lyon for 60 s: its state cannot be read: the command to read it ended
+                  with 1: no such file
+              cheops diff cart    # read the state at every site now
+            cart  at lyon for 60 s: the program `shopping` is of no use: it named `x`
+              cheops logic check PROGRAM CASES    # mend it, then:
+              cheops exec --id cart --force --type TYPE -- COMMAND
+                # sets it anew everywhere
             and 1 more: `cheops resources --state …`
 
             paris: 1 of 1 other sites connected
-            resources: 1 in sync, 4 failed
+            resources: 4 in sync, 2 diverged, 3 failed
+            proven: 1 verified; in sync by their replies alone: 1 with a state that cannot
+                    be read, 2 with no way to read the state (`--target`, or `State`):
+                    `cheops resources --verified no`
             history: 3 MiB of 1 GiB for reading
             history: some was dropped before its time for want of room, 30 s ago: raise
                      `size` of `[audit]`
             as paris sees it, resources as of 1970-01-01T00:00:59Z
         "#]]
         .assert_eq(&bare(&told(&sites, &summary, &trouble, 60_000, 80)));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_whatever_things_are_called() {
+        let long = "edge-cluster-lyon-550e8400-e29b-41d4";
+        for id in [
+            "550e8400-e29b-41d4-a716-446655440000",
+            "設定/東京/とても長い名前のリソース",
+            "e\u{301}\u{302}a b",
+            "x",
+        ] {
+            let failed = TroubledOperation {
+                operation: format!("{long}-15f3a2b1c.1042"),
+                summary:
+                    "echo \u{202e}設定を東京のサイトにコピーする > /srv/a/very/long/path/motd.txt"
+                        .to_owned(),
+                failed_at: vec![long.to_owned(), "nice".to_owned()],
+                in_doubt_at: vec!["paris".to_owned()],
+                retry_at: vec![long.to_owned()],
+                written_over_at: vec![long.to_owned()],
+            };
+            for standing in [Standing::Diverged, Standing::InDoubt, Standing::Failed] {
+                let mut resource = ResourceSummary {
+                    errors: 9,
+                    troubled: vec![failed.clone(), failed.clone()],
+                    ..troubled(id, standing, Some("paris-1.2"))
+                };
+                if let Some(at) = &mut resource.standing {
+                    at.site = long.to_owned();
+                    at.why = Some(format!("`{long}` and \u{1b}[31m{}", "wörter ".repeat(20)));
+                }
+                let calm =
+                    summary(&[("converged", 3), ("unknown", 2), ("error", 1), ("diverged", 9)]);
+                let sites =
+                    sites(vec![Site { site: long.to_owned(), ..site("", SiteState::SetApart) }]);
+                for width in [60, 80, 120] {
+                    let text = bare(&told(&sites, &calm, &[resource.clone()], 60_000, width));
+                    let shown: Vec<_> = text.lines().filter(|line| columns(line) > width).collect();
+                    assert!(shown.is_empty(), "{width}: {shown:?}\n{text}");
+                    assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -390,7 +644,7 @@ mod tests {
         expect![[r#"
             lyon: set apart: it signed two things that cannot both be, last connected 60 s
                   ago
-              cheops mesh issue lyon --out NEW.pem    gives it a new identity
+              cheops mesh issue lyon --out NEW.pem    # gives it a new identity
             of what is known, no resource needs you
 
             paris: 0 of 1 other sites connected

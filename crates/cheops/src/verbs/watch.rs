@@ -164,6 +164,9 @@ fn told(change: &Change, width: usize) -> String {
             let what = styled(BAD, "sites differ");
             format!("{}  {what}: `cheops diff {resource}` shows where", bold(resource))
         }
+        Change::Warning { resource, why } => {
+            format!("{}  {}", bold(resource), styled(WARN, one_line(why)))
+        }
         Change::Converged { resource } => {
             format!("{}  {}", bold(resource), styled(GOOD, "in sync"))
         }

@@ -97,8 +97,34 @@ export function Callouts(props: {
                         </Callout>
                     ),
             )}
+            <Warned resource={resource} canRead={canRead} onCompare={onCompare} />
             <Behind resource={resource} />
         </div>
+    );
+}
+
+/** What nobody failed at, and somebody should look at all the same. */
+function Warned(props: { resource: Resource; canRead: boolean; onCompare: () => void }) {
+    const { resource, canRead, onCompare } = props;
+    const { warning } = resource;
+    if (!warning) return null;
+    const isProgram = warning.about === 'program';
+    return (
+        <Callout
+            tone="warn"
+            icon="warning"
+            title={
+                isProgram
+                    ? `The program is of no use at ${warning.site}`
+                    : `The state cannot be read at ${warning.site}`
+            }
+            acts={canRead && <Button onClick={onCompare}>Compare states</Button>}
+        >
+            <Ticked text={asSentence(warning.why)} /> Since <Ago at={warning.since} />.{' '}
+            {isProgram
+                ? 'The operations ran in the total order there. Mend the program, then set the resource anew.'
+                : 'Whether the sites have the same state is not known until it can be read.'}
+        </Callout>
     );
 }
 

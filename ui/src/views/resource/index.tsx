@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Resource } from '../../api/types';
 import { count, plural } from '../../format';
-import { Ago, Button, Copy, Crumbs, Empty, Problem, StateBadge, Tabs } from '../../parts';
+import { Ago, Button, Copy, Crumbs, Empty, Problem, ResourceBadge, Tabs } from '../../parts';
 import { isMerged } from '../../merged';
 import { go, href, type Texts } from '../../route';
 import { ActDialog, type Act } from '../act/dialog';
@@ -184,7 +184,7 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                 <h1>{name ?? id}</h1>
                 {name && <span class="mono muted small resource-id">{id}</span>}
                 <Copy text={id} />
-                <StateBadge state={state} />
+                <ResourceBadge of={resource} />
                 <Proof resource={resource} />
             </div>
             <p class="resource-facts">
@@ -193,6 +193,8 @@ function Header({ resource, onAct }: { resource: Resource; onAct: (act: Act) => 
                     {plural(resource.operations, 'operation')}
                     {resource.listed < resource.operations &&
                         `, ${count(resource.operations - resource.listed)} not applied`}
+                    {(resource.left_out_by_programs ?? 0) > 0 &&
+                        `, ${count(resource.left_out_by_programs ?? 0)} left out by the program`}
                 </span>
                 {resource.last_change && (
                     <span>

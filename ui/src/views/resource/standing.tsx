@@ -1,7 +1,7 @@
 // How a resource stands: at each of its sites by that site's own word, and whether it is proven.
-import type { Resource, SiteStanding } from '../../api/types';
+import type { Resource, SiteStanding, Unverified } from '../../api/types';
 import { link, me } from '../../live';
-import { Ago, HowLong, Icon, SiteName, StateBadge, STANDINGS } from '../../parts';
+import { Ago, HowLong, Icon, ResourceBadge, SiteName, STANDINGS, unverified } from '../../parts';
 import { inOrder } from './trouble';
 
 export function StandingStrip({ resource }: { resource: Resource }) {
@@ -14,8 +14,12 @@ export function StandingStrip({ resource }: { resource: Resource }) {
                         {at.site === me.value && <span class="muted small">this site</span>}
                     </span>
                     <span class="standing-said">
-                        <StateBadge
-                            state={STANDINGS[link.value === 'cut' ? 'unknown' : at.standing]}
+                        <ResourceBadge
+                            of={{
+                                state: STANDINGS[link.value === 'cut' ? 'unknown' : at.standing],
+                                verified: resource.verified,
+                                unverified: resource.unverified,
+                            }}
                         />
                         <span class="muted small">
                             <SaidWhen at={at} />
@@ -50,6 +54,11 @@ function SaidWhen({ at }: { at: SiteStanding }) {
     ) : null;
 }
 
+const SHORTLY: Record<Exclude<Unverified['reason'], 'unread'>, string> = {
+    'no-state': 'never verified: no target',
+    'not-yet': 'not verified yet',
+};
+
 /** Whether the sites are known to have the same state, by what they read. */
 export function Proof({ resource }: { resource: Resource }) {
     const { verified, proof } = resource;
@@ -61,6 +70,14 @@ export function Proof({ resource }: { resource: Resource }) {
             >
                 <Icon name="seal" />
                 Verified <Ago at={verified} />
+            </span>
+        );
+    if (resource.unverified)
+        return (
+            <span class="proof muted small" title={unverified(resource.unverified)}>
+                {resource.unverified.reason === 'unread'
+                    ? unverified(resource.unverified)
+                    : SHORTLY[resource.unverified.reason]}
             </span>
         );
     if (!proof)

@@ -4,7 +4,7 @@ import { ApiProblem, path, post } from '../../api/client';
 import type { Resource, ShowAnswer, Shown } from '../../api/types';
 import { asSentence, together } from '../../format';
 import { announce } from '../../live';
-import { Ago, Button, Empty, Icon, Loading, Problem } from '../../parts';
+import { Ago, Button, Empty, Icon, Loading, Problem, unverified } from '../../parts';
 import { agreement, readCommand } from './agreement';
 import { SideBySideText } from './beside';
 import { linesOf } from './compare';
@@ -115,6 +115,7 @@ function Told({ resource }: { resource: Resource }) {
                 is in sync.
             </>
         );
+    if (resource.unverified) return <>{unverified(resource.unverified)}</>;
     if (proof?.why_not)
         return <>Not verified, for what is read here proves nothing. {asSentence(proof.why_not)}</>;
     return <>Not verified yet: not all sites have said what state they have.</>;

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ResourceSummary } from '../../api/types';
 import { count } from '../../format';
-import { Ago, Icon, SiteName, StateBadge } from '../../parts';
+import { Ago, Icon, ResourceBadge, SiteName, UNVERIFIED, unverified } from '../../parts';
 import { href } from '../../route';
 import { orderOf, queryOf, sortedBy, type Filter, type Sort } from './filter';
 import type { Handle } from './listing';
@@ -162,7 +162,7 @@ function Row({ one, isStray, index, top }: RowProps) {
             style={{ top: `${top}px` }}
         >
             <span role="cell" class="row-state">
-                <StateBadge state={one.state} />
+                <ResourceBadge of={one} />
                 {one.standing && one.state !== 'converged' && one.state !== 'deleted' && (
                     <span class="muted small row-where" title={saidWhere(one)}>
                         {one.standing.site}
@@ -202,7 +202,13 @@ function Row({ one, isStray, index, top }: RowProps) {
                 )}
             </span>
             <span role="cell" class="row-verified end muted">
-                <Ago at={one.verified} />
+                {one.unverified ? (
+                    <span title={unverified(one.unverified)}>
+                        {UNVERIFIED[one.unverified.reason]}
+                    </span>
+                ) : (
+                    <Ago at={one.verified} />
+                )}
             </span>
             <span role="cell" class="row-change end muted">
                 <Ago at={one.last_change} />

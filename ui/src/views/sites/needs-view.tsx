@@ -10,7 +10,7 @@ import {
     Problem,
     RESOURCE_STATES,
     SiteName,
-    StateBadge,
+    ResourceBadge,
     Ticked,
     TROUBLE,
 } from '../../parts';
@@ -33,13 +33,13 @@ import {
 const TURNS = 6;
 
 async function some(
-    state: ResourceState,
+    of: { state: ResourceState } | { warning: true },
     signal: AbortSignal,
 ): Promise<{ items: ResourceSummary[]; isAll: boolean }> {
     const items: ResourceSummary[] = [];
     let after: string | null = null;
     for (let turn = 0; turn < TURNS && items.length < SHOWN_OF_EACH; turn += 1) {
-        const query = { state, after, limit: SHOWN_OF_EACH - items.length };
+        const query = { ...of, after, limit: SHOWN_OF_EACH - items.length };
         const page: Page<ResourceSummary> = await get('/api/v1/resources', { query, signal });
         items.push(...page.items);
         if (page.next == null) return { items, isAll: true };
@@ -49,7 +49,10 @@ async function some(
 }
 
 async function load(signal: AbortSignal): Promise<Needs> {
-    const found = await Promise.all(TROUBLE.map((state) => some(state, signal)));
+    const found = await Promise.all([
+        ...TROUBLE.map((state) => some({ state }, signal)),
+        some({ warning: true }, signal),
+    ]);
     return {
         list: worstFirst(found.flatMap(({ items }) => items)),
         more: TROUBLE.filter((_, index) => !found[index]!.isAll),
@@ -149,7 +152,7 @@ function Need({ one }: { one: ResourceSummary }) {
     const { id, state, standing } = one;
     const isOver = !needsSomebody(one);
     const shared = {
-        badge: <StateBadge state={state} />,
+        badge: <ResourceBadge of={one} />,
         name: (
             <a class="need-name" href={href({ name: 'resource', id })} title={id}>
                 {nameOf(id) ?? id}
@@ -169,6 +172,31 @@ function Need({ one }: { one: ResourceSummary }) {
         return (
             <Line {...shared} about={null} isOver={isOver}>
                 <p class="muted">{RESOURCE_STATES[state].means}</p>
+            </Line>
+        );
+    if (one.warning)
+        return (
+            <Line
+                {...shared}
+                about={
+                    <>
+                        {' at '}
+                        <SiteName site={one.warning.site} />
+                        <Since at={one.warning.since} />
+                    </>
+                }
+                acts={
+                    <a
+                        class="button small"
+                        href={href({ name: 'resource', id, query: { tab: 'state' } })}
+                    >
+                        Compare states
+                    </a>
+                }
+            >
+                <p class="need-why">
+                    <Ticked text={asSentence(one.warning.why)} />
+                </p>
             </Line>
         );
     // Where an operation failed, to run that again is the first thing to try.

@@ -62,6 +62,13 @@ describe('what needs somebody', () => {
         expect(ids(needsAfter(needs, told('a')))).toEqual(['b']);
     });
 
+    it('is also what nobody failed at and somebody should look at, after all else', () => {
+        const warning = { about: 'state' as const, site: 'lyon', since: '', why: 'no such file' };
+        const warned = { ...one('w', 'converged'), warning };
+        expect(ids(needsAfter(needs, told('w', warned)))).toEqual(['a', 'b', 'w']);
+        expect(worstFirst([warned, one('e', 'error')]).map(({ id }) => id)).toEqual(['e', 'w']);
+    });
+
     it('is none that is well', () => {
         expect(needsAfter(needs, told('c', one('c', 'converged')))).toBe(needs);
         expect(needsAfter(needs, { event: 'site-up', site: 'lyon' })).toBe(needs);

@@ -15,16 +15,21 @@ export const SHOWN_OF_EACH = 6;
 /** So many are kept, whatever happens while one looks. */
 const KEPT = 3 * TROUBLE.length * SHOWN_OF_EACH;
 
-export const needsSomebody = ({ state }: ResourceSummary): boolean => TROUBLE.includes(state);
+export const needsSomebody = ({ state, warning }: ResourceSummary): boolean =>
+    TROUBLE.includes(state) || warning != null;
+
+/** The lowest is the worst: those that are only warned of come last. */
+const rankOf = ({ state }: ResourceSummary): number => {
+    const rank = TROUBLE.indexOf(state);
+    return rank < 0 ? TROUBLE.length : rank;
+};
 
 /** The worst first; of those that are equally bad, what happened last. */
 export function worstFirst(list: readonly ResourceSummary[]): ResourceSummary[] {
-    const since = ({ standing }: ResourceSummary) => Date.parse(standing?.since ?? '') || 0;
+    const since = ({ standing, warning }: ResourceSummary) =>
+        Date.parse(warning?.since ?? standing?.since ?? '') || 0;
     return [...list].sort(
-        (a, b) =>
-            TROUBLE.indexOf(a.state) - TROUBLE.indexOf(b.state) ||
-            since(b) - since(a) ||
-            (a.id < b.id ? -1 : 1),
+        (a, b) => rankOf(a) - rankOf(b) || since(b) - since(a) || (a.id < b.id ? -1 : 1),
     );
 }
 
@@ -44,10 +49,8 @@ export function needsAfter(old: Needs, change: Change): Needs | undefined {
         return left === 0 && old.more.length > 0 ? undefined : { ...old, list };
     }
     if (!needsSomebody(now)) return old;
-    const rank = TROUBLE.indexOf(now.state);
-    const place = old.list.findIndex(
-        (one) => needsSomebody(one) && TROUBLE.indexOf(one.state) > rank,
-    );
+    const rank = rankOf(now);
+    const place = old.list.findIndex((one) => needsSomebody(one) && rankOf(one) > rank);
     const list = old.list.toSpliced(place < 0 ? old.list.length : place, 0, now);
     return list.length > KEPT ? undefined : { ...old, list };
 }
@@ -82,7 +85,8 @@ export function headline(
     if (!summary && inNeed === 0) return { text: 'Looking what needs you…', tone: 'off' };
     const of = (states: readonly ResourceState[]) =>
         states.reduce((sum, state) => sum + (summary?.by_state[state] ?? 0), 0);
-    const troubled = of(TROUBLE);
+    const warned = summary?.warnings ?? 0;
+    const troubled = of(TROUBLE) + warned;
     if (troubled + inNeed > 0) {
         const what = together(
             [
@@ -90,13 +94,22 @@ export function headline(
                 troubled > 0 && plural(troubled, 'resource'),
             ].filter((word) => word !== false),
         );
-        return { text: `${what} ${troubled + inNeed === 1 ? 'needs' : 'need'} you`, tone: 'bad' };
+        return {
+            text: `${what} ${troubled + inNeed === 1 ? 'needs' : 'need'} you`,
+            tone: troubled + inNeed > warned ? 'bad' : 'warn',
+        };
     }
     const away = sites.some(({ state }) => state === 'unknown' || state === 'never-heard');
     if (away || of(['unknown']) > 0)
         return { text: 'Nothing that is known here needs you', tone: 'warn' };
     return {
         text: 'Nothing needs you',
-        tone: of(['waiting', 'running']) > 0 ? 'off' : 'ok',
+        // What is in sync by replies alone is calm, and not proven.
+        tone: of(['waiting', 'running']) + unproven(summary) > 0 ? 'off' : 'ok',
     };
+}
+
+/** How many are in sync as far as replies tell, and not verified. */
+export function unproven(summary: Summary | null): number {
+    return Object.values(summary?.unverified ?? {}).reduce((sum, many) => sum + many, 0);
 }

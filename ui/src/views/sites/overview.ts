@@ -1,6 +1,7 @@
 // The whole mesh in a sentence or two, and never more certain than what is known here.
 import type { Site, Sites, Summary } from '../../api/types';
 import { count, duration, plural, together } from '../../format';
+import { unproven } from './needs';
 
 /** The sites, then the resources, as far as they are known. */
 export function overview(sites: Sites, summary: Summary | null, now: number): string {
@@ -69,6 +70,10 @@ function aboutResources(summary: Summary, now: number): string {
     const ago = summary.verified_since ? now - Date.parse(summary.verified_since) : null;
     const within = ago === null ? '' : ` in the last ${ago < 60_000 ? 'minute' : duration(ago)}`;
     const proven = verified > 0 ? `, ${count(verified)} verified${within}` : '';
+    if (inSync === summary.resources && verified === 0 && unproven(summary) > 0)
+        return summary.resources === 1
+            ? `${all}, in sync by the sites’ replies; its state is not verified.`
+            : `${all}, all in sync by the sites’ replies; none is verified.`;
     if (inSync === summary.resources)
         return summary.resources === 1
             ? `${all}, in sync${proven && ` and verified${within}`}.`

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cheops_core::config::Config;
-use cheops_core::engine::{Effect, SiteStanding, Standing, Submission, Task};
+use cheops_core::engine::{Effect, Notice, SiteStanding, Standing, Submission, Task, WarnedOf};
 use cheops_core::model::{Extension, Fingerprint, OperationId, Outcome, ProgramStep, Status};
 use expect_test::expect;
 use serde_json::json;
@@ -109,6 +109,8 @@ fn what_a_program_leaves_out_is_overridden_and_counts_again_when_it_says_otherwi
     let effects = paris.ends(job, said("it", r#"["lyon-1.1"]"#));
     assert_eq!(runs(&effects), Some((operation("lyon.1"), "add".to_owned())));
     paris.ends(5, ok());
+    let summary = paris.engine.summary(&resource("counter")).unwrap();
+    assert_eq!((summary.listed, summary.left_out_by_programs), (2, 1));
     let view = paris.engine.operation_view(&resource("counter"), &operation("paris.1")).unwrap();
     let own = view.replies.iter().find(|reply| *reply.site() == site("paris")).unwrap();
     assert_eq!(own.status, Status::Superseded { by: operation("lyon.1") });
@@ -130,7 +132,10 @@ fn a_program_that_is_of_no_use_leaves_the_total_order_and_that_is_said() {
         let effects = paris.ends(job, answer);
         assert_eq!(runs(&effects).unwrap().0, operation("paris.1"));
         let proof = paris.engine.outline(&resource("counter")).unwrap().proof.unwrap();
-        assert!(proof.no_use.unwrap().contains(why), "{why}");
+        assert!(proof.no_use.unwrap().1.contains(why), "{why}");
+        assert!(effects.iter().any(|it| matches!(it, Effect::Notify(Notice::Warning(..)))));
+        let warning = paris.engine.summary(&resource("counter")).unwrap().warning.unwrap();
+        assert_eq!((warning.about, warning.site), (WarnedOf::Program, site("paris")));
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reading the state: when, how often, what is made of it; and what can be done about a failure.
 
-use cheops_core::engine::{Agreement, Effect, NotFailed, Record, StateProof, Submission, Task};
+use cheops_core::engine::{
+    Agreement, Effect, NotFailed, Record, StateProof, Submission, Task, Unproven,
+};
 use cheops_core::model::{Entry, Fingerprint, Outcome, Status};
 use expect_test::expect;
 
@@ -83,6 +85,39 @@ fn a_state_that_cannot_be_read_proves_nothing_and_says_why() {
     assert_eq!(proof(&paris).agreement, Agreement::Unproven);
     let why = proof(&paris).read_here.unwrap().found.unwrap_err();
     assert!(why.contains("no such file"), "{why}");
+}
+
+fn unproven(site: &Site) -> Option<Unproven> {
+    site.engine.summary(&resource("counter")).unwrap().unproven
+}
+
+#[test]
+fn a_state_that_cannot_be_read_any_more_is_verified_no_more_and_that_is_told_once() {
+    let mut paris = rested();
+    paris.ticks_at(2_002);
+    let not_yet = Unproven::NotYet { awaited: sites("paris") };
+    assert_eq!(unproven(&paris), Some(not_yet));
+    paris.ends(3, found("one"));
+    assert_eq!((is_verified(&paris), unproven(&paris)), (true, None));
+    let mut at_ms = 602_003;
+    for (job, told) in [(4, true), (5, false), (6, false)] {
+        assert_eq!(reads(&paris.ticks_at(at_ms)), Some(job));
+        paris.so_far();
+        paris.ends(job, ko(&format!("no such file, try {job}")));
+        let story = paris.story();
+        assert_eq!(story.contains("says"), told, "{story}");
+        // It takes as long as it takes to come round until it is worth somebody's time.
+        let is_due = job == 5;
+        assert_eq!(story.contains("note Warning"), is_due, "{story}");
+        let Some(Unproven::Unread { site, why, .. }) = unproven(&paris) else { panic!("{story}") };
+        assert_eq!((site.as_str(), why.contains("try 4")), ("paris", true), "{why}");
+        at_ms += 600_100;
+    }
+    let warning = paris.engine.summary(&resource("counter")).unwrap().warning.unwrap();
+    assert_eq!(warning.matters_from_ms, warning.since_ms + 600_000);
+    paris.restarts();
+    assert!(!is_verified(&paris), "it is on the disk");
+    assert!(matches!(unproven(&paris), Some(Unproven::Unread { .. })));
 }
 
 #[test]
@@ -248,4 +283,84 @@ fn sites_that_read_different_states_of_one_list_are_told_of_once_until_they_agre
     paris.restarts();
     assert!(matches!(proof(&paris).agreement, Agreement::Differs { .. }));
     assert!(!paris.story().contains("Differs"));
+}
+
+#[test]
+fn what_another_site_cannot_read_is_known_here_and_stays_so_while_operations_come() {
+    let mut paris = paris();
+    let at_both = Submission { sites: Some(sites("lyon paris")), ..asks_with_state() };
+    paris.at(1_000).submits(at_both);
+    paris.ends(1, ok());
+    paris.ends(2, ok());
+    let mut lyon = other("lyon");
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
+    let reading = reads(&paris.ticks_at(2_500)).unwrap();
+    paris.ends(reading, found("one"));
+    lyon.learns("paris.3");
+    let (read, state) = (said_to_be_read(&paris), Fingerprint::of(b"one").to_string());
+    let mut says_beside = |text: &str| {
+        let mut beside = read.clone();
+        let said = String::from_utf8(beside.extra[0].value.clone()).unwrap();
+        beside.extra[0].value = said.replace(&state, text).into_bytes();
+        lyon.tells_of(says("paris.1", Status::Ok).saying_as(&beside))
+    };
+    paris.hears("lyon", says_beside(&state));
+    assert!(is_verified(&paris));
+    paris.hears("lyon", says_beside("unread: no such file"));
+    assert_eq!(proof(&paris).agreement, Agreement::Unproven);
+    let unread = |site: &Site| match proof(site).unproven {
+        Some(Unproven::Unread { site, why, .. }) => Some((site.to_string(), why)),
+        _ => None,
+    };
+    let at_lyon = Some(("lyon".to_owned(), "no such file".to_owned()));
+    assert_eq!(unread(&paris), at_lyon);
+    // Another operation says nothing of it.
+    paris.submits(more());
+    lyon.learns("paris.4");
+    paris.hears("lyon", lyon.tells_of(says("paris.4", Status::Ok)));
+    assert_eq!(unread(&paris), at_lyon);
+}
+
+#[test]
+fn what_is_written_over_since_a_replacing_operation_failed_here_is_told_with_its_failure() {
+    let rules = r#"{"ResolutionMatrix": [{"Before": "set", "After": "set", "Result": "take-one"}],
+                    "State": {"Read": "look", "Write": "put"}}"#;
+    let set = || Submission { sites: None, ..asks_for("set") };
+    let mut paris = paris();
+    let job = |effects: &[Effect]| {
+        let mut jobs = effects.iter().filter_map(|effect| match effect {
+            Effect::Run(job) => Some((job.id.0, job.task.clone())),
+            _ => None,
+        });
+        jobs.next_back()
+    };
+    let first = Submission {
+        config: Some(config(rules)),
+        sites: Some(sites("lyon paris")),
+        ..asks_for("set")
+    };
+    paris.submits(first);
+    paris.ends(1, ok());
+    paris.ends(2, ok());
+    let mut lyon = other("lyon");
+    paris.hears("lyon", lyon.tells_of(says("paris.1", Status::Ok)));
+    let (mut next, task) = job(&paris.submits(set())).unwrap();
+    if matches!(task, Task::Snapshot { .. }) {
+        next = job(&paris.ends(next, ok())).unwrap().0;
+    }
+    let listed = paris.engine.list(&resource("counter")).unwrap();
+    let failed = listed.ids().next_back().unwrap().clone();
+    let (restoring, task) = job(&paris.ends(next, ko("no room"))).unwrap();
+    let failed = failed.to_string().replace("-1.", ".");
+    paris.hears("lyon", lyon.tells_of(says(&failed, Status::Ok)));
+    let Task::Restore { shown_by, .. } = task else { panic!("{task:?}") };
+    assert_eq!(shown_by.as_deref(), Some("look"));
+    paris.ends(restoring, Outcome::success("file\nhello\n"));
+    let view = paris.engine.operation_view(&resource("counter"), &operation(&failed)).unwrap();
+    let own = view.replies.iter().find(|reply| *reply.site() == site("paris")).unwrap();
+    let text = own.outcome.as_ref().unwrap().text();
+    assert_eq!(own.status, Status::Ko);
+    let told = &paris.engine.summary(&resource("counter")).unwrap().troubled[0];
+    assert_eq!(told.written_over_at, [site("paris")]);
+    assert!(text.starts_with("no room\n") && text.ends_with("file\nhello\n"), "{text}");
 }

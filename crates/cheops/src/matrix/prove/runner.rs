@@ -163,7 +163,8 @@ impl TrialRunner {
     /// Makes the resource so.
     async fn write(&mut self, state: &KeptTrialState) -> Result<(), TrialsStopped> {
         self.states.leave(state);
-        let task = Task::Restore { id: state.id, command: self.state.write.clone() };
+        let task =
+            Task::Restore { id: state.id, command: self.state.write.clone(), shown_by: None };
         match self.job(task).await {
             outcome if outcome.succeeded() => Ok(()),
             outcome => Err(TrialsStopped::Broken {
