@@ -13,5 +13,5 @@ mod seal;
 pub mod v1;
 pub mod wire;
 
-pub use code::FormError;
+pub use code::{ByteReader, FormError, Writer};
 pub use seal::{CertificateError, KeyError, Keyring, ProofError, SiteKey, TextChecked, site_of};
