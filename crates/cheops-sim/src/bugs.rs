@@ -44,11 +44,15 @@ pub enum Bug {
     UndoSkipped,
     /// A state stands for the history before it as soon as one site keeps it.
     StateOfOneSite,
+    /// A site that was removed takes it that all others know what it knows, and leaves.
+    LeaverDropsEarly,
+    /// A removal takes away all additions that one site knows of, not only those its author had seen.
+    RemoveForgetsConcurrentAdd,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::EffectsBeforeCommit,
         Self::NoIntent,
         Self::OrderByArrival,
@@ -62,6 +66,8 @@ impl Bug {
         Self::StateOfAnotherList,
         Self::UndoSkipped,
         Self::StateOfOneSite,
+        Self::LeaverDropsEarly,
+        Self::RemoveForgetsConcurrentAdd,
     ];
 
     /// Whether an entry is taken for its author's word.
@@ -135,6 +141,8 @@ impl fmt::Display for Bug {
             Self::StateOfAnotherList => "state-of-another-list",
             Self::UndoSkipped => "undo-skipped",
             Self::StateOfOneSite => "state-of-one-site",
+            Self::LeaverDropsEarly => "leaver-drops-early",
+            Self::RemoveForgetsConcurrentAdd => "remove-forgets-concurrent-add",
         })
     }
 }

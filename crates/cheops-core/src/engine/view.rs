@@ -77,6 +77,10 @@ pub struct ResourceView {
     /// Whether every site is known to know everything and has said what became of it there, well or
     /// not, and this one has run all of it.
     pub settled: bool,
+    /// Whether its sites were changed since it was made.
+    pub moved: bool,
+    /// Sites that were removed and have not closed their part.
+    pub leaving: BTreeSet<SiteId>,
     /// How it stands at each of its sites, as far as this one knows.
     pub standings: Vec<SiteStanding>,
     /// Whether it was ended.
@@ -235,7 +239,7 @@ impl Engine {
     pub fn holding(&self, id: &ResourceId) -> Option<Holding> {
         let resource = self.resources.get(id)?;
         Some(Holding {
-            sites: resource.declared.sites.clone(),
+            sites: resource.holders.clone(),
             deleted: resource.is_deleted() || resource.is_retired(),
             is_of_service: resource.declared.id_map.is_some(),
         })
@@ -330,7 +334,7 @@ impl Engine {
 
     /// The resources held here that also live on that site, with their configs.
     pub fn resources_at(&self, site: &SiteId) -> impl Iterator<Item = (&ResourceId, Arc<Config>)> {
-        let there = self.resources.values().filter(|held| held.declared.sites.contains(site));
+        let there = self.resources.values().filter(|held| held.holders.contains(site));
         there.map(|resource| (&resource.id, resource.config()))
     }
 
@@ -412,7 +416,7 @@ impl Engine {
         operations.sort_by_key(|view| view.operation.position());
         ResourceView {
             id: resource.id.clone(),
-            sites: resource.declared.sites.clone(),
+            sites: resource.holders.clone(),
             config: resource.config(),
             list: resource.resolution.list().cloned().collect(),
             decided: resource.programs.decided(),
@@ -421,6 +425,8 @@ impl Engine {
             pruned: resource.base.clone(),
             health: resource.runs.health.clone(),
             progress: progress(resource),
+            moved: resource.holder_set.is_some(),
+            leaving: resource.leaving(&settings.me.site),
             settled: resource.runs.is_idle() && resource.is_done_everywhere(),
             standings: self.standings(&resource.id).unwrap_or_default(),
             deleted: resource.is_deleted() || resource.is_retired(),
@@ -436,7 +442,7 @@ impl Engine {
         let is_in_sync = standing.as_ref().is_some_and(|it| it.standing == Standing::InSync);
         ResourceSummary {
             id: resource.id.clone(),
-            sites: resource.declared.sites.clone(),
+            sites: resource.holders.clone(),
             operations: resource.resolution.operations().len(),
             listed: resource.resolution.list().len(),
             errors: resource.in_trouble().count(),
@@ -461,7 +467,7 @@ fn progress(resource: &Resource) -> RunProgress {
 }
 
 fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) -> OperationView {
-    let sites = resource.declared.sites.iter();
+    let sites = resource.holders.iter();
     let last_words = sites.filter_map(|site| resource.word_of(site, &operation.id, me).cloned());
     OperationView {
         operation: operation.clone(),

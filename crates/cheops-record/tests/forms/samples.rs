@@ -331,6 +331,7 @@ fn base() -> Base {
     let given = (Position { stamp: stamp(7), id: operation_id(7) }, config());
     let declared = Declared {
         sites: BTreeSet::from([site("lyon"), site("paris")]),
+        changes: Default::default(),
         config: Some(given),
         id_map: Some(id_map),
     };
