@@ -234,6 +234,10 @@ impl Checks {
 
     /// A site's engine did something about a resource.
     pub fn after_step(&mut self, at_ms: u64, site: &SimSite, all: &[SimSite], view: &ResourceView) {
+        // Who holds it no more does not follow it.
+        if !view.sites.contains(&site.id) {
+            return;
+        }
         if !self.forked.contains(&view.id) {
             self.same_knowledge_same_list(at_ms, site, view);
             self.same_knowledge_same_trouble(at_ms, site, view);

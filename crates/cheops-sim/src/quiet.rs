@@ -24,7 +24,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
         let home = moved.as_ref().unwrap_or(home);
         // What liars make of it is their affair; that they do not answer is no reason for others to
         // say that all is done.
-        let has_liar = home.iter().any(|site| liars.contains(site));
+        let has_liar = world.checks.has_liar(resource);
         let home: BTreeSet<SiteId> = home.difference(liars).cloned().collect();
         let holders: Vec<(&SimSite, ResourceView)> = world
             .sites

@@ -334,7 +334,10 @@ impl Resource {
                 |peer: &Peer| peer.knows.covers(&self.knows) && self.knows.covers(&peer.knows);
             self.peers.get(site).is_some_and(in_step)
         };
-        let all_confirmed = !self.holders.is_empty() && self.holders.iter().all(is_confirmed);
+        // Who was shown to lie says nothing any more, and what it confirmed would mean nothing.
+        let is_heard = |site: &&SiteId| turn.context.liars.keys_of(site).is_empty();
+        let mut heard = self.holders.iter().filter(is_heard).peekable();
+        let all_confirmed = heard.peek().is_some() && heard.all(is_confirmed);
         if has_closed || said.given_up(&me.site).is_some() || !all_confirmed {
             return;
         }

@@ -146,6 +146,10 @@ impl Resource {
             since_ms,
             is_connected,
         };
+        if !self.holders.contains(&me.site) {
+            // Who holds it no more is told nothing any more.
+            return told(Standing::Unknown, None);
+        }
         if let Some((standing, since_ms)) = self.trouble_at(site, me) {
             return told(standing, Some(since_ms));
         }

@@ -134,6 +134,8 @@ pub struct Outline {
     pub progress: RunProgress,
     /// How it stands at each of its sites, as far as this one knows.
     pub standings: Vec<SiteStanding>,
+    /// Sites that were removed and have not closed their part.
+    pub leaving: BTreeSet<SiteId>,
     /// What the sites call it, if it is a resource of a service.
     pub id_map: Option<IdMap>,
     /// What keeps the next operation from being tried, if something does.
@@ -222,7 +224,8 @@ impl Engine {
     /// Those after that one, in order of name.
     pub fn ids_after(&self, after: Option<&ResourceId>) -> impl Iterator<Item = &ResourceId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.resources.range((from, Bound::Unbounded)).map(|(id, _)| id)
+        let all = self.resources.range((from, Bound::Unbounded));
+        all.filter(|(_, resource)| self.is_held_here(resource)).map(|(id, _)| id)
     }
 
     /// One resource.
@@ -235,9 +238,19 @@ impl Engine {
         self.resources.get(id).map(|resource| self.summarize(resource))
     }
 
+    /// Whether this site holds it: not if it was removed, or is still being told of it.
+    fn is_held_here(&self, resource: &Resource) -> bool {
+        resource.holders.is_empty() || resource.holders.contains(&self.me().site)
+    }
+
+    /// Where a resource lives, as far as this site knows, which may not hold it any more.
+    pub fn lives_at(&self, id: &ResourceId) -> Option<&BTreeSet<SiteId>> {
+        self.resources.get(id).map(|resource| &resource.holders)
+    }
+
     /// For whom a resource is held, if it is.
     pub fn holding(&self, id: &ResourceId) -> Option<Holding> {
-        let resource = self.resources.get(id)?;
+        let resource = self.resources.get(id).filter(|resource| self.is_held_here(resource))?;
         Some(Holding {
             sites: resource.holders.clone(),
             deleted: resource.is_deleted() || resource.is_retired(),
@@ -264,6 +277,7 @@ impl Engine {
             config: resource.config(),
             progress: progress(resource),
             standings: self.standings(id)?,
+            leaving: resource.leaving(&self.me().site),
             id_map: resource.names_now(&self.context.settings),
             waits_for: resource.runs.waits_for(),
             proof: resource.config().state.is_some().then(|| StateProof {

@@ -37,7 +37,7 @@ impl World {
     /// Whether that site knows the resource, whoever holds it.
     pub fn knows_of(&self, site: usize, resource: &ResourceId) -> bool {
         let engine = self.sites[site].engine.as_ref();
-        engine.and_then(|engine| engine.holding(resource)).is_some_and(|it| !it.sites.is_empty())
+        engine.and_then(|engine| engine.lives_at(resource)).is_some_and(|it| !it.is_empty())
     }
 
     /// Notes what became of concurrent wishes, as far as disks still tell.
@@ -95,8 +95,8 @@ impl World {
             HoldingChange::Leaves { .. } => {
                 self.sometimes.saw("holders: left");
                 let here = &self.sites[site];
-                let held = here.engine.as_ref().and_then(|engine| engine.holding(resource));
-                let holders = held.map(|held| held.sites).unwrap_or_default();
+                let known = here.engine.as_ref().and_then(|engine| engine.lives_at(resource));
+                let holders = known.cloned().unwrap_or_default();
                 let holders: Vec<_> =
                     self.sites.iter().filter(|it| holders.contains(&it.id) && !it.lies).collect();
                 if !here.lies {
