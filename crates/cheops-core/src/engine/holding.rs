@@ -329,11 +329,8 @@ impl Resource {
         }
         let Some(said) = self.said_of_holders() else { return };
         let has_closed = said.closings(&me.site).any(|id| id.author == me);
-        let is_confirmed = |site: &SiteId| {
-            let in_step =
-                |peer: &Peer| peer.knows.covers(&self.knows) && self.knows.covers(&peer.knows);
-            self.peers.get(site).is_some_and(in_step)
-        };
+        let is_confirmed =
+            |site: &SiteId| self.peers.get(site).is_some_and(|peer| peer.knows.covers(&self.knows));
         // Who was shown to lie says nothing any more, and what it confirmed would mean nothing.
         let is_heard = |site: &&SiteId| turn.context.liars.keys_of(site).is_empty();
         let mut heard = self.holders.iter().filter(is_heard).peekable();

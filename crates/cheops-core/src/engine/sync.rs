@@ -99,8 +99,8 @@ impl Resource {
             self.confirm_soon(turn);
         }
         let Some(peer) = self.peers.get_mut(from) else {
-            if update.asks && self.ever_held(from) {
-                self.answer_who_left(from, turn);
+            if update.asks {
+                self.answer_stranger(from, turn);
             }
             return;
         };
@@ -256,15 +256,20 @@ impl Resource {
     }
 
     /// Who has closed its part, and wants to know who has heard so, is told what is known, and nothing of
-    /// what it is.
-    fn answer_who_left(&self, to: &SiteId, turn: &mut Turn<'_>) {
+    /// what it is. Who says that it holds it, and is not known to, is told that nothing is known: so it tells
+    /// all of it, and by what right.
+    fn answer_stranger(&self, to: &SiteId, turn: &mut Turn<'_>) {
+        let (knows, chain) = match self.ever_held(to) {
+            true => (self.knows.clone(), self.chain.clone()),
+            false => (Vector::default(), crate::model::Chain::default()),
+        };
         let update = Update {
             incarnation: turn.context.settings.me.incarnation,
             resource: self.id.clone(),
             base: None,
             entries: Vec::new(),
-            knows: self.knows.clone(),
-            chain: self.chain.clone(),
+            knows,
+            chain,
             you_may_have_run: Vector::default(),
             asks: false,
         };
