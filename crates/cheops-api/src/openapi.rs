@@ -523,6 +523,7 @@ mod tests {
             paths::READYZ,
             paths::METRICS,
             paths::OPENAPI,
+            paths::HOLDERS,
         ];
         assert_eq!(described, paths.map(str::to_owned).into());
     }

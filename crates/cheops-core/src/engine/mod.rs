@@ -283,12 +283,14 @@ fn note_incarnation(
 
 fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &mut Turn<'_>) {
     let id = update.resource.clone();
+    if resources.get(&id).is_some_and(|resource| resource.is_given_up(from)) {
+        return;
+    }
     if !names_us(&update, from, turn) {
         match resources.get(&id) {
             None => return hear_of_unknown(from, &update, turn),
             // It may have made a resource of that name too, of which nothing has arrived yet; it tells
             // all of it to who knows nothing of it.
-            Some(resource) if resource.is_given_up(from) => return,
             Some(resource) if !resource.ever_held(from) => {
                 return hear_of_unknown(from, &update, turn);
             }
