@@ -6,12 +6,12 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Delete, Demo, DemoLink,
-    DryRun, DryRunAsked, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
-    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
-    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
-    Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm,
-    Summary, SummaryFilter, TimedChange, TryMatrix,
+    Backup, BackupEvent, ChangeHolders, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Delete,
+    Demo, DemoLink, DryRun, DryRunAsked, ExecForm, ExecLine, Explanation, Forecast, History,
+    HistoryAsked, LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation,
+    OperationRecord, Page, PastOperations, Problem, Profile, Resource, ResourceFilter,
+    ResourceHolders, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow,
+    Sites, Submit, SubmitEvent, SubmitForm, Summary, SummaryFilter, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -36,7 +36,7 @@ use crate::types::{
     ),
     paths(
         sites, site, summary, resources, resource, operations, operation, submit, show, explain,
-        history, past, recorded, dry_run, decide, delete, cross, all_cross, cross_value, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        history, past, recorded, dry_run, change_holders, decide, delete, cross, all_cross, cross_value, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
         backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
@@ -232,6 +232,22 @@ fn recorded() {}
     )
 )]
 fn dry_run() {}
+
+/// Say which other sites are to hold a resource, and which no more
+///
+/// Asked at a site that holds it. It is in the resource's history then, and each site goes by it when it
+/// hears of it.
+#[utoipa::path(post, path = "/api/v1/resources/{id}/sites", tag = "resources",
+    params(OfResource),
+    request_body = ChangeHolders,
+    responses(
+        (status = 200, description = "where it lives then", body = ResourceHolders),
+        (status = 400, description = "a site's name is none", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "it cannot be so; the detail says why", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+fn change_holders() {}
 
 /// Decide about an operation that failed, has an unknown result, or is to be undone
 ///
@@ -507,6 +523,7 @@ mod tests {
             paths::READYZ,
             paths::METRICS,
             paths::OPENAPI,
+            paths::HOLDERS,
         ];
         assert_eq!(described, paths.map(str::to_owned).into());
     }

@@ -53,6 +53,8 @@ pub const PAST: &str = "/api/v1/resources/{id}/past";
 pub const RECORDED: &str = "/api/v1/operations/{operation}";
 /// `POST`: what would come of something; nothing is written.
 pub const DRY_RUN: &str = "/api/v1/resources/{id}/dry-run";
+/// `POST`: say which other sites are to hold the resource, and which no more.
+pub const HOLDERS: &str = "/api/v1/resources/{id}/sites";
 /// `POST`: settle an operation in doubt.
 pub const DECISION: &str = "/api/v1/resources/{id}/operations/{operation}/decision";
 /// `GET`: the change feed.
@@ -147,6 +149,11 @@ pub fn dry_run(id: &str) -> String {
 /// [`EXPLAIN`] of this resource.
 pub fn explain(id: &str) -> String {
     filled(EXPLAIN, id)
+}
+
+/// [`HOLDERS`] of this resource.
+pub fn holders(id: &str) -> String {
+    filled(HOLDERS, id)
 }
 
 /// [`DECISION`] about this operation of this resource.

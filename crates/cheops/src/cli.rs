@@ -10,9 +10,9 @@ use crate::look;
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, diff, dismiss, exec, explain, history, http, init,
-    mesh, open, operation, resource, resources, retry, sample, scope, settle, show, sites, status,
-    undo, watch, with,
+    agent, backup, completions, delete, demo, diff, dismiss, exec, explain, history, holders, http,
+    init, mesh, open, operation, resource, resources, retry, sample, scope, settle, show, sites,
+    status, undo, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -85,6 +85,9 @@ pub(crate) enum Verb {
     Sites(sites::Arguments),
     Open(open::Arguments),
     Delete(delete::Arguments),
+    Extend(holders::ExtendArguments),
+    Shrink(holders::ShrinkArguments),
+    Move(holders::MoveArguments),
     Settle(settle::Arguments),
     Retry(retry::Arguments),
     Dismiss(dismiss::Arguments),
@@ -125,6 +128,9 @@ impl Verb {
             Self::Sites(arguments) => sites::run(&arguments, agent, output),
             Self::Open(arguments) => open::run(&arguments, agent, output),
             Self::Delete(arguments) => delete::run(&arguments, agent, output),
+            Self::Extend(arguments) => holders::extend(&arguments, agent, output),
+            Self::Shrink(arguments) => holders::shrink(&arguments, agent, output),
+            Self::Move(arguments) => holders::move_to(&arguments, agent, output),
             Self::Settle(arguments) => settle::run(&arguments, agent, output),
             Self::Retry(arguments) => retry::run(&arguments, agent, output),
             Self::Dismiss(arguments) => dismiss::run(&arguments, agent, output),

@@ -72,7 +72,7 @@ pub(super) enum ResourceLocation {
 
 pub(super) async fn held(api: &Api, id: &ResourceId) -> Result<ResourceLocation, HttpRefusal> {
     let id = id.clone();
-    let here = api.driver.ask(move |engine| engine.config(&id).is_some()).await?;
+    let here = api.driver.ask(move |engine| engine.holding(&id).is_some()).await?;
     Ok(if here { ResourceLocation::Here } else { ResourceLocation::Elsewhere })
 }
 

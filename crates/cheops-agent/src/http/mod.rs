@@ -31,6 +31,7 @@ mod dry_run;
 mod forward;
 mod guard;
 mod history;
+mod holders;
 mod legacy;
 mod list;
 mod login;
@@ -136,6 +137,7 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(dry_run::dry_run))
+        .route(paths::HOLDERS, post(holders::change))
         .route(paths::DECISION, post(decide::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::LATEST_CHANGES, get(changes::latest))
@@ -170,6 +172,7 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(dry_run::dry_run))
+        .route(paths::HOLDERS, post(holders::change))
         .route(paths::DECISION, post(decide::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))

@@ -32,12 +32,12 @@ use upload::{Carried, MultipartForm, SentBytes, whole};
 use crate::paths::{self, segment};
 use crate::token::Token;
 use crate::types::{
-    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Decision, Delete, Demo,
-    DemoLink, DryRun, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
-    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
-    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
-    Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary, SummaryFilter,
-    TryMatrix,
+    Backup, BackupEvent, ChangeHolders, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Decision,
+    Delete, Demo, DemoLink, DryRun, ExecForm, ExecLine, Explanation, Forecast, History,
+    HistoryAsked, LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation,
+    OperationRecord, Page, PastOperations, Problem, Profile, Resource, ResourceFilter,
+    ResourceHolders, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer, ShowForm, Sites,
+    Submit, SubmitEvent, Summary, SummaryFilter, TryMatrix,
 };
 
 /// How long a copy may be made without a word: one large file may take that.
@@ -333,6 +333,16 @@ impl Client {
         let wait = Duration::from_millis(show.timeout_ms);
         let ask = RequestBuilder::new(Method::POST, paths::show(id)).patience(wait);
         self.document(self.jsoned(ask, show)?).await
+    }
+
+    /// Says which other sites are to hold a resource, and which no more.
+    pub async fn change_holders(
+        &self,
+        id: &str,
+        change: &ChangeHolders,
+    ) -> Result<ResourceHolders, ClientError> {
+        let ask = RequestBuilder::new(Method::POST, paths::holders(id));
+        self.document(self.jsoned(ask, change)?).await
     }
 
     /// Settles an operation in doubt, at the site of this agent or at another.

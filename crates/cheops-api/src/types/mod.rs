@@ -9,6 +9,7 @@ mod explanation;
 mod fault;
 mod forecast;
 mod history;
+mod holders;
 mod legacy;
 mod login;
 mod matrix;
@@ -35,6 +36,7 @@ pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
     RecordedEdit,
 };
+pub use holders::{ChangeHolders, ResourceHolders};
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
 };

@@ -208,6 +208,16 @@ impl Links {
         }
     }
 
+    /// One resource less is shared with that site.
+    pub(super) fn unshare(&mut self, site: &SiteId) {
+        if let Some(link) = self.links.get_mut(site) {
+            link.shared = link.shared.saturating_sub(1);
+            if link.shared == 0 {
+                self.unheard.remove(site);
+            }
+        }
+    }
+
     /// That site talks about a shared resource, so it speaks often from now on.
     pub(super) fn knows_it_shares(&mut self, site: &SiteId) {
         if let Some(link) = self.links.get_mut(site) {

@@ -43,6 +43,7 @@ impl Engine {
             resource.bound_incarnations(&mut turn);
         }
         for resource in resources.values_mut() {
+            resource.keep_members_only(&mut turn);
             resource.recall_incarnations(&turn.context.links);
         }
         for site in turn.context.settings.peers.clone() {

@@ -10,7 +10,8 @@ use expect_test::expect_file;
 use cheops_core::model::{Proof, SealTree, SignedBy, resource_hash};
 
 use crate::samples::{
-    entries, entries_of_logic, messages, more_entries, notices, records, resource, site,
+    entries, entries_of_holders, entries_of_logic, messages, more_entries, notices, records,
+    resource, site,
 };
 
 fn hex(bytes: &[u8]) -> String {
@@ -69,7 +70,7 @@ fn what_is_signed_is_as_ever() {
     let all: Vec<_> = first.chain(more_entries()).collect();
     let album = resource("album");
     let mut golden = format!("resource\n{}", hex(&resource_hash(&album)));
-    for (name, entry) in all.iter().chain(&entries_of_logic()) {
+    for (name, entry) in all.iter().chain(&entries_of_logic()).chain(&entries_of_holders()) {
         let header = entry.header(&album);
         assert_eq!(header.hash(), entry.hash(), "{name}");
         write!(golden, "{name}: said\n{}", hex(&header.said)).unwrap();

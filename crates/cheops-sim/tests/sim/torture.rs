@@ -135,3 +135,19 @@ fn evidence_that_is_kept_to_oneself_is_found_by_sites_that_do_not_set_the_same_a
     let found = |seed| torture(seed, Some(Bug::EvidenceNotSent), false).violation;
     assert!((1..=200).filter_map(found).any(|violation| violation.0.contains(by)));
 }
+
+#[test]
+fn a_leaver_that_drops_early_is_found_by_what_only_it_had() {
+    let by = ["left", "was accepted, and", "know the same of", "still waits for"];
+    let found = |seed| torture(seed, Some(Bug::LeaverDropsEarly), false).violation;
+    let found = (1..=300).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
+    assert!(found.is_some());
+}
+
+#[test]
+fn a_removal_that_forgets_a_concurrent_addition_is_found_by_sites_that_differ() {
+    let by = ["lives on", "says that it holds", "know the same of", "apart"];
+    let found = |seed| torture(seed, Some(Bug::RemoveForgetsConcurrentAdd), false).violation;
+    let found = (1..=1_000).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
+    assert!(found.is_some());
+}

@@ -10,6 +10,7 @@ pub(crate) mod dismiss;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod history;
+pub(crate) mod holders;
 pub(crate) mod http;
 pub(crate) mod init;
 pub(crate) mod mesh;

@@ -7,7 +7,7 @@ use expect_test::expect;
 use crate::binary::running::{cheops, command};
 
 /// Every verb that helps, also those below another; a test holds it together with `cheops --help`.
-const VERBS: [&[&str]; 31] = [
+const VERBS: [&[&str]; 34] = [
     &["demo"],
     &["agent"],
     &["mesh"],
@@ -26,6 +26,9 @@ const VERBS: [&[&str]; 31] = [
     &["watch"],
     &["sites"],
     &["delete"],
+    &["extend"],
+    &["shrink"],
+    &["move"],
     &["settle"],
     &["retry"],
     &["dismiss"],
