@@ -12,7 +12,7 @@ use super::files::Files;
 use super::incarnations::LastIncarnations;
 use super::lies::is_signed_by_author;
 use super::peer::Peer;
-use super::ports::{Base, Declared, Given, Malformed, Notice, keep_later};
+use super::ports::{Base, Declared, Effect, Given, Malformed, Notice, keep_later};
 use super::programs::Programs;
 use super::replies::{OwnReplies, Replies, verdict};
 use super::run::Runs;
@@ -596,7 +596,10 @@ impl Resource {
             self.peers.get_or_insert_with(site, Peer::default);
             let context = &mut *turn.context;
             let now_ms = turn.now.mono_ms;
-            context.links.share(site, &context.settings, &mut context.timers, now_ms);
+            let (settings, timers) = (&context.settings, &mut context.timers);
+            if context.links.share(site, settings, timers, now_ms) {
+                turn.effect(Effect::Shares(site.clone()));
+            }
         }
         let rules = match &mut self.declared.config {
             Some((_, config)) => {
