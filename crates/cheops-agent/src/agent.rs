@@ -1,6 +1,6 @@
 //! One agent, put together from its parts, and taken apart in order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use cheops_api::Token;
-use cheops_core::engine::Settings;
+use cheops_core::engine::{IdleBeats, Settings};
 use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
+use cheops_directory::{Membership, NotTakenIn, OwnSite, SignedStatement, SiteDirectory};
 use cheops_mesh::identity::{Identity, MeshError};
 use cheops_mesh::{Border, IncomingFiles, PeerRouter, Peers, PeersError, Seals};
 use cheops_proxy::{IdDirectory, Naming};
@@ -190,6 +191,8 @@ pub struct Agent {
     thread: DriverThread,
 }
 
+/// The file in the data directory with what is known of the other sites.
+const DIRECTORY: &str = "directory";
 /// What is kept free on the disk for what is already under way.
 const KEEP_FREE: u64 = 32 * 1024 * 1024;
 /// What files of other sites, and uploads that several sites keep, leave free: as much again, so
@@ -255,7 +258,8 @@ impl Agent {
             replicas: replicas.clone(),
         };
         let backup = opened.backup.clone();
-        let (driver, thread) = driver(&config, &me, opened, Box::new(actuators), signer)?;
+        let (driver, thread) =
+            driver(&config, &me, opened, Box::new(actuators), signer, peers.sites())?;
 
         let mesh_address = peers.local_address();
         let api_address = ports.api.address();
@@ -295,6 +299,7 @@ impl Agent {
             proxies: proxies.clone(),
             demo: config.demo.clone(),
         });
+        let own_of_this_site = own_site(&config, mesh_address);
         let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
@@ -302,6 +307,7 @@ impl Agent {
         // From here on nothing can fail, and somebody may be listening.
         let services_for_peers = Arc::new(ProxiesForPeers(proxies.clone()));
         let for_peers = PeerRouter::new(router_for_peers(api.clone()), services_for_peers);
+        peers.announce(own_of_this_site);
         peers.start(Arc::new(driver.clone()), &incoming, &for_peers);
         let follower = hooks::Follower { hooks, feed, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
@@ -351,6 +357,20 @@ impl Agent {
     /// Where clients reach the services, in the order of the config.
     pub fn proxy_addresses(&self) -> &[SocketAddr] {
         &self.proxy_addresses
+    }
+
+    /// Takes in what the mesh's authority says of a site, and passes it on to all others.
+    ///
+    /// # Errors
+    ///
+    /// When it is not the authority's word.
+    pub fn hand_in(&self, signed: &SignedStatement) -> Result<(), NotTakenIn> {
+        self.peers.hand_in(signed)
+    }
+
+    /// Which sites exist, as far as this one knows.
+    pub fn directory(&self) -> SiteDirectory {
+        self.peers.directory()
     }
 
     /// Waits until it cannot go on, which is never while all is well. What is left to do then is to
@@ -542,7 +562,23 @@ fn peers(
 ) -> Result<Peers, StartError> {
     let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
     let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity);
-    Ok(Peers::bind(me, random()?, mesh, border, others)?)
+    let kept = Some(config.data_dir.join(DIRECTORY));
+    Ok(Peers::bind(me, random()?, mesh, border, others, kept)?)
+}
+
+/// What all others are told of this site.
+fn own_site(config: &AgentConfig, bound: Option<SocketAddr>) -> OwnSite {
+    // Where it listens at every address of the machine, that is nowhere for anybody else.
+    let told = config.mesh.as_ref().and_then(|mesh| mesh.advertise.as_ref());
+    let bound = bound.filter(|bound| !bound.ip().is_unspecified());
+    let address = told.map(ToString::to_string).or(bound.map(|bound| bound.to_string()));
+    OwnSite {
+        state: Membership::Alive,
+        addresses: address.into_iter().collect(),
+        labels: BTreeMap::new(),
+        services: config.services.iter().map(|service| service.name.to_string()).collect(),
+        software: env!("CARGO_PKG_VERSION").into(),
+    }
 }
 
 /// Whose word is let in. What this site itself signs is known from the start.
@@ -572,9 +608,10 @@ fn driver(
     opened: Opened,
     actuators: Box<dyn Actuators>,
     signer: Signer,
+    others: Vec<SiteId>,
 ) -> Result<(Driver, DriverThread), StartError> {
     let start = driver::DriverStart {
-        settings: engine_settings(config, me.clone()),
+        settings: engine_settings(config, me.clone(), others),
         signer,
         records: opened.records,
         log: opened.log,
@@ -663,13 +700,14 @@ fn hook_settings(config: &WebhooksConfig, me: &Author) -> HookSettings {
     }
 }
 
-fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
+fn engine_settings(config: &AgentConfig, me: Author, others: Vec<SiteId>) -> Settings {
     Settings {
+        idle_beats: IdleBeats::OnLinks,
         application: config.application,
         jobs_at_once: config.shell.jobs_at_once,
         verify_every_ms: u64::try_from(config.shell.verify_every.as_millis()).unwrap_or(u64::MAX),
         short_history_from: config.shell.short_history,
-        ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
+        ..Settings::new(me, others)
     }
 }
 

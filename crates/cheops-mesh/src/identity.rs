@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cheops_core::model::SiteId;
+use cheops_directory::{SignedStatement, Statement};
 use cheops_record::{CertificateError, KeyError, Keyring, SiteKey, site_of};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -121,6 +122,28 @@ pub fn issue(dir: &Path, site: &SiteId, out: &Path) -> Result<(), MeshError> {
     let own = site_certificate(site)?.signed_by(&key, &issuer)?;
     let identity = format!("{}{}{certificate}", own.pem(), key.serialize_pem());
     write_new(out, &identity, 0o600)
+}
+
+/// Signs what the mesh says of its sites, with the authority in that folder.
+pub fn sign(dir: &Path, statement: &Statement) -> Result<SignedStatement, MeshError> {
+    let wrong = |missing: &'static str, what: String| MeshError::NotAnIdentity {
+        path: dir.join(missing),
+        what,
+    };
+    let read = |missing: &'static str| {
+        let path = dir.join(missing);
+        if !path.exists() {
+            return Err(MeshError::NoMesh { dir: dir.to_owned(), missing });
+        }
+        fs::read(&path).map_err(failed(&path, "read"))
+    };
+    let certificate = CertificateDer::from_pem_slice(&read(CERTIFICATE)?)
+        .map_err(|error| wrong(CERTIFICATE, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&read(KEY)?)
+        .map_err(|error| wrong(KEY, error.to_string()))?;
+    let key = SiteKey::new(key.secret_der(), &certificate).map_err(MeshError::Key)?;
+    let signed = SignedStatement::new(statement, &[], |text| key.sign_text(text));
+    signed.ok_or_else(|| wrong(KEY, "what it would sign exceeds a limit".to_owned()))
 }
 
 fn authority(name: &str) -> CertificateParams {

@@ -254,6 +254,8 @@ type GoodRoots = HashMap<[u8; 32], (KeyId, Arc<[u8]>)>;
 #[derive(Debug)]
 struct KeyringState {
     anchors: Vec<TrustAnchor<'static>>,
+    /// What the authority itself signs with.
+    authorities: Vec<PublicKey>,
     known: RwLock<BTreeMap<KeyId, Arc<KnownKey>>>,
     /// The roots that were found to be signed, by which key and with which signature.
     good: Mutex<GoodRoots>,
@@ -275,9 +277,12 @@ impl Keyring {
             let anchor = webpki::anchor_from_trusted_cert(&certificate);
             anchor.map(|anchor| anchor.to_owned()).map_err(CertificateError::Unreadable)
         };
+        let authorities: Vec<_> = authorities.into_iter().collect();
+        let keys = authorities.iter().filter_map(|it| PublicKey::of(it).ok()).collect();
         let anchors = authorities.into_iter().map(anchor).collect::<Result<_, _>>()?;
         Ok(Self(Arc::new(KeyringState {
             anchors,
+            authorities: keys,
             known: RwLock::default(),
             good: Mutex::default(),
         })))
@@ -333,6 +338,16 @@ impl Keyring {
         }
         let is_signed = of_site.any(|known| known.public.has_signed(text, signature));
         if is_signed { TextChecked::Good } else { TextChecked::Bad }
+    }
+
+    /// Whether the holder of that key signed a text.
+    pub fn has_signed(&self, key: KeyId, text: &[u8], signature: &[u8]) -> bool {
+        self.known(key).is_some_and(|known| known.public.has_signed(text, signature))
+    }
+
+    /// Whether the mesh's authority signed a text.
+    pub fn authority_has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
+        self.0.authorities.iter().any(|authority| authority.has_signed(text, signature))
     }
 
     /// Whether the entry is the word of who it says.

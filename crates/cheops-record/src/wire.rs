@@ -20,10 +20,11 @@ const CERTIFICATE: u64 = 4;
 /// An update of which the base has a state: a version that does not know of states must not take it for
 /// one without.
 const UPDATE_WITH_STATE: u64 = 5;
-
+/// Since version 4 of the protocol.
+const DIRECTORY: u64 = 6;
 /// An update of a resource whose sites were changed: a version that does not know of that must not take it
 /// for one that still lives where it was made.
-const UPDATE_OF_MOVED: u64 = 6;
+const UPDATE_OF_MOVED: u64 = 7;
 
 /// So many faults of one frame are told: whoever sends more has said enough.
 const MOST_TOLD: usize = 16;
@@ -35,6 +36,8 @@ pub enum Frame {
     Message(Message),
     /// The certificate of a site, by which entries that follow can be checked.
     Certificate(Vec<u8>),
+    /// Of who exists and who is alive, in the form that `cheops-directory` gives it.
+    Directory(Vec<u8>),
 }
 
 /// What arrived.
@@ -145,11 +148,18 @@ pub fn encode_certificate(certificate: &[u8], out: &mut Vec<u8>) {
     out.bytes(certificate);
 }
 
+/// Appends what is said of the directory to a buffer.
+pub fn encode_directory(said: &[u8], out: &mut Vec<u8>) {
+    out.number(DIRECTORY);
+    out.bytes(said);
+}
+
 /// Appends a frame to a buffer.
 pub fn encode(frame: &Frame, out: &mut Vec<u8>) {
     match frame {
         Frame::Message(message) => encode_message(message, out),
         Frame::Certificate(certificate) => encode_certificate(certificate, out),
+        Frame::Directory(said) => encode_directory(said, out),
     }
 }
 
@@ -193,6 +203,7 @@ fn take(from: &mut ByteReader<'_>, left_out: &mut Vec<FormError>) -> Result<Fram
             Frame::Message(Message::Evidence(evidence))
         }
         CERTIFICATE => Frame::Certificate(from.bytes()?.to_vec()),
+        DIRECTORY => Frame::Directory(from.bytes()?.to_vec()),
         kind => return Err(FormError::UnknownKind { what: "a message", kind }),
     })
 }

@@ -7,6 +7,7 @@ mod asked_by;
 mod backup;
 mod cluster;
 mod config;
+mod directory;
 mod docs;
 mod exec_edit;
 mod exec_http;

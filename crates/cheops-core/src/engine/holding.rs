@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use super::Engine;
 use super::context::Turn;
 use super::peer::Peer;
-use super::ports::{Notice, Update};
+use super::ports::{Effect, Notice, Update};
 use super::resource::Resource;
 use super::sync::ask_next;
 use super::timers::Timer;
@@ -210,7 +210,10 @@ impl Resource {
             self.peers.get_or_insert_with(site, Peer::default);
             let context = &mut *turn.context;
             let now_ms = turn.now.mono_ms;
-            context.links.share(site, &context.settings, &mut context.timers, now_ms);
+            let (settings, timers) = (&context.settings, &mut context.timers);
+            if context.links.share(site, settings, timers, now_ms) {
+                turn.effect(Effect::Shares(site.clone()));
+            }
         }
         for site in before.difference(&now).filter(|site| **site != me) {
             turn.context.links.unshare(site);

@@ -58,7 +58,7 @@ mod verify;
 mod view;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use compaction::{LaterRecords, RecordSlot};
@@ -71,7 +71,7 @@ pub use ports::{
     Message, Notice, Now, PastDecision, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use programs::{DecidedByPrograms, LeftOutByProgram};
-pub use settings::{Application, Settings};
+pub use settings::{Application, IdleBeats, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use undo::{NotUndoable, UndoBasis};
 pub use verify::{Agreement, ReadHere, Unproven};
@@ -108,6 +108,8 @@ impl Engine {
                 let now_ms = turn.now.mono_ms;
                 turn.context.links.reached(&site, &mut turn.context.timers, now_ms);
             }
+            Event::Parted(site) => turn.context.links.parted(&site),
+            Event::Sites(sites) => exist(sites, &mut turn),
             Event::Ended { job, outcome } => ended(resources, job, outcome, None, &mut turn),
             Event::Edited { job, outcome, change } => {
                 ended(resources, job, outcome, Some(change), &mut turn);
@@ -215,6 +217,16 @@ fn held_here<'a>(
     let me = &turn.context.settings.me.site;
     let resource = resources.get_mut(id).filter(|resource| resource.holders.contains(me))?;
     Some(&mut **resource)
+}
+
+/// Other sites exist than before.
+fn exist(mut sites: BTreeSet<SiteId>, turn: &mut Turn<'_>) {
+    let context = &mut *turn.context;
+    sites.remove(&context.settings.me.site);
+    let (settings, timers) = (&context.settings, &mut context.timers);
+    let shared = context.links.exist(&sites, settings, timers, turn.now.mono_ms);
+    context.settings.peers = sites;
+    shared.into_iter().for_each(|site| turn.effect(Effect::Shares(site)));
 }
 
 fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {

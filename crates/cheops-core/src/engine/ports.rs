@@ -39,6 +39,10 @@ pub enum Event {
     },
     /// A way to that site was opened (again): a sign of life can reach it now.
     Reached(SiteId),
+    /// The way to that site was closed, since nobody needed it: its silence means nothing.
+    Parted(SiteId),
+    /// These are the other sites that exist, and there are no others.
+    Sites(BTreeSet<SiteId>),
     /// A job asked for by [`Effect::Run`] came to its end.
     Ended {
         /// Which.
@@ -172,6 +176,8 @@ pub enum Effect {
     /// From now on, nothing is to be heard from who holds that key of that site, and nothing said to
     /// it: it was shown to lie.
     SetApart(SiteId, KeyId),
+    /// From now on, this site shares a resource with that one: keep a way to it.
+    Shares(SiteId),
 }
 
 /// The name of a run. Counted from 1 in each engine: when an engine is recovered, jobs of the one

@@ -4,7 +4,7 @@ use super::context::{Context, Turn};
 use super::durable::{Reaction, Record};
 use super::links::Links;
 use super::peer::Peer;
-use super::ports::Now;
+use super::ports::{Effect, Now};
 use super::resource::Resource;
 use super::settings::Settings;
 use super::timers::Timer;
@@ -46,9 +46,11 @@ impl Engine {
             resource.keep_members_only(&mut turn);
             resource.recall_incarnations(&turn.context.links);
         }
-        for site in turn.context.settings.peers.clone() {
+        let (due, shared) = turn.context.links.at_start(&turn.context.settings);
+        for site in due {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
+        shared.into_iter().for_each(|site| turn.effect(Effect::Shares(site)));
         // All of them before anything runs: a request may speak of several.
         for resource in resources.values_mut() {
             resource.publish_anew(&mut turn);

@@ -16,9 +16,9 @@ use super::link;
 use crate::identity::Identity;
 
 const ALPN: &[u8] = b"cheops";
-/// A connection that is silent for so long is dead. A new one is tried much earlier.
-const SILENCE: Duration = Duration::from_secs(5);
-const KEEP_ALIVE: Duration = Duration::from_millis(400);
+/// A connection that is silent for so long is dead. A new one is tried earlier where one is needed; and
+/// signs of life are given as often as somebody needs it, which a connection does not know by itself.
+const SILENCE: Duration = Duration::from_secs(8);
 
 /// How many callers may wait to be looked at, and what of theirs is held until then.
 const MOST_WAITING: usize = 1024;
@@ -74,7 +74,6 @@ fn transport() -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
     transport
         .max_idle_timeout(SILENCE.try_into().ok())
-        .keep_alive_interval(Some(KEEP_ALIVE))
         // Links are long and lossy: loss is no sign of congestion there.
         .congestion_controller_factory(Arc::new(quinn::congestion::BbrConfig::default()))
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))

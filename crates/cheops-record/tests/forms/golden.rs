@@ -53,7 +53,8 @@ fn messages_are_written_as_ever_and_read_back() {
     let mut golden = String::new();
     let frames = messages().into_iter().map(|(name, message)| (name, Frame::Message(message)));
     let certificate = ("certificate", Frame::Certificate(vec![0x30, 0x82, 1, 2, 3]));
-    for (name, frame) in frames.chain([certificate]) {
+    let directory = ("directory", Frame::Directory(vec![1, 2, 3]));
+    for (name, frame) in frames.chain([certificate, directory]) {
         let mut bytes = Vec::new();
         wire::encode(&frame, &mut bytes);
         let received = wire::decode(&bytes).unwrap();

@@ -166,6 +166,8 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         | Event::Edited { .. }
         | Event::Heard { .. }
         | Event::Reached(_)
+        | Event::Parted(_)
+        | Event::Sites(_)
         | Event::Noticed(_)
         | Event::Removed(_)
         | Event::Ticked => None,
@@ -182,6 +184,8 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         ),
         Event::Heard { from, message } => format!("heard from {from}: {message}"),
         Event::Reached(site) => format!("there is a way to {site}"),
+        Event::Parted(site) => format!("there is no way to {site} any more"),
+        Event::Sites(sites) => format!("there are {sites:?}"),
         Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
         Event::Edited { job, change, .. } => {
             format!("edited {job:?} `{}`", String::from_utf8_lossy(change))
