@@ -73,6 +73,12 @@ impl Link {
         Some(next)
     }
 
+    /// Something is shared with it from now on, which it may not know yet: it hears of this site at once.
+    fn be_patient(&mut self, settings: &Settings, now_ms: u64) {
+        self.patient_until_ms = now_ms + settings.idle_heartbeat_ms + settings.down_after_ms;
+        self.next_beat_ms = now_ms;
+    }
+
     fn interval_ms(&self, settings: &Settings) -> u64 {
         if self.shared > 0 { settings.heartbeat_ms } else { settings.idle_heartbeat_ms }
     }
@@ -89,8 +95,8 @@ pub(super) struct Links {
     links: BTreeMap<SiteId, Link>,
     /// The sites that should be heard, since they share resources, and are not.
     unheard: BTreeSet<SiteId>,
-    /// How many resources are shared with sites that do not exist, as far as is known.
-    strangers: BTreeMap<SiteId, usize>,
+    /// What is known of sites that do not exist, as far as is known: they may be told of again.
+    strangers: BTreeMap<SiteId, Link>,
 }
 
 impl Links {
@@ -120,23 +126,24 @@ impl Links {
         let gone: Vec<_> = self.links.keys().filter(|it| !sites.contains(*it)).cloned().collect();
         for site in gone {
             self.unheard.remove(&site);
-            if let Some(link) = self.links.remove(&site).filter(|link| link.shared > 0) {
-                self.strangers.insert(site, link.shared);
+            if let Some(mut link) = self.links.remove(&site) {
+                link.up = false;
+                link.asking.clear();
+                self.strangers.insert(site, link);
             }
         }
         let mut shared = Vec::new();
-        for site in sites {
-            if self.links.contains_key(site) {
-                continue;
-            }
-            self.links.insert(site.clone(), Link::default());
-            let with_it = self.strangers.remove(site).unwrap_or(0);
-            for _ in 0..with_it {
-                self.share(site, settings, timers, now_ms);
-            }
-            if with_it > 0 {
+        for site in sites.iter().filter(|site| !self.links.contains_key(*site)).collect::<Vec<_>>()
+        {
+            let mut link = self.strangers.remove(site).unwrap_or_default();
+            let is_shared = link.shared > 0;
+            if is_shared {
+                link.be_patient(settings, now_ms);
+                self.unheard.insert(site.clone());
                 shared.push(site.clone());
-            } else if settings.idle_beats == IdleBeats::ToAll {
+            }
+            self.links.insert(site.clone(), link);
+            if is_shared || settings.idle_beats == IdleBeats::ToAll {
                 timers.set(now_ms, Timer::Link(site.clone()));
             }
         }
@@ -174,9 +181,14 @@ impl Links {
 
     /// In which incarnation that site was heard last, before this engine was started.
     pub(super) fn lived(&mut self, site: &SiteId, incarnation: Incarnation) {
-        if let Some(link) = self.links.get_mut(site) {
-            link.incarnation = Some(incarnation);
-        }
+        let known = self.links.get_mut(site);
+        let link = known.unwrap_or_else(|| self.strangers.entry(site.clone()).or_default());
+        link.incarnation = Some(incarnation);
+    }
+
+    /// In which incarnation that site was heard last.
+    pub(super) fn incarnation_of(&self, site: &SiteId) -> Option<Incarnation> {
+        self.links.get(site).or_else(|| self.strangers.get(site))?.incarnation
     }
 
     /// Notes that a site was heard, whatever it said.
@@ -303,18 +315,17 @@ impl Links {
         now_ms: u64,
     ) -> bool {
         let Some(link) = self.links.get_mut(site) else {
-            *self.strangers.entry(site.clone()).or_default() += 1;
+            self.strangers.entry(site.clone()).or_default().shared += 1;
             return false;
         };
         link.shared += 1;
         if link.shared > 1 {
             return false;
         }
-        link.patient_until_ms = now_ms + settings.idle_heartbeat_ms + settings.down_after_ms;
+        link.be_patient(settings, now_ms);
         if !link.up {
             self.unheard.insert(site.clone());
         }
-        link.next_beat_ms = now_ms;
         timers.set(now_ms, Timer::Link(site.clone()));
         true
     }

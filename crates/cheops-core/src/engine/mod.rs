@@ -109,7 +109,7 @@ impl Engine {
                 turn.context.links.reached(&site, &mut turn.context.timers, now_ms);
             }
             Event::Parted(site) => turn.context.links.parted(&site),
-            Event::Sites(sites) => exist(sites, &mut turn),
+            Event::Sites(sites) => exist(resources, sites, &mut turn),
             Event::Ended { job, outcome } => ended(resources, job, outcome, None, &mut turn),
             Event::Edited { job, outcome, change } => {
                 ended(resources, job, outcome, Some(change), &mut turn);
@@ -220,13 +220,19 @@ fn held_here<'a>(
 }
 
 /// Other sites exist than before.
-fn exist(mut sites: BTreeSet<SiteId>, turn: &mut Turn<'_>) {
+fn exist(resources: &mut Resources, mut sites: BTreeSet<SiteId>, turn: &mut Turn<'_>) {
     let context = &mut *turn.context;
     sites.remove(&context.settings.me.site);
     let (settings, timers) = (&context.settings, &mut context.timers);
     let shared = context.links.exist(&sites, settings, timers, turn.now.mono_ms);
     context.settings.peers = sites;
-    shared.into_iter().for_each(|site| turn.effect(Effect::Shares(site)));
+    for site in shared {
+        // Nobody kept count of what it lacks.
+        for resource in resources.values_mut().filter(|it| it.peers.contains_key(&site)) {
+            resource.review_peers(turn);
+        }
+        turn.effect(Effect::Shares(site));
+    }
 }
 
 fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {

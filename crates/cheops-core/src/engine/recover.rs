@@ -80,7 +80,7 @@ impl Resource {
                 && peer.incarnation.is_none()
                 && !peer.earlier_incarnation.is_empty()
             {
-                peer.incarnation = links.get(&site).and_then(|link| link.incarnation);
+                peer.incarnation = links.incarnation_of(&site);
             }
         }
     }

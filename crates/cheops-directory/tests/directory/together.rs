@@ -205,7 +205,7 @@ fn the_checks_find_bugs_that_are_planted() {
         Planted::BelievesAnybody,
         Planted::PassesNothingOn,
         Planted::LinkDownUntold,
-        Planted::CallsOnce,
+        Planted::OneSideUp,
     ];
     for planted in bugs {
         assert!(is_found(planted), "{planted:?} was not found");

@@ -21,8 +21,8 @@ pub(crate) enum Planted {
     PassesNothingOn,
     /// That a link is gone is not told.
     LinkDownUntold,
-    /// Whom nobody hears is not called again.
-    CallsOnce,
+    /// Who was called is not told that there is a link.
+    OneSideUp,
 }
 
 /// How long silence lasts until a link counts as gone.
@@ -300,9 +300,7 @@ impl World {
         if self.planted != Some(Planted::LinkDownUntold) {
             self.handle(at, GossipEvent::LinkDown(self.names[other].clone()));
         }
-        if self.planted != Some(Planted::CallsOnce) {
-            self.calls_soon(at, other);
-        }
+        self.calls_soon(at, other);
     }
 
     fn calls_soon(&mut self, from: usize, to: usize) {
@@ -326,9 +324,12 @@ impl World {
             let round_trip_us = 1_000 * (10 + self.below(90));
             for (at, other) in [(from, to), (to, from)] {
                 self.links.insert((at, other), link);
+                if at == to && self.planted == Some(Planted::OneSideUp) {
+                    continue;
+                }
                 self.handle(at, GossipEvent::LinkUp(self.names[other].clone(), round_trip_us));
             }
-        } else if self.planted != Some(Planted::CallsOnce) && self.calls.insert((from, to)) {
+        } else if self.calls.insert((from, to)) {
             let pause = (500 << failed.min(5)).min(10_000);
             let pause = pause * 3 / 4 + self.below(pause / 2);
             self.after(pause, Happens::Calls { from, to, failed: failed + 1 });

@@ -32,7 +32,7 @@ mod tunnel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
@@ -82,8 +82,8 @@ struct PeersState {
     calls: calls::Calls,
     refused: refused::RefusedCallers,
     border: Option<Border>,
-    /// What links hand things to, once this site looks for others.
-    work: OnceLock<link::LinkHandlers>,
+    /// What links hand things to, while this site looks for others.
+    work: Mutex<Option<link::LinkHandlers>>,
     tasks: Mutex<Vec<tokio::task::JoinHandle<()>>>,
 }
 
@@ -152,7 +152,7 @@ impl Peers {
             calls: calls::Calls::default(),
             refused: refused::RefusedCallers::default(),
             border,
-            work: OnceLock::new(),
+            work: Mutex::default(),
             tasks: Mutex::default(),
         }));
         peers.follow_directory();
@@ -169,7 +169,7 @@ impl Peers {
         let (incoming, router) = (incoming.clone(), router.clone());
         let border = self.0.border.clone();
         let work = link::LinkHandlers { inbox, incoming, router, border };
-        let _only_once = self.0.work.set(work.clone());
+        *lock(&self.0.work) = Some(work.clone());
         for (site, peer) in self.all() {
             self.look_for(&site, &peer);
         }
@@ -188,10 +188,10 @@ impl Peers {
 
     /// Keeps a link to that site where there is need of one, as soon as this one looks for others.
     fn look_for(&self, site: &SiteId, peer: &Arc<PeerSite>) {
-        let Some(work) = self.0.work.get() else { return };
+        let Some(work) = lock(&self.0.work).clone() else { return };
         if let Some(accepted) = lock(&peer.accepted_in).take() {
             let supervisor =
-                supervise::Supervisor::new(self.clone(), site.clone(), peer.clone(), work.clone());
+                supervise::Supervisor::new(self.clone(), site.clone(), peer.clone(), work);
             let task = tokio::spawn(supervisor.run(accepted));
             let mut tasks = lock(&self.0.tasks);
             tasks.retain(|task| !task.is_finished());
@@ -291,6 +291,8 @@ impl Peers {
                 link.flush(until).await;
             }
         }
+        // Who takes in what is heard has these links in its hands: neither would ever let go of the other.
+        *lock(&self.0.work) = None;
         let tasks = std::mem::take(&mut *lock(&self.0.tasks));
         for task in tasks {
             task.abort();

@@ -297,7 +297,7 @@ fn a_site_that_comes_to_exist_holds_resources_and_is_kept_a_way_to_also_after_a_
     paris.hears("nantes", beat());
     assert_eq!(
         seen(&paris),
-        "lyon: never heard, shares 1, behind on 1\nnantes: up since 5, shares 0, behind on 0\n"
+        "lyon: never heard, shares 1, behind on 1\nnantes: up since 8, shares 0, behind on 0\n"
     );
 
     // One that is out holds what it held, and nothing new; and comes back to it.
