@@ -189,6 +189,13 @@ impl Resource {
     /// Works out anew who holds it. Says who did before.
     pub(super) fn work_out_holders(&mut self, turn: &mut Turn<'_>) -> BTreeSet<SiteId> {
         let members = self.members();
+        let before = self.set_holders();
+        self.share_with_members(&members, turn);
+        before
+    }
+
+    /// The same before anything else is looked at anew.
+    pub(super) fn set_holders(&mut self) -> BTreeSet<SiteId> {
         let declared = &self.declared;
         self.holder_set = (!declared.changes.is_empty())
             .then(|| Box::new(HolderSet::of(&declared.sites, &declared.changes)));
@@ -196,9 +203,7 @@ impl Resource {
             Some(said) => said.holders(),
             None => declared.sites.clone(),
         };
-        let before = std::mem::replace(&mut self.holders, holders);
-        self.share_with_members(&members, turn);
-        before
+        std::mem::replace(&mut self.holders, holders)
     }
 
     /// Takes in who is to be kept in step from now on. Who is not any more is forgotten when all is known that
