@@ -345,7 +345,7 @@ impl Resource {
         }
         let change = HoldingChange::Leaves { seen: said.additions(&me.site) };
         if let Some(carrier) = self.carrier(&me).or_else(|| self.carrier_of_nothing(&me)) {
-            self.say_holding(change, carrier, turn);
+            self.say_holding(&change, carrier, turn);
         }
     }
 
@@ -370,11 +370,11 @@ impl Resource {
         Some(Reply { id, stamp: Stamp::default(), operation, status, outcome: None })
     }
 
-    fn say_holding(&mut self, change: HoldingChange, carrier: Reply, turn: &mut Turn<'_>) {
+    fn say_holding(&mut self, change: &HoldingChange, carrier: Reply, turn: &mut Turn<'_>) {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, ..carrier };
-        self.write(EntryBody::Reply(reply), vec![Extension::holding(&change)], turn);
+        self.write(EntryBody::Reply(reply), vec![Extension::holding(change)], turn);
     }
 
     /// Changes the sites that hold it, as far as it can still be done.
@@ -387,7 +387,7 @@ impl Resource {
         for site in &asked.add {
             if !self.holders.contains(site) && !self.is_given_up(site) {
                 let change = HoldingChange::Adds(site.clone());
-                self.say_holding(change, carrier.clone(), turn);
+                self.say_holding(&change, carrier.clone(), turn);
             }
         }
         for site in &asked.remove {
@@ -395,7 +395,7 @@ impl Resource {
                 let seen =
                     self.said_of_holders().map(|said| said.additions(site)).unwrap_or_default();
                 let change = HoldingChange::Removes { site: site.clone(), seen };
-                self.say_holding(change, carrier.clone(), turn);
+                self.say_holding(&change, carrier.clone(), turn);
             }
         }
     }
@@ -410,7 +410,7 @@ impl Resource {
         let here: Vec<SiteId> = here.filter(|site| self.is_member(site)).cloned().collect();
         for site in here {
             let Some(carrier) = self.carrier(&me) else { return };
-            self.say_holding(HoldingChange::GivesUp(site), carrier, turn);
+            self.say_holding(&HoldingChange::GivesUp(site), carrier, turn);
         }
     }
 
