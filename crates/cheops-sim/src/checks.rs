@@ -62,6 +62,8 @@ pub struct Checks {
     pub homes: BTreeMap<ResourceId, BTreeSet<SiteId>>,
     /// Where it was made to live since.
     pub moved: BTreeMap<ResourceId, BTreeSet<SiteId>>,
+    /// The same, where it was honest sites that said so, and these hold it by no liar's word.
+    pub(crate) moved_by_honest: BTreeMap<ResourceId, BTreeSet<SiteId>>,
     /// Operations that users were told are accepted.
     pub(crate) accepted: BTreeMap<OperationId, ResourceId>,
     /// Accepted operations that were on one disk only when that disk was lost.
@@ -180,6 +182,14 @@ impl Checks {
                 self.found.get_or_insert(Violation(what));
             }
         }
+    }
+
+    /// Whether a site holds a resource, or did, by nobody's word but a liar's: that may count no more, and
+    /// what was accepted there counts as little.
+    pub(crate) fn held_by_a_liars_word(&self, resource: &ResourceId, site: &SiteId) -> bool {
+        let by_honest =
+            self.homes.get(resource).into_iter().chain(self.moved_by_honest.get(resource));
+        !by_honest.flatten().any(|holder| holder == site)
     }
 
     /// A liar made something up about a resource.

@@ -423,7 +423,8 @@ fn nothing_lost(
 ) -> Result<(), Violation> {
     let checks = &world.checks;
     let due = checks.accepted.iter().filter(|(id, of)| {
-        let by_liar = checks.liars.contains(id.site());
+        let by_liar =
+            checks.liars.contains(id.site()) || checks.held_by_a_liars_word(resource, id.site());
         *of == resource && !by_liar && !checks.excused.contains(*id)
     });
     for (operation, _) in due {

@@ -235,7 +235,7 @@ impl Torture {
         if matches!(kind, 0 | 2) && !outside.is_empty() {
             asked.add.insert(self.rng.pick(&outside).clone());
         }
-        if matches!(kind, 1 | 2 | 3) && !inside.is_empty() {
+        if matches!(kind, 1..=3) && !inside.is_empty() {
             asked.remove.insert(self.rng.pick(&inside).clone());
         }
         match kind {

@@ -189,6 +189,13 @@ impl Resource {
     /// Works out anew who holds it. Says who did before.
     pub(super) fn work_out_holders(&mut self, turn: &mut Turn<'_>) -> BTreeSet<SiteId> {
         let members = self.members();
+        let before = self.set_holders();
+        self.share_with_members(&members, turn);
+        before
+    }
+
+    /// The same before anything else is looked at anew.
+    pub(super) fn set_holders(&mut self) -> BTreeSet<SiteId> {
         let declared = &self.declared;
         self.holder_set = (!declared.changes.is_empty())
             .then(|| Box::new(HolderSet::of(&declared.sites, &declared.changes)));
@@ -196,9 +203,7 @@ impl Resource {
             Some(said) => said.holders(),
             None => declared.sites.clone(),
         };
-        let before = std::mem::replace(&mut self.holders, holders);
-        self.share_with_members(&members, turn);
-        before
+        std::mem::replace(&mut self.holders, holders)
     }
 
     /// Takes in who is to be kept in step from now on. Who is not any more is forgotten when all is known that
@@ -343,7 +348,7 @@ impl Resource {
         }
         let change = HoldingChange::Leaves { seen: said.additions(&me.site) };
         if let Some(carrier) = self.carrier(&me).or_else(|| self.carrier_of_nothing(&me)) {
-            self.say_holding(change, carrier, turn);
+            self.say_holding(&change, carrier, turn);
         }
     }
 
@@ -368,11 +373,11 @@ impl Resource {
         Some(Reply { id, stamp: Stamp::default(), operation, status, outcome: None })
     }
 
-    fn say_holding(&mut self, change: HoldingChange, carrier: Reply, turn: &mut Turn<'_>) {
+    fn say_holding(&mut self, change: &HoldingChange, carrier: Reply, turn: &mut Turn<'_>) {
         let id = turn.context.next_entry();
         let stamp = turn.context.clock.tick(turn.now.wall_ms);
         let reply = Reply { id, stamp, ..carrier };
-        self.write(EntryBody::Reply(reply), vec![Extension::holding(&change)], turn);
+        self.write(EntryBody::Reply(reply), vec![Extension::holding(change)], turn);
     }
 
     /// Changes the sites that hold it, as far as it can still be done.
@@ -385,7 +390,7 @@ impl Resource {
         for site in &asked.add {
             if !self.holders.contains(site) && !self.is_given_up(site) {
                 let change = HoldingChange::Adds(site.clone());
-                self.say_holding(change, carrier.clone(), turn);
+                self.say_holding(&change, carrier.clone(), turn);
             }
         }
         for site in &asked.remove {
@@ -393,7 +398,7 @@ impl Resource {
                 let seen =
                     self.said_of_holders().map(|said| said.additions(site)).unwrap_or_default();
                 let change = HoldingChange::Removes { site: site.clone(), seen };
-                self.say_holding(change, carrier.clone(), turn);
+                self.say_holding(&change, carrier.clone(), turn);
             }
         }
     }
@@ -408,7 +413,7 @@ impl Resource {
         let here: Vec<SiteId> = here.filter(|site| self.is_member(site)).cloned().collect();
         for site in here {
             let Some(carrier) = self.carrier(&me) else { return };
-            self.say_holding(HoldingChange::GivesUp(site), carrier, turn);
+            self.say_holding(&HoldingChange::GivesUp(site), carrier, turn);
         }
     }
 

@@ -80,6 +80,11 @@ impl World {
                         .iter()
                         .any(|it| it.id == *added && it.disk.has_left(resource, added));
                 moved.insert(added.clone());
+                let by = &self.sites[site];
+                if !by.lies && !self.checks.held_by_a_liars_word(resource, &by.id) {
+                    let honest = self.checks.moved_by_honest.entry(resource.clone()).or_default();
+                    honest.insert(added.clone());
+                }
                 self.sometimes.saw("holders: added");
                 if was_left {
                     self.sometimes.saw("holders: came back");
