@@ -12,6 +12,7 @@ use cheops_api::Token;
 use cheops_core::engine::{IdleBeats, Settings};
 use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
 use cheops_directory::{Membership, NotTakenIn, OwnSite, SignedStatement, SiteDirectory};
+use cheops_mesh::enrol::KnownSite;
 use cheops_mesh::identity::{Identity, MeshError};
 use cheops_mesh::{Border, IncomingFiles, PeerRouter, Peers, PeersError, Seals};
 use cheops_proxy::{IdDirectory, Naming};
@@ -36,9 +37,11 @@ use crate::exec::{
 };
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
+use crate::inviting::{Inviter, InviterError};
 use crate::ports::{
     KeptCertificates, ProxiesForPeers, ProxyPeers, ProxySignatures, SiteFiles, SiteOperations,
 };
+use crate::renewal::Renewal;
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -54,6 +57,9 @@ pub enum StartError {
         /// Who asks.
         site: SiteId,
     },
+    /// The mesh's authority is here, and of no use.
+    #[error("the mesh's authority cannot be used")]
+    Inviter(#[from] InviterError),
     /// The identity cannot be read.
     #[error("the identity of this site cannot be used")]
     Identity(#[from] MeshError),
@@ -116,6 +122,7 @@ impl StartError {
             Self::WrongIdentity { site, .. } => {
                 Some(format!("`cheops mesh issue {site}` makes the right one"))
             }
+            Self::Inviter(error) => Some(error.hint().into()),
             Self::Store(error) => error.hint().map(str::to_owned),
             Self::Api { source, .. } => Some(not_to_be_had(source, "api.listen")),
             Self::Socket(_) => {
@@ -186,6 +193,8 @@ pub struct Agent {
     /// Held to the end: who went over to another protocol is served as long as the agent runs.
     _proxy_threads: Option<Arc<Threads>>,
     following: JoinHandle<()>,
+    /// None where there is no mesh.
+    renewing: Option<JoinHandle<()>>,
     /// Of what the metrics were told.
     sorting: JoinHandle<()>,
     thread: DriverThread,
@@ -236,6 +245,7 @@ impl Agent {
         let border = border(identity.as_ref(), &opened.certificates)?;
         let seals = Seals::new(&me.site, signer.0.clone(), border.as_ref().map(Border::keyring));
         let peers = peers(&config, &me, identity.as_ref(), border)?;
+        let inviter = Inviter::open(&config, identity.as_ref())?;
         let replicas = replicas(&config);
         let memory = Remembered::new(&config.proxy, &config.data_dir);
         let services = services(&config)?;
@@ -262,7 +272,13 @@ impl Agent {
             driver(&config, &me, opened, Box::new(actuators), signer, peers.sites())?;
 
         let mesh_address = peers.local_address();
+        let advertise = advertised(&config, mesh_address);
+        if let Some((inviter, identity)) = inviter.as_ref().zip(identity.as_ref()) {
+            let (site, address) = (config.site.clone(), advertise.clone().unwrap_or_default());
+            inviter.begin(identity, &peers, KnownSite { site, address })?;
+        }
         let api_address = ports.api.address();
+        let renewal = renewal(&config, &peers);
         let access = Arc::new(Access::new(&config.api, token.as_ref(), api_address));
         let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
         let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
@@ -293,7 +309,8 @@ impl Agent {
             feed: feed.clone(),
             backup,
             metrics: metrics.clone(),
-            advertise: advertised(&config, mesh_address),
+            advertise,
+            inviter,
             services: config.services.iter().map(|service| service.name.to_string()).collect(),
             counted: Counted::default(),
             proxies: proxies.clone(),
@@ -311,6 +328,7 @@ impl Agent {
         peers.start(Arc::new(driver.clone()), &incoming, &for_peers);
         let follower = hooks::Follower { hooks, feed, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
+        let renewing = renewal.zip(identity).map(|(renewal, it)| tokio::spawn(renewal.run(it)));
         let (stop, stopping) = watch::channel(false);
         let proxy_addresses = ports.proxy_addresses.clone();
         let router = guarded(router(api), access, api_address, is_tls);
@@ -329,6 +347,7 @@ impl Agent {
             proxying,
             _proxy_threads: threads,
             following,
+            renewing,
             sorting: telemetry::keep_sorted(metrics),
             thread,
         })
@@ -398,6 +417,9 @@ impl Agent {
         // Hooks that are under way are told again at the next start.
         self.sorting.abort();
         self.following.abort();
+        if let Some(renewing) = &self.renewing {
+            renewing.abort();
+        }
         let _aborted = self.following.await;
         self.executor.stop().await;
         let mut serving = self.serving;
@@ -579,6 +601,13 @@ fn own_site(config: &AgentConfig, bound: Option<SocketAddr>) -> OwnSite {
         services: config.services.iter().map(|service| service.name.to_string()).collect(),
         software: env!("CARGO_PKG_VERSION").into(),
     }
+}
+
+/// What keeps the identity from running out.
+fn renewal(config: &AgentConfig, peers: &Peers) -> Option<Renewal> {
+    let mesh = config.mesh.as_ref()?;
+    let (path, authority) = (mesh.identity.clone(), mesh.authority.clone());
+    Some(Renewal { me: config.site.clone(), path, authority, peers: peers.clone() })
 }
 
 /// Whose word is let in. What this site itself signs is known from the start.

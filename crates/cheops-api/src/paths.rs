@@ -11,8 +11,18 @@ pub const LEGACY_SHOW: &str = "/show/{id}";
 pub const SITES: &str = "/api/v1/sites";
 /// `GET`: the sites, as one of them sees them.
 pub const SITE: &str = "/api/v1/sites/{site}";
+/// `POST`: put a site out of the mesh, for good; only where the mesh's authority is.
+pub const REMOVAL: &str = "/api/v1/sites/{site}/removal";
+/// `POST`: refuse the identity that a site has; only where the mesh's authority is.
+pub const REVOCATION: &str = "/api/v1/sites/{site}/revocation";
 /// `GET`: all resources in a few numbers.
 pub const SUMMARY: &str = "/api/v1/summary";
+/// `GET`, `POST`: invitations of sites; only where the mesh's authority is.
+pub const INVITATIONS: &str = "/api/v1/invitations";
+/// `DELETE`: one of them.
+pub const INVITATION: &str = "/api/v1/invitations/{invitation}";
+/// `POST`, between agents only: a new certificate for the one that the site shows.
+pub const RENEWAL: &str = "/api/v1/identity-renewal";
 /// `POST`: copy the data directory of the site.
 pub const BACKUP: &str = "/api/v1/backup";
 /// `GET`: the matrices that come with Cheops.
@@ -89,6 +99,21 @@ pub fn legacy_show(id: &str) -> String {
 /// [`SITE`] of this name.
 pub fn site(name: &str) -> String {
     SITE.replace("{site}", &segment(name))
+}
+
+/// [`REMOVAL`] of this name.
+pub fn removal(site: &str) -> String {
+    REMOVAL.replace("{site}", &segment(site))
+}
+
+/// [`REVOCATION`] of this name.
+pub fn revocation(site: &str) -> String {
+    REVOCATION.replace("{site}", &segment(site))
+}
+
+/// [`INVITATION`] of this id.
+pub fn invitation(id: &str) -> String {
+    INVITATION.replace("{invitation}", &segment(id))
 }
 
 /// [`HOLDING`] of this resource.

@@ -22,6 +22,8 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPa
 use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
+use crate::validity::within;
+
 /// Why a key cannot sign.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
@@ -103,6 +105,13 @@ pub fn site_of(certificate: &CertificateDer<'_>) -> Option<SiteId> {
         return None;
     }
     SiteId::new(name).ok()
+}
+
+/// The public key of a certificate, if it is an Ed25519 one.
+pub fn ed25519_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
+    let parsed = EndEntityCert::try_from(certificate).ok()?;
+    let info = parsed.subject_public_key_info();
+    info.as_ref().strip_prefix(&ED25519_BEGINS)?.try_into().ok()
 }
 
 const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 2] =
@@ -289,7 +298,8 @@ impl Keyring {
     }
 
     /// Takes in a certificate, if the mesh's authority issued it; and says whose it is, and whether
-    /// it is new.
+    /// it is new. One that is over is taken in as well: what was signed by it stays its holder's word, and
+    /// whether somebody may have a link is judged where links are made.
     pub fn add(
         &self,
         certificate: &CertificateDer<'_>,
@@ -306,7 +316,7 @@ impl Keyring {
                 &ALGORITHMS,
                 &self.0.anchors,
                 &[],
-                now,
+                within(certificate, now),
                 KeyUsage::client_auth(),
                 None,
                 None,

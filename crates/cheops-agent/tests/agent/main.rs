@@ -9,6 +9,7 @@ mod cluster;
 mod config;
 mod directory;
 mod docs;
+mod enrolment;
 mod exec_edit;
 mod exec_http;
 mod exec_program;

@@ -10,6 +10,7 @@ mod fault;
 mod forecast;
 mod history;
 mod holders;
+mod invitation;
 mod legacy;
 mod login;
 mod matrix;
@@ -37,6 +38,7 @@ pub use history::{
     RecordedEdit,
 };
 pub use holders::{ChangeHolders, ResourceHolders};
+pub use invitation::{InvitationState, Invite, Invited, RemoveSite, SiteInvitation};
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
 };

@@ -79,6 +79,8 @@ pub(super) enum LinkError {
     Certificate(String),
     #[error("the certificate names no site")]
     Nameless,
+    #[error("it shows no certificate")]
+    NoCertificate,
     #[error("no answer")]
     NoAnswer,
     #[error("too much is under way on the link")]

@@ -32,7 +32,7 @@ mod tunnel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
 use cheops_core::engine::Message;
@@ -46,6 +46,7 @@ use self::gossip::Gossip;
 use self::link::PeerLink;
 use self::site::PeerSite;
 pub use self::tunnel::{PassedOn, PeerRouter, SiteServices, ToService, TunnelError};
+use crate::enrol::EnrolHost;
 use crate::identity::Identity;
 use crate::ports::Inbox;
 
@@ -72,6 +73,16 @@ pub enum PeersError {
 #[derive(Clone)]
 pub struct Peers(Arc<PeersState>);
 
+/// The same for what they hold themselves: nobody holds who holds them.
+pub struct WeakPeers(Weak<PeersState>);
+
+impl WeakPeers {
+    /// Them, as long as the agent runs.
+    pub fn upgrade(&self) -> Option<Peers> {
+        self.0.upgrade().map(Peers)
+    }
+}
+
 struct PeersState {
     hello: Hello,
     /// None for a site that has no mesh: it has no peers either.
@@ -90,7 +101,9 @@ struct PeersState {
 /// Where sites call and are called.
 struct Port {
     endpoint: quinn::Endpoint,
-    client: quinn::ClientConfig,
+    client: Mutex<quinn::ClientConfig>,
+    /// Who lets in sites that have no certificate yet, if anybody does.
+    enrols: OnceLock<EnrolHost>,
 }
 
 /// How the link to a site stands.
@@ -157,6 +170,29 @@ impl Peers {
         }));
         peers.follow_directory();
         Ok(peers)
+    }
+
+    /// Without holding them.
+    pub fn weak(&self) -> WeakPeers {
+        WeakPeers(Arc::downgrade(&self.0))
+    }
+
+    /// From now on sites that were invited may enrol at the mesh port. To be said before
+    /// [`Peers::start`].
+    pub fn enrol(&self, identity: &Identity, host: EnrolHost) -> Result<(), PeersError> {
+        let Some(port) = &self.0.port else { return Ok(()) };
+        let _once = port.enrols.set(host);
+        self.show(identity)
+    }
+
+    /// From now on this site shows this to others. Links that there are go on.
+    pub fn show(&self, identity: &Identity) -> Result<(), PeersError> {
+        let Some(port) = &self.0.port else { return Ok(()) };
+        let enrols = port.enrols.get().is_some();
+        let server = tls::server(identity, enrols).map_err(PeersError::Identity)?;
+        *lock(&port.client) = tls::client(identity).map_err(PeersError::Identity)?;
+        port.endpoint.set_server_config(Some(server));
+        Ok(())
     }
 
     /// The address that others reach this site at, as the system gave it.
@@ -304,6 +340,16 @@ impl Peers {
         }
     }
 
+    /// Somebody calls who has no certificate yet.
+    async fn enrol_caller(&self, connection: quinn::Connection) {
+        let host = self.0.port.as_ref().and_then(|port| port.enrols.get());
+        match host {
+            Some(host) => host.serve(connection).await,
+            // Nobody is offered that protocol then.
+            None => link::spare(&connection),
+        }
+    }
+
     /// Whether some site is known to be there.
     fn is_peers(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -408,13 +454,14 @@ fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
 
 impl Port {
     fn bind(listen: SocketAddr, identity: &Identity) -> Result<Self, PeersError> {
-        let (server, client) = tls::configs(identity).map_err(PeersError::Identity)?;
+        let server = tls::server(identity, false).map_err(PeersError::Identity)?;
+        let client = tls::client(identity).map_err(PeersError::Identity)?;
         let failed = |source| PeersError::Listen { address: listen, source };
         let socket = UdpSocket::bind(listen).map_err(failed)?;
         let runtime = Arc::new(quinn::TokioRuntime);
         let config = quinn::EndpointConfig::default();
         let endpoint =
             quinn::Endpoint::new(config, Some(server), socket, runtime).map_err(failed)?;
-        Ok(Self { endpoint, client })
+        Ok(Self { endpoint, client: Mutex::new(client), enrols: OnceLock::new() })
     }
 }

@@ -35,6 +35,7 @@ use super::holders::Two;
 use super::link::{self, Candidate, LinkHandlers, PeerLink};
 use super::lookup::Lookup;
 use super::site::{LinkPace, PeerSite};
+use super::tls::{self, CallerKind};
 use super::{Peers, lock};
 use crate::ports::Inbox;
 
@@ -81,16 +82,27 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, inbox: Arc<d
         tokio::spawn(async move {
             let taken = async {
                 let connection = incoming.await?;
-                Candidate::greet(connection, &peers.0.hello, &peers, Called::ByThem).await
+                if tls::kind(&connection) == CallerKind::Joiner {
+                    return Ok(Taken::Joiner(connection));
+                }
+                let called = Called::ByThem;
+                let greeted = Candidate::greet(connection, &peers.0.hello, &peers, called).await;
+                greeted.map(Taken::Site)
             };
             let began = Instant::now();
             let taken = tokio::time::timeout(CALL_LASTS, taken).await;
+            if let Ok(Ok(Taken::Joiner(connection))) = taken {
+                // It keeps its place as long as it is here: there are no more of them than of others.
+                peers.enrol_caller(connection).await;
+                return;
+            }
             drop(place);
             if let Ok(Ok(_)) = &taken {
                 peers.0.calls.succeeded(began.elapsed());
             }
             match taken {
-                Ok(Ok(candidate)) => {
+                Ok(Ok(Taken::Joiner(_))) => {}
+                Ok(Ok(Taken::Site(candidate))) => {
                     if let Some(peer) = peers.peer(candidate.site()) {
                         let _stopping = peer.accepted.send(candidate).await;
                     }
@@ -109,6 +121,13 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, inbox: Arc<d
             }
         });
     }
+}
+
+/// What came of a call.
+enum Taken {
+    Site(Candidate),
+    /// Somebody who wants to become a site.
+    Joiner(quinn::Connection),
 }
 
 /// Who made the connection.
@@ -554,12 +573,13 @@ async fn call(
     waits_for_room: WaitsForRoom,
 ) -> Result<quinn::Connection, LinkError> {
     let Some(port) = &peers.0.port else { return Err(LinkError::NotAPeer(site)) };
+    let config = lock(&port.client).clone();
     let calls = &peers.0.calls;
     let room = calls.room().await;
     drop(waits_for_room);
     let began = Instant::now();
     let calling = async {
-        let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
+        let connecting = port.endpoint.connect_with(config, address, site.as_str())?;
         Ok::<_, LinkError>(connecting.await?)
     };
     let give_room = async {
