@@ -285,16 +285,11 @@ impl Links {
 
     /// One resource less is shared with that site.
     pub(super) fn unshare(&mut self, site: &SiteId) {
-        if let Some(link) = self.links.get_mut(site) {
-            link.shared = link.shared.saturating_sub(1);
-            if link.shared == 0 {
-                self.unheard.remove(site);
-            }
-        } else if let Some(shared) = self.strangers.get_mut(site) {
-            *shared -= 1;
-            if *shared == 0 {
-                self.strangers.remove(site);
-            }
+        let Self { links, strangers, .. } = self;
+        let Some(link) = links.get_mut(site).or_else(|| strangers.get_mut(site)) else { return };
+        link.shared = link.shared.saturating_sub(1);
+        if link.shared == 0 {
+            self.unheard.remove(site);
         }
     }
 
