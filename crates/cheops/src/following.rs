@@ -519,6 +519,7 @@ mod tests {
                 … and more that the site did not keep
             ✗ nice   overridden        28 ms  lyon-2.1 took its place
             another operation took its place: cheops explain 'my counter'
+            what can be done about it: cheops status
         "#]]
         .assert_eq(&text);
         assert_eq!(verdict, Verdict::Problems);
@@ -550,6 +551,7 @@ mod tests {
             ✗ nice   failed            28 ms  HTTP 409  {"error": "taken"}
             settle it:
               cheops settle 'my counter' paris-5f.7 skip --site paris    # or: rerun
+            what can be done about it: cheops status
         "#]]
         .assert_eq(&text);
         assert_eq!(verdict, Verdict::Problems);
