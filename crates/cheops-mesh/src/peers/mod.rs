@@ -293,7 +293,11 @@ impl Peers {
     /// shortest way over others.
     pub fn round_trip(&self, site: &SiteId) -> Option<Duration> {
         match self.link(site) {
-            Some(link) => Some(link.round_trip()).filter(|_| !link.is_silent()),
+            Some(link) => {
+                Some(link.round_trip()).filter(|_| !link.is_silent() && !link.is_closed())
+            }
+            // It is as far as it was, and perhaps gone: who asks remembers what was measured.
+            None if self.peer(site)?.was_lost_of_late() => None,
             None => {
                 let way = self.0.gossip.as_ref()?.way(site).0?;
                 Some(Duration::from_micros(way.round_trip_us))
