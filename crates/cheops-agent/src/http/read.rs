@@ -62,18 +62,21 @@ pub(super) async fn sites(State(api): State<SharedApi>) -> Result<Json<wire::Sit
 fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::Site {
     let status = api.peers.status(&view.site);
     let way = status.as_ref().and_then(|status| status.way.clone());
+    let is_missed = status.as_ref().is_some_and(|status| status.is_missed);
     let ago = |at_ms: u64| Duration::from_millis(now_ms.saturating_sub(at_ms)) + since_then;
     let (state, since) = match view.status {
         SiteStatus::Up { since_ms } => {
             (wire::SiteState::Up, Some(on_wire::time_ago(ago(since_ms))))
         }
-        // Nothing is shared with it, so that it is heard by others, and that is enough.
-        _ if way.is_some() && view.shared == 0 => (wire::SiteState::Up, None),
+        // There need be no link to it, so that it is heard by others, and that is enough.
+        _ if way.is_some() && view.shared == 0 && !is_missed => (wire::SiteState::Up, None),
         SiteStatus::Unknown { since_ms } => {
             (wire::SiteState::Unknown, Some(on_wire::time_ago(ago(since_ms))))
         }
         SiteStatus::NeverHeard => match status.as_ref().and_then(|status| status.gone_ms) {
             Some(gone_ms) => (wire::SiteState::Unknown, Some(on_wire::time(gone_ms))),
+            // Others hear it, and this site should.
+            None if way.is_some() => (wire::SiteState::Unknown, None),
             None => (wire::SiteState::NeverHeard, None),
         },
     };

@@ -44,7 +44,7 @@ pub use self::content::{FetchError, IncomingFiles};
 use self::frame::{Hello, LinkError};
 use self::gossip::Gossip;
 use self::link::PeerLink;
-use self::site::PeerSite;
+use self::site::{LinkPace, PeerSite};
 pub use self::tunnel::{PassedOn, PeerRouter, SiteServices, ToService, TunnelError};
 use crate::enrol::EnrolHost;
 use crate::identity::Identity;
@@ -119,6 +119,8 @@ pub struct PeerStatus {
     pub way: Option<Way>,
     /// When it was lost, by the clock of the wall, if it was alive since the start.
     pub gone_ms: Option<u64>,
+    /// Whether there should be a link to it, and is none.
+    pub is_missed: bool,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -270,13 +272,15 @@ impl Peers {
         let two = two.map(|two| format!("two agents show its identity: {two}"));
         let wrong = two.or_else(|| peer.conduct.problem(Instant::now()));
         let (way, gone_ms) = self.0.gossip.as_ref().map_or((None, None), |it| it.way(site));
-        let is_away = link.is_none() && way.is_none();
+        let is_missed = link.is_none() && peer.pace() != LinkPace::Unneeded;
+        let is_away = is_missed || link.is_none() && way.is_none();
         Some(PeerStatus {
             address: peer.names().into_iter().next(),
             round_trip: link.as_ref().map(|link| link.round_trip()),
             problem: wrong.or_else(|| lock(&peer.problem).clone().filter(|_| is_away)),
             way,
             gone_ms,
+            is_missed,
         })
     }
 
