@@ -186,8 +186,9 @@ type Resources = BTreeMap<ResourceId, Box<Resource>>;
 /// messages (`publish`, in `sync`), and less history.
 fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
     let me = turn.context.settings.me.clone();
-    // Who does not hold it yet, or no more, only passes on what it knows.
-    let holds = resource.holders.contains(&me.site);
+    // Who does not hold it yet, or no more, only passes on what it knows. Where nobody is left that counts,
+    // what ran here is still to be answered for.
+    let holds = resource.holders.is_empty() || resource.holders.contains(&me.site);
     if holds || resource.ever_held(&me.site) && resource.goes_on_running(&me) {
         resource.settle(turn);
     } else {
