@@ -24,6 +24,9 @@ fn of_a_version_that_left_this_one_behind(theirs: Greeting) -> Greeting {
     Greeting { newest: theirs.newest + 2, oldest: theirs.newest + 1, ..theirs }
 }
 
+/// What the raw peer makes of the greeting that it heard.
+type Greets = fn(Greeting) -> Greeting;
+
 fn of_the_next_version(theirs: Greeting) -> Greeting {
     Greeting { newest: theirs.newest + 1, more: b"\x05later".to_vec(), ..theirs }
 }
@@ -32,7 +35,7 @@ fn of_the_next_version(theirs: Greeting) -> Greeting {
 async fn an_agent_without_a_version_in_common_is_refused_by_name_on_both_sides() {
     let (mut cluster, mut raw) = two_agents_and_a_raw_peer().await;
     shared(&cluster).await;
-    let greetings: [(fn(Greeting) -> Greeting, &str); 2] = [
+    let greetings: [(Greets, &str); 2] = [
         (of_the_version_before, UPGRADE_RAW),
         (of_a_version_that_left_this_one_behind, UPGRADE_AGENT),
     ];
