@@ -133,7 +133,8 @@ impl Three {
                 Effect::Answer { .. }
                 | Effect::Notify(_)
                 | Effect::Publish(..)
-                | Effect::SetApart(..) => {}
+                | Effect::SetApart(..)
+                | Effect::Shares(_) => {}
             }
         }
     }

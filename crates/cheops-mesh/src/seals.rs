@@ -47,7 +47,8 @@ mod tests {
     use rustls::pki_types::UnixTime;
 
     use super::*;
-    use crate::identity::{Identity, create, issue};
+    use crate::authority::{create, issue};
+    use crate::identity::Identity;
 
     fn name(site: &str) -> SiteId {
         SiteId::new(site).unwrap()

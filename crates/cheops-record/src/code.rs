@@ -97,18 +97,21 @@ impl FormError {
 
 /// Bytes on their way in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ByteReader<'a>(&'a [u8]);
+pub struct ByteReader<'a>(&'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Begins at the first of them.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether all was read.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], FormError> {
+    /// The next so many.
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], FormError> {
         let Some((taken, rest)) = self.0.split_at_checked(count) else {
             return Err(FormError::Cut);
         };
@@ -116,13 +119,15 @@ impl<'a> ByteReader<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, FormError> {
+    /// The next one.
+    pub fn byte(&mut self) -> Result<u8, FormError> {
         let Some((first, rest)) = self.0.split_first() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*first)
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, FormError> {
+    /// A number.
+    pub fn number(&mut self) -> Result<u64, FormError> {
         let mut value = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -138,18 +143,20 @@ impl<'a> ByteReader<'a> {
         Err(FormError::TooLarge)
     }
 
-    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, FormError> {
+    /// A number of a smaller type.
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, FormError> {
         T::try_from(self.number()?).map_err(|_large| FormError::TooLarge)
     }
 
     /// Small numbers of either sign.
-    pub(crate) fn signed(&mut self) -> Result<i32, FormError> {
+    pub fn signed(&mut self) -> Result<i32, FormError> {
         let value: u32 = self.small()?;
         let half = i32::try_from(value >> 1).map_err(|_large| FormError::TooLarge)?;
         Ok(if value & 1 == 1 { -half - 1 } else { half })
     }
 
-    pub(crate) fn flag(&mut self) -> Result<bool, FormError> {
+    /// Yes or no.
+    pub fn flag(&mut self) -> Result<bool, FormError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -157,16 +164,19 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], FormError> {
+    /// Bytes with their count before them.
+    pub fn bytes(&mut self) -> Result<&'a [u8], FormError> {
         let length = self.number()?;
         self.take(usize::try_from(length).map_err(|_long| FormError::Cut)?)
     }
 
-    pub(crate) fn text(&mut self) -> Result<&'a str, FormError> {
+    /// A text with its length before it.
+    pub fn text(&mut self) -> Result<&'a str, FormError> {
         std::str::from_utf8(self.bytes()?).map_err(|_other| FormError::NotText)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
+    /// So many as the type says.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*taken)
@@ -174,7 +184,7 @@ impl<'a> ByteReader<'a> {
 
     /// How many there are of something that takes so many bytes at least: no more than there can
     /// be in what is left, so that a number alone claims no memory.
-    pub(crate) fn count(&mut self, least_bytes: usize) -> Result<usize, FormError> {
+    pub fn count(&mut self, least_bytes: usize) -> Result<usize, FormError> {
         let found = self.number()?;
         let most = (self.0.len() / least_bytes.max(1)) as u64;
         match usize::try_from(found) {
@@ -184,33 +194,40 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Something with its length before it.
-    pub(crate) fn section(&mut self) -> Result<ByteReader<'a>, FormError> {
+    pub fn section(&mut self) -> Result<ByteReader<'a>, FormError> {
         let length = u32::from_le_bytes(self.array()?);
         let length = usize::try_from(length).map_err(|_long| FormError::Cut)?;
         self.take(length).map(ByteReader)
     }
 
     /// Nothing follows.
-    pub(crate) fn end(&self) -> Result<(), FormError> {
+    pub fn end(&self) -> Result<(), FormError> {
         if self.0.is_empty() { Ok(()) } else { Err(FormError::Trailing) }
     }
 
     /// Nothing follows that this version does not know.
-    pub(crate) fn knows_all(&self, what: &'static str) -> Result<(), FormError> {
+    pub fn knows_all(&self, what: &'static str) -> Result<(), FormError> {
         if self.0.is_empty() { Ok(()) } else { Err(FormError::More(what)) }
     }
 }
 
 /// Bytes on their way out.
-pub(crate) trait Writer {
+pub trait Writer {
+    /// A number.
     fn number(&mut self, value: u64);
+    /// A small number of either sign.
     fn signed(&mut self, value: i32);
+    /// Yes or no.
     fn flag(&mut self, value: bool);
+    /// Bytes with their count before them.
     fn bytes(&mut self, value: &[u8]);
+    /// A text with its length before it.
     fn text(&mut self, value: &str) {
         self.bytes(value.as_bytes());
     }
+    /// Bytes as they are.
     fn raw(&mut self, value: &[u8]);
+    /// Something with its length before it.
     fn section(&mut self, write: impl FnOnce(&mut Self));
 }
 

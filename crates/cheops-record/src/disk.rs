@@ -10,7 +10,7 @@ use cheops_core::plan::{
 use std::sync::Arc;
 
 use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, parts};
-use crate::form::{Placed, put_entry, take_entry};
+use crate::form::{Placed, changes_in, put_entry, put_moved, take_entry, take_moved};
 
 /// The version of bodies that is written.
 pub const VERSION: u8 = 2;
@@ -77,6 +77,8 @@ const SHED: u64 = 9;
 const SET_APART: u64 = 10;
 /// A version that does not know of states must not take it for one without.
 const PRUNED_FOR_STATE: u64 = 11;
+/// Nor of sites that changed.
+const PRUNED_OF_MOVED: u64 = 12;
 
 impl Form for Record {
     const LEAST: usize = 1;
@@ -90,6 +92,7 @@ impl Form for Record {
             Self::Knows(..) => KNOWS,
             Self::EarlierIncarnation(..) => EARLIER_INCARNATION,
             Self::Incarnation(..) => INCARNATION,
+            Self::Pruned(_, base) if changes_in(Some(base)).is_some() => PRUNED_OF_MOVED,
             Self::Pruned(_, base) if base.state.is_some() => PRUNED_FOR_STATE,
             Self::Pruned(..) => PRUNED,
             Self::Shed(..) => SHED,
@@ -132,8 +135,10 @@ impl Form for Record {
             Self::Pruned(resource, base) => {
                 resource.put(out);
                 base.put(out);
-                if let Some(state) = &base.state {
-                    state.put(out);
+                match (changes_in(Some(base)), &base.state) {
+                    (Some(changes), _) => put_moved(base, changes, out),
+                    (None, Some(state)) => state.put(out),
+                    (None, None) => {}
                 }
             }
             Self::Shed(resource, operations) => {
@@ -168,6 +173,10 @@ impl Form for Record {
                 let (resource, base) = (Form::take(from)?, Base::take(from)?);
                 let state = Some(Form::take(from)?);
                 Self::Pruned(resource, Box::new(Base { state, ..base }))
+            }
+            PRUNED_OF_MOVED => {
+                let (resource, base) = (Form::take(from)?, Base::take(from)?);
+                Self::Pruned(resource, Box::new(take_moved(base, from)?))
             }
             SHED => Self::Shed(Form::take(from)?, Form::take(from)?),
             SET_APART => Self::SetApart(Form::take(from)?),

@@ -137,7 +137,8 @@ impl Mesh {
             Effect::Answer { .. }
             | Effect::Notify(_)
             | Effect::Publish(..)
-            | Effect::SetApart(..) => {}
+            | Effect::SetApart(..)
+            | Effect::Shares(_) => {}
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod cluster;
 mod figures;
+mod holders;
 mod published;
 mod report;
 mod scale;

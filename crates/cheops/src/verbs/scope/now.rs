@@ -237,6 +237,7 @@ mod tests {
             behind_on: 0,
             entries_behind: None,
             address: None,
+            heard_by: None,
             problem: None,
         }
     }

@@ -3,6 +3,7 @@
 mod access;
 mod agent;
 mod attack;
+mod joining;
 mod logic;
 mod matrix;
 mod mesh;

@@ -7,8 +7,11 @@ use expect_test::expect;
 use crate::binary::running::{cheops, command};
 
 /// Every verb that helps, also those below another; a test holds it together with `cheops --help`.
-const VERBS: [&[&str]; 31] = [
+const VERBS: [&[&str]; 38] = [
     &["demo"],
+    &["up"],
+    &["invite"],
+    &["join"],
     &["agent"],
     &["mesh"],
     &["init"],
@@ -25,7 +28,11 @@ const VERBS: [&[&str]; 31] = [
     &["explain"],
     &["watch"],
     &["sites"],
+    &["site"],
     &["delete"],
+    &["extend"],
+    &["shrink"],
+    &["move"],
     &["settle"],
     &["retry"],
     &["dismiss"],
