@@ -69,10 +69,6 @@ impl Actuators for SiteActuators {
         self.peers.set_apart(site, key);
     }
 
-    fn shares(&self, site: &SiteId) {
-        self.peers.share(site);
-    }
-
     fn publish(&self, resource: &ResourceId, id_map: Option<Arc<IdMap>>) {
         self.replicas.publish(resource, id_map);
     }

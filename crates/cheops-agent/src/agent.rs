@@ -1,6 +1,6 @@
 //! One agent, put together from its parts, and taken apart in order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use cheops_api::Token;
-use cheops_core::engine::{IdleBeats, Settings};
+use cheops_core::engine::Settings;
 use cheops_core::model::{Author, Incarnation, SaysAlready, SiteId};
-use cheops_directory::{Membership, NotTakenIn, OwnSite, SignedStatement, SiteDirectory};
-use cheops_mesh::enrol::KnownSite;
 use cheops_mesh::identity::{Identity, MeshError};
 use cheops_mesh::{Border, IncomingFiles, PeerRouter, Peers, PeersError, Seals};
 use cheops_proxy::{IdDirectory, Naming};
@@ -37,11 +35,9 @@ use crate::exec::{
 };
 use crate::hooks::{self, HookSettings, Hooks, HooksError};
 use crate::http::{Access, Api, Counted, guarded, router, router_for_peers};
-use crate::inviting::{Inviter, InviterError};
 use crate::ports::{
     KeptCertificates, ProxiesForPeers, ProxyPeers, ProxySignatures, SiteFiles, SiteOperations,
 };
-use crate::renewal::Renewal;
 use crate::telemetry;
 
 /// Why an agent does not start.
@@ -57,9 +53,6 @@ pub enum StartError {
         /// Who asks.
         site: SiteId,
     },
-    /// The mesh's authority is here, and of no use.
-    #[error("the mesh's authority cannot be used")]
-    Inviter(#[from] InviterError),
     /// The identity cannot be read.
     #[error("the identity of this site cannot be used")]
     Identity(#[from] MeshError),
@@ -122,7 +115,6 @@ impl StartError {
             Self::WrongIdentity { site, .. } => {
                 Some(format!("`cheops mesh issue {site}` makes the right one"))
             }
-            Self::Inviter(error) => Some(error.hint().into()),
             Self::Store(error) => error.hint().map(str::to_owned),
             Self::Api { source, .. } => Some(not_to_be_had(source, "api.listen")),
             Self::Socket(_) => {
@@ -193,15 +185,11 @@ pub struct Agent {
     /// Held to the end: who went over to another protocol is served as long as the agent runs.
     _proxy_threads: Option<Arc<Threads>>,
     following: JoinHandle<()>,
-    /// None where there is no mesh.
-    renewing: Option<JoinHandle<()>>,
     /// Of what the metrics were told.
     sorting: JoinHandle<()>,
     thread: DriverThread,
 }
 
-/// The file in the data directory with what is known of the other sites.
-const DIRECTORY: &str = "directory";
 /// What is kept free on the disk for what is already under way.
 const KEEP_FREE: u64 = 32 * 1024 * 1024;
 /// What files of other sites, and uploads that several sites keep, leave free: as much again, so
@@ -245,7 +233,6 @@ impl Agent {
         let border = border(identity.as_ref(), &opened.certificates)?;
         let seals = Seals::new(&me.site, signer.0.clone(), border.as_ref().map(Border::keyring));
         let peers = peers(&config, &me, identity.as_ref(), border)?;
-        let inviter = Inviter::open(&config, identity.as_ref())?;
         let replicas = replicas(&config);
         let memory = Remembered::new(&config.proxy, &config.data_dir);
         let services = services(&config)?;
@@ -268,17 +255,10 @@ impl Agent {
             replicas: replicas.clone(),
         };
         let backup = opened.backup.clone();
-        let (driver, thread) =
-            driver(&config, &me, opened, Box::new(actuators), signer, peers.sites())?;
+        let (driver, thread) = driver(&config, &me, opened, Box::new(actuators), signer)?;
 
         let mesh_address = peers.local_address();
-        let advertise = advertised(&config, mesh_address);
-        if let Some((inviter, identity)) = inviter.as_ref().zip(identity.as_ref()) {
-            let (site, address) = (config.site.clone(), advertise.clone().unwrap_or_default());
-            inviter.begin(identity, &peers, KnownSite { site, address })?;
-        }
         let api_address = ports.api.address();
-        let renewal = renewal(&config, &peers);
         let access = Arc::new(Access::new(&config.api, token.as_ref(), api_address));
         let (is_tls, api_socket) = (config.api.tls.is_some(), ports.api.socket());
         let api_url = format!("{}://{api_address}", if is_tls { "https" } else { "http" });
@@ -309,14 +289,12 @@ impl Agent {
             feed: feed.clone(),
             backup,
             metrics: metrics.clone(),
-            advertise,
-            inviter,
+            advertise: advertised(&config, mesh_address),
             services: config.services.iter().map(|service| service.name.to_string()).collect(),
             counted: Counted::default(),
             proxies: proxies.clone(),
             demo: config.demo.clone(),
         });
-        let own_of_this_site = own_site(&config, mesh_address);
         let threads = ports.threads_for_proxies()?;
         let hooks =
             Hooks::new(config.hooks, hook_settings(&config.webhooks, &me), executor.clone())?;
@@ -324,11 +302,9 @@ impl Agent {
         // From here on nothing can fail, and somebody may be listening.
         let services_for_peers = Arc::new(ProxiesForPeers(proxies.clone()));
         let for_peers = PeerRouter::new(router_for_peers(api.clone()), services_for_peers);
-        peers.announce(own_of_this_site);
         peers.start(Arc::new(driver.clone()), &incoming, &for_peers);
         let follower = hooks::Follower { hooks, feed, driver: driver.clone(), me };
         let following = tokio::spawn(follower.run());
-        let renewing = renewal.zip(identity).map(|(renewal, it)| tokio::spawn(renewal.run(it)));
         let (stop, stopping) = watch::channel(false);
         let proxy_addresses = ports.proxy_addresses.clone();
         let router = guarded(router(api), access, api_address, is_tls);
@@ -347,7 +323,6 @@ impl Agent {
             proxying,
             _proxy_threads: threads,
             following,
-            renewing,
             sorting: telemetry::keep_sorted(metrics),
             thread,
         })
@@ -378,20 +353,6 @@ impl Agent {
         &self.proxy_addresses
     }
 
-    /// Takes in what the mesh's authority says of a site, and passes it on to all others.
-    ///
-    /// # Errors
-    ///
-    /// When it is not the authority's word.
-    pub fn hand_in(&self, signed: &SignedStatement) -> Result<(), NotTakenIn> {
-        self.peers.hand_in(signed)
-    }
-
-    /// Which sites exist, as far as this one knows.
-    pub fn directory(&self) -> SiteDirectory {
-        self.peers.directory()
-    }
-
     /// Waits until it cannot go on, which is never while all is well. What is left to do then is to
     /// stop it.
     pub async fn failed(&mut self) -> AgentFailure {
@@ -417,9 +378,6 @@ impl Agent {
         // Hooks that are under way are told again at the next start.
         self.sorting.abort();
         self.following.abort();
-        if let Some(renewing) = &self.renewing {
-            renewing.abort();
-        }
         let _aborted = self.following.await;
         self.executor.stop().await;
         let mut serving = self.serving;
@@ -584,30 +542,7 @@ fn peers(
 ) -> Result<Peers, StartError> {
     let others = config.peers.iter().map(|peer| (peer.site.clone(), peer.address.to_string()));
     let mesh = config.mesh.as_ref().map(|mesh| mesh.listen).zip(identity);
-    let kept = Some(config.data_dir.join(DIRECTORY));
-    Ok(Peers::bind(me, random()?, mesh, border, others, kept)?)
-}
-
-/// What all others are told of this site.
-fn own_site(config: &AgentConfig, bound: Option<SocketAddr>) -> OwnSite {
-    // Where it listens at every address of the machine, that is nowhere for anybody else.
-    let told = config.mesh.as_ref().and_then(|mesh| mesh.advertise.as_ref());
-    let bound = bound.filter(|bound| !bound.ip().is_unspecified());
-    let address = told.map(ToString::to_string).or(bound.map(|bound| bound.to_string()));
-    OwnSite {
-        state: Membership::Alive,
-        addresses: address.into_iter().collect(),
-        labels: BTreeMap::new(),
-        services: config.services.iter().map(|service| service.name.to_string()).collect(),
-        software: env!("CARGO_PKG_VERSION").into(),
-    }
-}
-
-/// What keeps the identity from running out.
-fn renewal(config: &AgentConfig, peers: &Peers) -> Option<Renewal> {
-    let mesh = config.mesh.as_ref()?;
-    let (path, authority) = (mesh.identity.clone(), mesh.authority.clone());
-    Some(Renewal { me: config.site.clone(), path, authority, peers: peers.clone() })
+    Ok(Peers::bind(me, random()?, mesh, border, others)?)
 }
 
 /// Whose word is let in. What this site itself signs is known from the start.
@@ -637,10 +572,9 @@ fn driver(
     opened: Opened,
     actuators: Box<dyn Actuators>,
     signer: Signer,
-    others: Vec<SiteId>,
 ) -> Result<(Driver, DriverThread), StartError> {
     let start = driver::DriverStart {
-        settings: engine_settings(config, me.clone(), others),
+        settings: engine_settings(config, me.clone()),
         signer,
         records: opened.records,
         log: opened.log,
@@ -729,14 +663,13 @@ fn hook_settings(config: &WebhooksConfig, me: &Author) -> HookSettings {
     }
 }
 
-fn engine_settings(config: &AgentConfig, me: Author, others: Vec<SiteId>) -> Settings {
+fn engine_settings(config: &AgentConfig, me: Author) -> Settings {
     Settings {
-        idle_beats: IdleBeats::OnLinks,
         application: config.application,
         jobs_at_once: config.shell.jobs_at_once,
         verify_every_ms: u64::try_from(config.shell.verify_every.as_millis()).unwrap_or(u64::MAX),
         short_history_from: config.shell.short_history,
-        ..Settings::new(me, others)
+        ..Settings::new(me, config.peers.iter().map(|peer| peer.site.clone()))
     }
 }
 

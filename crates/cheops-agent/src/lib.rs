@@ -17,9 +17,7 @@ mod api_server;
 mod content;
 mod driver;
 mod http;
-mod inviting;
 mod ports;
-mod renewal;
 pub mod telemetry;
 
 pub mod config;
@@ -28,17 +26,6 @@ pub mod hooks;
 
 pub use agent::{Agent, StartError};
 pub use api_server::{SocketError, TlsError, TokenError, api_token};
-pub use cheops_mesh::PeersError;
+pub use cheops_mesh::{PeersError, identity as mesh};
 pub use cheops_services::{ConnectorError, Services};
 pub use driver::AgentFailure;
-pub use inviting::InviterError;
-
-/// Who may speak for a site, and how a site becomes one of a mesh.
-pub mod mesh {
-    pub use cheops_mesh::authority::{Authority, SERVES, create, issue, issue_for, sign};
-    pub use cheops_mesh::durable;
-    pub use cheops_mesh::enrol::{
-        BadJoinToken, InvitationId, JoinError, JoinToken, Joined, JoinerKey, MeshAtHand, join,
-    };
-    pub use cheops_mesh::identity::{Identity, MeshError};
-}

@@ -257,12 +257,8 @@ impl Signatures for ProxySignatures {
 pub(crate) struct ProxyPeers(pub(crate) Peers);
 
 impl OtherSites for ProxyPeers {
-    fn sites(&self) -> Vec<SiteId> {
-        self.0.sites()
-    }
-
-    fn linked(&self) -> Vec<SiteId> {
-        self.0.linked()
+    fn sites(&self) -> Box<dyn Iterator<Item = &SiteId> + '_> {
+        Box::new(self.0.sites())
     }
 
     fn round_trip(&self, site: &SiteId) -> Option<Duration> {

@@ -6,13 +6,12 @@
 use utoipa::{IntoParams, OpenApi};
 
 use crate::types::{
-    Backup, BackupEvent, ChangeHolders, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Delete,
-    Demo, DemoLink, DryRun, DryRunAsked, ExecForm, ExecLine, Explanation, Forecast, History,
-    HistoryAsked, Invite, Invited, LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange,
-    Operation, OperationRecord, Page, PastOperations, Problem, Profile, RemoveSite, Resource,
-    ResourceFilter, ResourceHolders, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer,
-    ShowForm, SiteInvitation, SiteShow, Sites, Submit, SubmitEvent, SubmitForm, Summary,
-    SummaryFilter, TimedChange, TryMatrix,
+    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Delete, Demo, DemoLink,
+    DryRun, DryRunAsked, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
+    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
+    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
+    Seen, Settle, Show, ShowAnswer, ShowForm, SiteShow, Sites, Submit, SubmitEvent, SubmitForm,
+    Summary, SummaryFilter, TimedChange, TryMatrix,
 };
 
 /// The agent's HTTP API.
@@ -37,8 +36,8 @@ use crate::types::{
     ),
     paths(
         sites, site, summary, resources, resource, operations, operation, submit, show, explain,
-        history, past, recorded, dry_run, change_holders, decide, delete, cross, all_cross, cross_value, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
-        backup, healthz, invite, invitations, revoke_invitation, remove_site, revoke_identity, login, login_link, metrics, openapi_document, readyz, show_as_original,
+        history, past, recorded, dry_run, decide, delete, cross, all_cross, cross_value, changes, latest_changes, changes_of, profiles, matrix, demo, demo_link, demo_site, exec,
+        backup, healthz, login, login_link, metrics, openapi_document, readyz, show_as_original,
     ),
     components(schemas(NumberedChange, SiteShow)),
 )]
@@ -234,22 +233,6 @@ fn recorded() {}
 )]
 fn dry_run() {}
 
-/// Say which other sites are to hold a resource, and which no more
-///
-/// Asked at a site that holds it. It is in the resource's history then, and each site goes by it when it
-/// hears of it.
-#[utoipa::path(post, path = "/api/v1/resources/{id}/sites", tag = "resources",
-    params(OfResource),
-    request_body = ChangeHolders,
-    responses(
-        (status = 200, description = "where it lives then", body = ResourceHolders),
-        (status = 400, description = "a site's name is none", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "it is not known here", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "it cannot be so; the detail says why", body = Problem, content_type = "application/problem+json"),
-    )
-)]
-fn change_holders() {}
-
 /// Decide about an operation that failed, has an unknown result, or is to be undone
 ///
 /// At this site or another.
@@ -440,58 +423,6 @@ fn exec() {}
 )]
 fn show_as_original() {}
 
-/// Invite a site into the mesh; only at a site with the mesh's authority
-#[utoipa::path(post, path = "/api/v1/invitations", tag = "sites",
-    request_body = Invite,
-    responses(
-        (status = 200, description = "the invitation, with its token", body = Invited),
-        (status = 400, description = "a site cannot be called so, or something else makes no sense", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "this site has no authority, does not know where it is found, or knows such a site already", body = Problem, content_type = "application/problem+json"),
-    )
-)]
-fn invite() {}
-
-/// Put a site out of the mesh, for good; only at a site with the mesh's authority
-#[utoipa::path(post, path = "/api/v1/sites/{site}/removal", tag = "sites",
-    params(("site" = String, Path, description = "which")),
-    request_body = RemoveSite,
-    responses(
-        (status = 204, description = "it is removed, and the others are told"),
-        (status = 404, description = "there is no such site", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "this site has no authority, or is the one that was named, or that one was removed already", body = Problem, content_type = "application/problem+json"),
-    )
-)]
-fn remove_site() {}
-
-/// Refuse the identity that a site has; only at a site with the mesh's authority
-#[utoipa::path(post, path = "/api/v1/sites/{site}/revocation", tag = "sites",
-    params(("site" = String, Path, description = "which")),
-    responses(
-        (status = 204, description = "it is revoked, and the others are told"),
-        (status = 404, description = "there is no such site", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "this site has no authority, or knows no key of that one", body = Problem, content_type = "application/problem+json"),
-    )
-)]
-fn revoke_identity() {}
-
-/// The invitations that were made here, the latest first
-#[utoipa::path(get, path = "/api/v1/invitations", tag = "sites", responses(
-    (status = 200, description = "the invitations", body = Vec<SiteInvitation>),
-    (status = 409, description = "this site has no authority", body = Problem, content_type = "application/problem+json"),
-))]
-fn invitations() {}
-
-/// Take an invitation back
-#[utoipa::path(delete, path = "/api/v1/invitations/{invitation}", tag = "sites",
-    params(("invitation" = String, Path, description = "its id")),
-    responses(
-        (status = 200, description = "the invitation as it is now", body = SiteInvitation),
-        (status = 404, description = "there is none with that id", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "it is over already, or this site has no authority", body = Problem, content_type = "application/problem+json"),
-    )
-)]
-fn revoke_invitation() {}
-
 /// Make a link that lets one browser in, once
 #[utoipa::path(post, path = "/api/v1/login-links", tag = "running", responses(
     (status = 200, description = "the link", body = LoginLink),
@@ -570,17 +501,12 @@ mod tests {
             paths::CHANGES,
             paths::LATEST_CHANGES,
             paths::CHANGES_OF,
-            paths::INVITATIONS,
-            paths::REMOVAL,
-            paths::REVOCATION,
-            paths::INVITATION,
             paths::LOGIN_LINKS,
             paths::LOGIN,
             paths::HEALTHZ,
             paths::READYZ,
             paths::METRICS,
             paths::OPENAPI,
-            paths::HOLDERS,
         ];
         assert_eq!(described, paths.map(str::to_owned).into());
     }

@@ -11,18 +11,8 @@ pub const LEGACY_SHOW: &str = "/show/{id}";
 pub const SITES: &str = "/api/v1/sites";
 /// `GET`: the sites, as one of them sees them.
 pub const SITE: &str = "/api/v1/sites/{site}";
-/// `POST`: put a site out of the mesh, for good; only where the mesh's authority is.
-pub const REMOVAL: &str = "/api/v1/sites/{site}/removal";
-/// `POST`: refuse the identity that a site has; only where the mesh's authority is.
-pub const REVOCATION: &str = "/api/v1/sites/{site}/revocation";
 /// `GET`: all resources in a few numbers.
 pub const SUMMARY: &str = "/api/v1/summary";
-/// `GET`, `POST`: invitations of sites; only where the mesh's authority is.
-pub const INVITATIONS: &str = "/api/v1/invitations";
-/// `DELETE`: one of them.
-pub const INVITATION: &str = "/api/v1/invitations/{invitation}";
-/// `POST`, between agents only: a new certificate for the one that the site shows.
-pub const RENEWAL: &str = "/api/v1/identity-renewal";
 /// `POST`: copy the data directory of the site.
 pub const BACKUP: &str = "/api/v1/backup";
 /// `GET`: the matrices that come with Cheops.
@@ -63,8 +53,6 @@ pub const PAST: &str = "/api/v1/resources/{id}/past";
 pub const RECORDED: &str = "/api/v1/operations/{operation}";
 /// `POST`: what would come of something; nothing is written.
 pub const DRY_RUN: &str = "/api/v1/resources/{id}/dry-run";
-/// `POST`: say which other sites are to hold the resource, and which no more.
-pub const HOLDERS: &str = "/api/v1/resources/{id}/sites";
 /// `POST`: settle an operation in doubt.
 pub const DECISION: &str = "/api/v1/resources/{id}/operations/{operation}/decision";
 /// `GET`: the change feed.
@@ -99,21 +87,6 @@ pub fn legacy_show(id: &str) -> String {
 /// [`SITE`] of this name.
 pub fn site(name: &str) -> String {
     SITE.replace("{site}", &segment(name))
-}
-
-/// [`REMOVAL`] of this name.
-pub fn removal(site: &str) -> String {
-    REMOVAL.replace("{site}", &segment(site))
-}
-
-/// [`REVOCATION`] of this name.
-pub fn revocation(site: &str) -> String {
-    REVOCATION.replace("{site}", &segment(site))
-}
-
-/// [`INVITATION`] of this id.
-pub fn invitation(id: &str) -> String {
-    INVITATION.replace("{invitation}", &segment(id))
 }
 
 /// [`HOLDING`] of this resource.
@@ -174,11 +147,6 @@ pub fn dry_run(id: &str) -> String {
 /// [`EXPLAIN`] of this resource.
 pub fn explain(id: &str) -> String {
     filled(EXPLAIN, id)
-}
-
-/// [`HOLDERS`] of this resource.
-pub fn holders(id: &str) -> String {
-    filled(HOLDERS, id)
 }
 
 /// [`DECISION`] about this operation of this resource.

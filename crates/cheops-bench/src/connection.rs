@@ -141,16 +141,6 @@ pub(crate) fn state_resource(
     request(resource, &first)
 }
 
-/// The first operation of a resource that lives at these sites.
-pub(crate) fn resource_at(sites: &str, resource: &str) -> Result<Bytes, BenchFailure> {
-    let first = Submit {
-        sites: Some(sites.to_owned()),
-        profile: Some("redis".to_owned()),
-        ..submit(Work::Shell, Kind::Replacing, Wait::All)
-    };
-    request(resource, &first)
-}
-
 fn all_sites(cluster: &BenchCluster) -> String {
     let names: Vec<_> = cluster.sites.iter().map(|site| site.name.as_str()).collect();
     names.join(" & ")

@@ -14,7 +14,6 @@ mod failure;
 mod figure;
 mod latency;
 mod load;
-mod many;
 mod memory;
 mod paced;
 mod process;
@@ -69,10 +68,6 @@ struct BenchCli {
     /// replicated requests 1 and 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     clients: Vec<u16>,
-    /// So many agents where it is measured what many cost; may be given several times [default: 5, 10, 50
-    /// and 200]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(3..=1_000))]
-    sites: Vec<u16>,
     /// Latency and throughput of this work alone
     #[arg(long, value_enum)]
     work: Option<Work>,
@@ -111,7 +106,6 @@ enum Measurement {
     States,
     Proxy,
     Replicated,
-    Sites,
 }
 
 impl Measurement {
@@ -125,7 +119,6 @@ impl Measurement {
             Self::States => "states",
             Self::Proxy => "proxy",
             Self::Replicated => "replicated",
-            Self::Sites => "sites",
         }
     }
 
@@ -139,7 +132,6 @@ impl Measurement {
             Self::States => states::measure(bench, report).await,
             Self::Proxy => proxy::measure(bench, report, &Tools::find()?).await,
             Self::Replicated => replicated::measure(bench, report).await,
-            Self::Sites => many::measure(bench, report).await,
         }
     }
 }
@@ -151,8 +143,6 @@ struct Bench {
     time: Duration,
     /// How many there are at once, where somebody said it.
     clients: Vec<usize>,
-    /// How many agents, where that is what is measured.
-    sites: Vec<usize>,
     /// None is all.
     work: Option<Work>,
     service: BenchService,
@@ -168,7 +158,6 @@ impl Bench {
             place: place.to_owned(),
             time: cli.seconds,
             clients: cli.clients.iter().map(|&clients| clients.into()).collect(),
-            sites: cli.sites.iter().map(|&sites| sites.into()).collect(),
             work: cli.work,
             service: BenchService::start().await?,
             half_load: Arc::default(),
@@ -285,9 +274,7 @@ async fn measure(cli: &BenchCli) -> Result<(), BenchFailure> {
         report.about(&both.words(), "beside", both.data()).map_err(cannot("print"))?;
     }
     for &what in Measurement::value_variants() {
-        // Hundreds of agents are more than everybody's machine has room for.
-        let is_asked_for = cli.only.is_empty() && what != Measurement::Sites;
-        if !is_asked_for && !cli.only.contains(&what) {
+        if !cli.only.is_empty() && !cli.only.contains(&what) {
             continue;
         }
         let section = match (what, Tools::find()) {

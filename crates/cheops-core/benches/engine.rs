@@ -133,8 +133,7 @@ impl Three {
                 Effect::Answer { .. }
                 | Effect::Notify(_)
                 | Effect::Publish(..)
-                | Effect::SetApart(..)
-                | Effect::Shares(_) => {}
+                | Effect::SetApart(..) => {}
             }
         }
     }

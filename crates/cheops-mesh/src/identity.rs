@@ -1,20 +1,28 @@
-//! Who may speak for a site: each has one file with its certificate, its key and the certificate of
-//! the mesh's authority.
+//! Who may speak for a site: a mesh is an authority of its own, and each site has one file from
+//! it with its certificate, its key and the authority's certificate.
+//!
+//! The authority's folder stays with the operator; nothing of it is needed while sites run.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use cheops_core::model::SiteId;
 use cheops_record::{CertificateError, KeyError, Keyring, SiteKey, site_of};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer};
 
 use crate::owner::{self, OfAnother};
+
+const CERTIFICATE: &str = "authority.pem";
+const KEY: &str = "authority.key";
+const NAME: &str = "name";
 
 /// Why a mesh or an identity could not be made or read.
 #[derive(Debug, thiserror::Error)]
@@ -69,14 +77,6 @@ pub enum MeshError {
         /// Whose it is.
         owner: OfAnother,
     },
-    /// It is not renewed.
-    #[error("the identity of `{site}` cannot be renewed: {what}")]
-    NotRenewed {
-        /// Whose.
-        site: SiteId,
-        /// Why.
-        what: String,
-    },
     /// Its key cannot sign.
     #[error("the key of the identity cannot sign what this site writes")]
     Key(#[source] KeyError),
@@ -85,11 +85,81 @@ pub enum MeshError {
     Crypto(#[from] rcgen::Error),
 }
 
-pub(crate) fn failed<'a>(
-    path: &'a Path,
-    doing: &'static str,
-) -> impl FnOnce(io::Error) -> MeshError + 'a {
+/// Makes a new mesh in that folder: its authority's certificate and key.
+pub fn create(dir: &Path) -> Result<(), MeshError> {
+    let file = |name: &str| dir.join(name);
+    if file(KEY).exists() || file(CERTIFICATE).exists() {
+        return Err(MeshError::Exists(dir.to_owned()));
+    }
+    fs::create_dir_all(dir).map_err(failed(dir, "made"))?;
+    let key = KeyPair::generate()?;
+    // Part of the authority's name, so that two meshes can be told apart by it.
+    let name = format!("Cheops mesh {}", &hex(key.public_key_raw())[..16]);
+    let certificate = authority(&name).self_signed(&key)?;
+    write_new(&file(NAME), &name, 0o644)?;
+    write_new(&file(KEY), &key.serialize_pem(), 0o600)?;
+    write_new(&file(CERTIFICATE), &certificate.pem(), 0o644)
+}
+
+/// Makes the one file that a site needs, and writes it to `out`.
+pub fn issue(dir: &Path, site: &SiteId, out: &Path) -> Result<(), MeshError> {
+    let is_address = site.as_str().parse::<std::net::IpAddr>().is_ok();
+    if is_address || DnsName::try_from(site.as_str()).is_err() {
+        return Err(MeshError::Name(site.clone()));
+    }
+    let read = |missing: &'static str| {
+        let path = dir.join(missing);
+        if !path.exists() {
+            return Err(MeshError::NoMesh { dir: dir.to_owned(), missing });
+        }
+        fs::read_to_string(&path).map_err(failed(&path, "read"))
+    };
+    let (name, certificate) = (read(NAME)?, read(CERTIFICATE)?);
+    let issuer = Issuer::new(authority(&name), KeyPair::from_pem(&read(KEY)?)?);
+    // The cheapest to check: every commit of this site is checked by all others.
+    let key = KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
+    let own = site_certificate(site)?.signed_by(&key, &issuer)?;
+    let identity = format!("{}{}{certificate}", own.pem(), key.serialize_pem());
+    write_new(out, &identity, 0o600)
+}
+
+fn authority(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.remove(DnType::CommonName);
+    params.distinguished_name.push(DnType::CommonName, name.trim());
+    params
+}
+
+fn site_certificate(site: &SiteId) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new([site.to_string()])?;
+    params.distinguished_name.remove(DnType::CommonName);
+    params.distinguished_name.push(DnType::CommonName, site.as_str());
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    // A site both calls and is called.
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    Ok(params)
+}
+
+fn write_new(path: &Path, content: &str, mode: u32) -> Result<(), MeshError> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(mode).open(path);
+    let written = file.and_then(|mut file| {
+        file.write_all(content.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(failed(path, "written"))
+}
+
+fn failed<'a>(path: &'a Path, doing: &'static str) -> impl FnOnce(io::Error) -> MeshError + 'a {
     move |source| MeshError::File { path: path.to_owned(), doing, source }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 /// What a site proves itself with, and whom it believes.
@@ -99,12 +169,12 @@ pub struct Identity {
     pub site: SiteId,
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
-    pub(crate) authority: CertificateDer<'static>,
+    authority: CertificateDer<'static>,
     pub(crate) roots: Arc<rustls::RootCertStore>,
 }
 
 impl Identity {
-    /// Reads the file that [`crate::authority::issue`] made, or a site that joined.
+    /// Reads the file that [`issue`] made.
     pub fn read(path: &Path) -> Result<Self, MeshError> {
         let mut file = File::open(path).map_err(failed(path, "read"))?;
         let found = file.metadata().map_err(failed(path, "read"))?;
@@ -136,24 +206,6 @@ impl Identity {
         &self.chain
     }
 
-    /// From when until when it serves, in seconds since 1970.
-    pub fn serves(&self) -> Option<(u64, u64)> {
-        cheops_record::validity_of(&self.chain[0])
-    }
-
-    /// The file of the same key with another certificate.
-    pub fn renewed(&self, certificate: &CertificateDer<'_>) -> Result<String, MeshError> {
-        // It could not be used: whoever made it did not look at the key.
-        SiteKey::new(self.key.secret_der(), certificate).map_err(MeshError::Key)?;
-        let [own, authority] = [certificate, &self.authority].map(|der| pem_of("CERTIFICATE", der));
-        Ok(format!("{own}{}{authority}", pem_of("PRIVATE KEY", self.key.secret_der())))
-    }
-
-    /// The certificate of the mesh's authority.
-    pub fn authority(&self) -> &CertificateDer<'static> {
-        &self.authority
-    }
-
     /// By which the mesh's sites are known.
     pub fn keyring(&self) -> Result<Keyring, CertificateError> {
         Keyring::new([self.authority.clone()])
@@ -166,20 +218,9 @@ impl Identity {
     }
 }
 
-/// A certificate, or a key, as a file has it.
-pub(crate) fn pem_of(kind: &str, der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    let lines = text.as_bytes().chunks(64).map(String::from_utf8_lossy);
-    let lines: String = lines.map(|line| line.into_owned() + "\n").collect();
-    format!("-----BEGIN {kind}-----\n{lines}-----END {kind}-----\n")
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-    use crate::authority::{create, issue};
 
     #[test]
     fn an_identity_that_was_issued_can_be_read_and_names_its_site() {
@@ -216,6 +257,27 @@ mod tests {
         if owner::tests::given_away(&out) {
             let read = Identity::read(&out);
             assert!(matches!(read, Err(MeshError::OfAnother { .. })), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        create(dir.path()).unwrap();
+        assert!(matches!(create(dir.path()), Err(MeshError::Exists(_))));
+        let out = dir.path().join("paris.pem");
+        let paris = SiteId::new("paris").unwrap();
+        issue(dir.path(), &paris, &out).unwrap();
+        assert!(matches!(issue(dir.path(), &paris, &out), Err(MeshError::File { .. })));
+    }
+
+    #[test]
+    fn a_name_that_no_certificate_can_hold_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        create(dir.path()).unwrap();
+        for name in ["127.0.0.1", "a..b", &"x".repeat(64)] {
+            let issued = issue(dir.path(), &SiteId::new(name).unwrap(), &dir.path().join("x.pem"));
+            assert!(matches!(issued, Err(MeshError::Name(_))), "{name}: {issued:?}");
         }
     }
 }

@@ -3,18 +3,12 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`authority`] | who issues the identities of a mesh |
-//! | [`identity`] | what a site proves itself with |
-//! | [`enrol`] | how a site becomes one of the mesh |
-//! | [`durable`] | files that are there whole or not at all |
+//! | [`identity`] | the authority of a mesh, and the identities of its sites |
 //! | [`owner`] | whose a file with a secret is |
 //! | `seals` | what a site signs apart from entries |
 //! | `peers` | the links |
 //! | `ports` | what the mesh asks of the rest of an agent: it knows neither the engine nor the store |
 
-pub mod authority;
-pub mod durable;
-pub mod enrol;
 pub mod identity;
 pub mod owner;
 mod peers;
@@ -23,7 +17,7 @@ mod seals;
 
 pub use self::peers::{
     Border, FetchError, IncomingFiles, PassedOn, PeerRouter, PeerStatus, Peers, PeersError,
-    SiteServices, ToService, TunnelError, WeakPeers,
+    SiteServices, ToService, TunnelError,
 };
 pub use self::ports::{
     Brought, CertificateStore, FileError, FilePin, FileStore, Inbox, InboxClosed, PartialFile,

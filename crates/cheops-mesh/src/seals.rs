@@ -47,8 +47,7 @@ mod tests {
     use rustls::pki_types::UnixTime;
 
     use super::*;
-    use crate::authority::{create, issue};
-    use crate::identity::Identity;
+    use crate::identity::{Identity, create, issue};
 
     fn name(site: &str) -> SiteId {
         SiteId::new(site).unwrap()

@@ -17,10 +17,7 @@ use http::{HeaderValue, Request, Response};
 /// The other sites, as far as this one reaches them.
 pub trait OtherSites: Send + Sync {
     /// All of them, reached or not.
-    fn sites(&self) -> Vec<SiteId>;
-
-    /// Those to which there is a link.
-    fn linked(&self) -> Vec<SiteId>;
+    fn sites(&self) -> Box<dyn Iterator<Item = &SiteId> + '_>;
 
     /// How far a site is that can be reached.
     fn round_trip(&self, site: &SiteId) -> Option<Duration>;

@@ -97,21 +97,18 @@ impl FormError {
 
 /// Bytes on their way in.
 #[derive(Debug, Clone, Copy)]
-pub struct ByteReader<'a>(&'a [u8]);
+pub(crate) struct ByteReader<'a>(&'a [u8]);
 
 impl<'a> ByteReader<'a> {
-    /// Begins at the first of them.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Whether all was read.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next so many.
-    pub fn take(&mut self, count: usize) -> Result<&'a [u8], FormError> {
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], FormError> {
         let Some((taken, rest)) = self.0.split_at_checked(count) else {
             return Err(FormError::Cut);
         };
@@ -119,15 +116,13 @@ impl<'a> ByteReader<'a> {
         Ok(taken)
     }
 
-    /// The next one.
-    pub fn byte(&mut self) -> Result<u8, FormError> {
+    pub(crate) fn byte(&mut self) -> Result<u8, FormError> {
         let Some((first, rest)) = self.0.split_first() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*first)
     }
 
-    /// A number.
-    pub fn number(&mut self) -> Result<u64, FormError> {
+    pub(crate) fn number(&mut self) -> Result<u64, FormError> {
         let mut value = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let byte = self.byte()?;
@@ -143,20 +138,18 @@ impl<'a> ByteReader<'a> {
         Err(FormError::TooLarge)
     }
 
-    /// A number of a smaller type.
-    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, FormError> {
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, FormError> {
         T::try_from(self.number()?).map_err(|_large| FormError::TooLarge)
     }
 
     /// Small numbers of either sign.
-    pub fn signed(&mut self) -> Result<i32, FormError> {
+    pub(crate) fn signed(&mut self) -> Result<i32, FormError> {
         let value: u32 = self.small()?;
         let half = i32::try_from(value >> 1).map_err(|_large| FormError::TooLarge)?;
         Ok(if value & 1 == 1 { -half - 1 } else { half })
     }
 
-    /// Yes or no.
-    pub fn flag(&mut self) -> Result<bool, FormError> {
+    pub(crate) fn flag(&mut self) -> Result<bool, FormError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -164,19 +157,16 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Bytes with their count before them.
-    pub fn bytes(&mut self) -> Result<&'a [u8], FormError> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], FormError> {
         let length = self.number()?;
         self.take(usize::try_from(length).map_err(|_long| FormError::Cut)?)
     }
 
-    /// A text with its length before it.
-    pub fn text(&mut self) -> Result<&'a str, FormError> {
+    pub(crate) fn text(&mut self) -> Result<&'a str, FormError> {
         std::str::from_utf8(self.bytes()?).map_err(|_other| FormError::NotText)
     }
 
-    /// So many as the type says.
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], FormError> {
         let Some((taken, rest)) = self.0.split_first_chunk() else { return Err(FormError::Cut) };
         self.0 = rest;
         Ok(*taken)
@@ -184,7 +174,7 @@ impl<'a> ByteReader<'a> {
 
     /// How many there are of something that takes so many bytes at least: no more than there can
     /// be in what is left, so that a number alone claims no memory.
-    pub fn count(&mut self, least_bytes: usize) -> Result<usize, FormError> {
+    pub(crate) fn count(&mut self, least_bytes: usize) -> Result<usize, FormError> {
         let found = self.number()?;
         let most = (self.0.len() / least_bytes.max(1)) as u64;
         match usize::try_from(found) {
@@ -194,40 +184,33 @@ impl<'a> ByteReader<'a> {
     }
 
     /// Something with its length before it.
-    pub fn section(&mut self) -> Result<ByteReader<'a>, FormError> {
+    pub(crate) fn section(&mut self) -> Result<ByteReader<'a>, FormError> {
         let length = u32::from_le_bytes(self.array()?);
         let length = usize::try_from(length).map_err(|_long| FormError::Cut)?;
         self.take(length).map(ByteReader)
     }
 
     /// Nothing follows.
-    pub fn end(&self) -> Result<(), FormError> {
+    pub(crate) fn end(&self) -> Result<(), FormError> {
         if self.0.is_empty() { Ok(()) } else { Err(FormError::Trailing) }
     }
 
     /// Nothing follows that this version does not know.
-    pub fn knows_all(&self, what: &'static str) -> Result<(), FormError> {
+    pub(crate) fn knows_all(&self, what: &'static str) -> Result<(), FormError> {
         if self.0.is_empty() { Ok(()) } else { Err(FormError::More(what)) }
     }
 }
 
 /// Bytes on their way out.
-pub trait Writer {
-    /// A number.
+pub(crate) trait Writer {
     fn number(&mut self, value: u64);
-    /// A small number of either sign.
     fn signed(&mut self, value: i32);
-    /// Yes or no.
     fn flag(&mut self, value: bool);
-    /// Bytes with their count before them.
     fn bytes(&mut self, value: &[u8]);
-    /// A text with its length before it.
     fn text(&mut self, value: &str) {
         self.bytes(value.as_bytes());
     }
-    /// Bytes as they are.
     fn raw(&mut self, value: &[u8]);
-    /// Something with its length before it.
     fn section(&mut self, write: impl FnOnce(&mut Self));
 }
 

@@ -10,7 +10,7 @@ use cheops_core::plan::{
 use std::sync::Arc;
 
 use crate::code::{ByteReader, Form, FormError, Writer, choices, kinds, parts};
-use crate::form::{Placed, changes_in, put_entry, put_moved, take_entry, take_moved};
+use crate::form::{Placed, put_entry, take_entry};
 
 /// The version of bodies that is written.
 pub const VERSION: u8 = 2;
@@ -77,8 +77,6 @@ const SHED: u64 = 9;
 const SET_APART: u64 = 10;
 /// A version that does not know of states must not take it for one without.
 const PRUNED_FOR_STATE: u64 = 11;
-/// Nor of sites that changed.
-const PRUNED_OF_MOVED: u64 = 12;
 
 impl Form for Record {
     const LEAST: usize = 1;
@@ -92,7 +90,6 @@ impl Form for Record {
             Self::Knows(..) => KNOWS,
             Self::EarlierIncarnation(..) => EARLIER_INCARNATION,
             Self::Incarnation(..) => INCARNATION,
-            Self::Pruned(_, base) if changes_in(Some(base)).is_some() => PRUNED_OF_MOVED,
             Self::Pruned(_, base) if base.state.is_some() => PRUNED_FOR_STATE,
             Self::Pruned(..) => PRUNED,
             Self::Shed(..) => SHED,
@@ -135,10 +132,8 @@ impl Form for Record {
             Self::Pruned(resource, base) => {
                 resource.put(out);
                 base.put(out);
-                match (changes_in(Some(base)), &base.state) {
-                    (Some(changes), _) => put_moved(base, changes, out),
-                    (None, Some(state)) => state.put(out),
-                    (None, None) => {}
+                if let Some(state) = &base.state {
+                    state.put(out);
                 }
             }
             Self::Shed(resource, operations) => {
@@ -173,10 +168,6 @@ impl Form for Record {
                 let (resource, base) = (Form::take(from)?, Base::take(from)?);
                 let state = Some(Form::take(from)?);
                 Self::Pruned(resource, Box::new(Base { state, ..base }))
-            }
-            PRUNED_OF_MOVED => {
-                let (resource, base) = (Form::take(from)?, Base::take(from)?);
-                Self::Pruned(resource, Box::new(take_moved(base, from)?))
             }
             SHED => Self::Shed(Form::take(from)?, Form::take(from)?),
             SET_APART => Self::SetApart(Form::take(from)?),

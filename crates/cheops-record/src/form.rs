@@ -10,10 +10,10 @@ use cheops_core::config::{
 use cheops_core::engine::{Base, Declared};
 use cheops_core::model::{
     Act, Asker, Author, BROKEN_OFF_STATUS, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash,
-    EntryHeader, EntryId, Evidence, Extension, FileRef, Fingerprint, Header, HoldingChange,
-    HoldingChanges, IdMap, Incarnation, KeyId, LocalId, LocalName, MetaId, Operation, OperationId,
-    OperationType, Outcome, Output, Payload, Position, Proof, Replaces, Reply, ResourceId,
-    ServiceRef, SignedBy, SiteId, Stamp, StateFloor, Status, Vector, broken_off_header,
+    EntryHeader, EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation,
+    KeyId, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output,
+    Payload, Position, Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp,
+    StateFloor, Status, Vector, broken_off_header,
 };
 
 use crate::code::{
@@ -251,54 +251,7 @@ parts!(IdMap, 5, {
     collection: collection,
     local_ids: local_ids,
 });
-/// What was said since of where it lives is said after it, by who may say it to those who know of that.
-impl Form for Declared {
-    const LEAST: usize = 3;
-    fn put(&self, out: &mut Vec<u8>) {
-        let Self { sites, changes: _, config, id_map } = self;
-        sites.put(out);
-        config.put(out);
-        id_map.put(out);
-    }
-    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
-        Ok(Self {
-            sites: Form::take(from)?,
-            changes: HoldingChanges::new(),
-            config: Form::take(from)?,
-            id_map: Form::take(from)?,
-        })
-    }
-}
-
-impl Form for HoldingChange {
-    const LEAST: usize = 2;
-    fn put(&self, out: &mut Vec<u8>) {
-        out.text(&self.text());
-    }
-    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
-        let what = "a change of where a resource lives";
-        Self::parse(from.text()?).ok_or(FormError::UnknownKind { what, kind: 0 })
-    }
-}
-
-/// What was said of where a resource lives, which stands after a base.
-pub(crate) fn changes_in(base: Option<&Base>) -> Option<&HoldingChanges> {
-    let changes = base?.declared.as_ref().map(|declared| &declared.changes)?;
-    (!changes.is_empty()).then_some(changes)
-}
-
-/// The rest of a base of a resource whose sites were changed: its state, and those changes.
-pub(crate) fn put_moved(base: &Base, changes: &HoldingChanges, out: &mut Vec<u8>) {
-    base.state.put(out);
-    changes.put(out);
-}
-
-/// Reads what [`put_moved`] wrote.
-pub(crate) fn take_moved(base: Base, from: &mut ByteReader<'_>) -> Result<Base, FormError> {
-    let (state, changes) = (Form::take(from)?, Form::take(from)?);
-    let declared = base.declared.map(|declared| Declared { changes, ..declared });
-    Ok(Base { declared, state, ..base })
-}
+parts!(Declared, 3, { sites: sites, config: config, id_map: id_map });
 
 /// Later versions may say more of what was forgotten; who does not know that goes by the rest.
 impl Form for Base {
@@ -379,7 +332,7 @@ parts!(EntryHeader, 100, {
 parts!(Evidence, 280, { one: one, other: other });
 
 /// Extensions that this version understands where they must be.
-const UNDERSTOOD: [&str; 3] = ["undoes", "edit", "holders"];
+const UNDERSTOOD: [&str; 2] = ["undoes", "edit"];
 
 impl Form for Extension {
     const LEAST: usize = 3;

@@ -11,11 +11,7 @@ pub mod disk;
 mod form;
 mod seal;
 pub mod v1;
-mod validity;
 pub mod wire;
 
-pub use code::{ByteReader, FormError, Writer};
-pub use seal::{
-    CertificateError, KeyError, Keyring, ProofError, SiteKey, TextChecked, ed25519_key_of, site_of,
-};
-pub use validity::validity_of;
+pub use code::FormError;
+pub use seal::{CertificateError, KeyError, Keyring, ProofError, SiteKey, TextChecked, site_of};

@@ -22,8 +22,6 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPa
 use rustls_pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
-use crate::validity::within;
-
 /// Why a key cannot sign.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
@@ -105,13 +103,6 @@ pub fn site_of(certificate: &CertificateDer<'_>) -> Option<SiteId> {
         return None;
     }
     SiteId::new(name).ok()
-}
-
-/// The public key of a certificate, if it is an Ed25519 one.
-pub fn ed25519_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
-    let parsed = EndEntityCert::try_from(certificate).ok()?;
-    let info = parsed.subject_public_key_info();
-    info.as_ref().strip_prefix(&ED25519_BEGINS)?.try_into().ok()
 }
 
 const ALGORITHMS: [&dyn SignatureVerificationAlgorithm; 2] =
@@ -263,8 +254,6 @@ type GoodRoots = HashMap<[u8; 32], (KeyId, Arc<[u8]>)>;
 #[derive(Debug)]
 struct KeyringState {
     anchors: Vec<TrustAnchor<'static>>,
-    /// What the authority itself signs with.
-    authorities: Vec<PublicKey>,
     known: RwLock<BTreeMap<KeyId, Arc<KnownKey>>>,
     /// The roots that were found to be signed, by which key and with which signature.
     good: Mutex<GoodRoots>,
@@ -286,20 +275,16 @@ impl Keyring {
             let anchor = webpki::anchor_from_trusted_cert(&certificate);
             anchor.map(|anchor| anchor.to_owned()).map_err(CertificateError::Unreadable)
         };
-        let authorities: Vec<_> = authorities.into_iter().collect();
-        let keys = authorities.iter().filter_map(|it| PublicKey::of(it).ok()).collect();
         let anchors = authorities.into_iter().map(anchor).collect::<Result<_, _>>()?;
         Ok(Self(Arc::new(KeyringState {
             anchors,
-            authorities: keys,
             known: RwLock::default(),
             good: Mutex::default(),
         })))
     }
 
     /// Takes in a certificate, if the mesh's authority issued it; and says whose it is, and whether
-    /// it is new. One that is over is taken in as well: what was signed by it stays its holder's word, and
-    /// whether somebody may have a link is judged where links are made.
+    /// it is new.
     pub fn add(
         &self,
         certificate: &CertificateDer<'_>,
@@ -316,7 +301,7 @@ impl Keyring {
                 &ALGORITHMS,
                 &self.0.anchors,
                 &[],
-                within(certificate, now),
+                now,
                 KeyUsage::client_auth(),
                 None,
                 None,
@@ -348,16 +333,6 @@ impl Keyring {
         }
         let is_signed = of_site.any(|known| known.public.has_signed(text, signature));
         if is_signed { TextChecked::Good } else { TextChecked::Bad }
-    }
-
-    /// Whether the holder of that key signed a text.
-    pub fn has_signed(&self, key: KeyId, text: &[u8], signature: &[u8]) -> bool {
-        self.known(key).is_some_and(|known| known.public.has_signed(text, signature))
-    }
-
-    /// Whether the mesh's authority signed a text.
-    pub fn authority_has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
-        self.0.authorities.iter().any(|authority| authority.has_signed(text, signature))
     }
 
     /// Whether the entry is the word of who it says.

@@ -168,6 +168,7 @@ old_parts! {
     Handling { undo, idempotent, assigns, check, decompose }
     StateCommands { read, write }
     Hook { on, action, run, types }
+    Declared { sites, config, id_map }
     SnapshotId { 0 }
     Item { id, kind, replaces }
     Run { item, trace, fixed, recalled }
@@ -282,13 +283,6 @@ old_kinds! {
         11 => StrangeClock { 0, 1, 2 },
         12 => Pruned { 0, 1 },
         13 => Malformed { 0, 1 },
-    }
-}
-
-impl Old for Declared {
-    fn take(from: &mut ByteReader<'_>) -> Result<Self, FormError> {
-        let (sites, config, id_map) = (Old::take(from)?, Old::take(from)?, Old::take(from)?);
-        Ok(Self { sites, changes: BTreeMap::new(), config, id_map })
     }
 }
 

@@ -11,7 +11,7 @@ use cheops_core::engine::{Base, Echo, Heartbeat, Message, Update};
 use cheops_core::model::{Evidence, ResourceId};
 
 use crate::code::{ByteReader, Form, FormError, Writer, parts};
-use crate::form::{Placed, changes_in, put_entry, put_moved, take_entry, take_moved};
+use crate::form::{Placed, put_entry, take_entry};
 
 const HEARTBEAT: u64 = 1;
 const UPDATE: u64 = 2;
@@ -20,11 +20,6 @@ const CERTIFICATE: u64 = 4;
 /// An update of which the base has a state: a version that does not know of states must not take it for
 /// one without.
 const UPDATE_WITH_STATE: u64 = 5;
-/// Since version 4 of the protocol.
-const DIRECTORY: u64 = 6;
-/// An update of a resource whose sites were changed: a version that does not know of that must not take it
-/// for one that still lives where it was made.
-const UPDATE_OF_MOVED: u64 = 7;
 
 /// So many faults of one frame are told: whoever sends more has said enough.
 const MOST_TOLD: usize = 16;
@@ -36,8 +31,6 @@ pub enum Frame {
     Message(Message),
     /// The certificate of a site, by which entries that follow can be checked.
     Certificate(Vec<u8>),
-    /// Of who exists and who is alive, in the form that `cheops-directory` gives it.
-    Directory(Vec<u8>),
 }
 
 /// What arrived.
@@ -84,10 +77,8 @@ fn put_update(update: &Update, out: &mut Vec<u8>) {
     asks.put(out);
     out.number(entries.len() as u64);
     entries.iter().for_each(|entry| put_entry(entry, Placed::No, out));
-    match (base, changes_in(base.as_ref())) {
-        (Some(base), Some(changes)) => put_moved(base, changes, out),
-        (Some(Base { state: Some(state), .. }), None) => state.put(out),
-        _ => {}
+    if let Some(state) = base.as_ref().and_then(|base| base.state.as_ref()) {
+        state.put(out);
     }
 }
 
@@ -127,12 +118,7 @@ pub fn encode_message(message: &Message, out: &mut Vec<u8>) {
         }
         Message::Update(update) => {
             let has_state = update.base.as_ref().is_some_and(|base| base.state.is_some());
-            let is_moved = changes_in(update.base.as_ref()).is_some();
-            out.number(match (is_moved, has_state) {
-                (true, _) => UPDATE_OF_MOVED,
-                (false, true) => UPDATE_WITH_STATE,
-                (false, false) => UPDATE,
-            });
+            out.number(if has_state { UPDATE_WITH_STATE } else { UPDATE });
             put_update(update, out);
         }
         Message::Evidence(evidence) => {
@@ -148,18 +134,11 @@ pub fn encode_certificate(certificate: &[u8], out: &mut Vec<u8>) {
     out.bytes(certificate);
 }
 
-/// Appends what is said of the directory to a buffer.
-pub fn encode_directory(said: &[u8], out: &mut Vec<u8>) {
-    out.number(DIRECTORY);
-    out.bytes(said);
-}
-
 /// Appends a frame to a buffer.
 pub fn encode(frame: &Frame, out: &mut Vec<u8>) {
     match frame {
         Frame::Message(message) => encode_message(message, out),
         Frame::Certificate(certificate) => encode_certificate(certificate, out),
-        Frame::Directory(said) => encode_directory(said, out),
     }
 }
 
@@ -191,19 +170,11 @@ fn take(from: &mut ByteReader<'_>, left_out: &mut Vec<FormError>) -> Result<Fram
             let base = update.base.map(|base| Base { state, ..base });
             Frame::Message(Message::Update(Box::new(Update { base, ..update })))
         }
-        UPDATE_OF_MOVED => {
-            let mut update = take_update(from, left_out)?;
-            if let Some(base) = update.base.take() {
-                update.base = Some(take_moved(base, from)?);
-            }
-            Frame::Message(Message::Update(Box::new(update)))
-        }
         EVIDENCE => {
             let evidence: Box<Evidence> = Form::take(from)?;
             Frame::Message(Message::Evidence(evidence))
         }
         CERTIFICATE => Frame::Certificate(from.bytes()?.to_vec()),
-        DIRECTORY => Frame::Directory(from.bytes()?.to_vec()),
         kind => return Err(FormError::UnknownKind { what: "a message", kind }),
     })
 }

@@ -60,10 +60,6 @@ pub(crate) fn trouble(standings: &[SiteStanding]) -> BTreeMap<SiteId, &'static s
 pub struct Checks {
     /// Where each resource lives, as the users said.
     pub homes: BTreeMap<ResourceId, BTreeSet<SiteId>>,
-    /// Where it was made to live since.
-    pub moved: BTreeMap<ResourceId, BTreeSet<SiteId>>,
-    /// The same, where it was honest sites that said so, and these hold it by no liar's word.
-    pub(crate) moved_by_honest: BTreeMap<ResourceId, BTreeSet<SiteId>>,
     /// Operations that users were told are accepted.
     pub(crate) accepted: BTreeMap<OperationId, ResourceId>,
     /// Accepted operations that were on one disk only when that disk was lost.
@@ -156,40 +152,12 @@ impl Checks {
     /// A site is told something about a resource.
     pub fn told(&mut self, to: &SiteId, update: &Update) {
         let home = self.homes.get(&update.resource);
-        let was_added = self.moved.get(&update.resource).is_some_and(|sites| sites.contains(to));
-        if home.is_some_and(|sites| !sites.contains(to)) && !was_added {
+        if home.is_some_and(|sites| !sites.contains(to)) {
             self.violated(format!("{to} was told of {}, which it does not hold", update.resource));
         }
         for entry in &update.entries {
             self.one_name_one_entry(entry);
         }
-    }
-
-    /// A site that was removed says that all who hold the resource know all that it knew.
-    pub(crate) fn left(&mut self, site: &SimSite, holders: &[&SimSite], resource: &ResourceId) {
-        if self.a_disk_was_lost || self.has_liar(resource) {
-            return;
-        }
-        let known = self.accepted.iter().filter(|(_, of)| *of == resource).map(|(id, _)| id);
-        for operation in known.filter(|id| site.disk.holds(resource, id)) {
-            if let Some(lacking) =
-                holders.iter().find(|holder| !holder.disk.holds(resource, operation))
-            {
-                let what = format!(
-                    "{} left {resource}, and {} does not have `{operation}`",
-                    site.id, lacking.id
-                );
-                self.found.get_or_insert(Violation(what));
-            }
-        }
-    }
-
-    /// Whether a site holds a resource, or did, by nobody's word but a liar's: that may count no more, and
-    /// what was accepted there counts as little.
-    pub(crate) fn held_by_a_liars_word(&self, resource: &ResourceId, site: &SiteId) -> bool {
-        let by_honest =
-            self.homes.get(resource).into_iter().chain(self.moved_by_honest.get(resource));
-        !by_honest.flatten().any(|holder| holder == site)
     }
 
     /// A liar made something up about a resource.
@@ -205,8 +173,8 @@ impl Checks {
 
     /// Whether a liar holds it.
     pub(crate) fn has_liar(&self, resource: &ResourceId) -> bool {
-        let home = self.homes.get(resource).into_iter().chain(self.moved.get(resource));
-        home.flatten().any(|site| self.liars.contains(site))
+        let home = self.homes.get(resource);
+        home.is_some_and(|home| home.iter().any(|site| self.liars.contains(site)))
     }
 
     /// A site sets another apart that never lied.
@@ -228,14 +196,11 @@ impl Checks {
     }
 
     /// A disk was lost: what was on it alone cannot be asked for any more.
-    pub(crate) fn disk_lost<'a>(&mut self, held: &Disk, others: impl Iterator<Item = &'a SimSite>) {
+    pub fn disk_lost<'a>(&mut self, held: &Disk, others: impl Iterator<Item = &'a Disk>) {
         self.a_disk_was_lost = true;
         let others: Vec<_> = others.collect();
         for (operation, resource) in &self.accepted {
-            // Who left has what it had, and does not say it any more.
-            let elsewhere = others.iter().any(|other| {
-                other.disk.holds(resource, operation) && !other.disk.has_left(resource, &other.id)
-            });
+            let elsewhere = others.iter().any(|disk| disk.holds(resource, operation));
             if held.holds(resource, operation) && !elsewhere {
                 self.excused.insert(operation.clone());
             }
@@ -244,10 +209,6 @@ impl Checks {
 
     /// A site's engine did something about a resource.
     pub fn after_step(&mut self, at_ms: u64, site: &SimSite, all: &[SimSite], view: &ResourceView) {
-        // Who holds it no more does not follow it.
-        if !view.sites.contains(&site.id) {
-            return;
-        }
         if !self.forked.contains(&view.id) {
             self.same_knowledge_same_list(at_ms, site, view);
             self.same_knowledge_same_trouble(at_ms, site, view);

@@ -3,9 +3,7 @@
 use std::convert::Infallible;
 
 use cheops_core::engine::{Batch, LaterRecords, Log, Record};
-use cheops_core::model::{
-    Author, EntryBody, EntryId, HoldingChange, HoldingChanges, OperationId, ResourceId, SiteId,
-};
+use cheops_core::model::{Author, EntryBody, EntryId, OperationId, ResourceId};
 use cheops_core::plan::Step;
 
 /// What survives a crash.
@@ -70,36 +68,6 @@ impl Disk {
             Record::Pruned(of, base) => of == resource && base.upto.includes(&operation.0),
             _ => false,
         })
-    }
-
-    /// Whether it is on record that this site has left a resource: it may have come back since.
-    pub fn has_left(&self, resource: &ResourceId, me: &SiteId) -> bool {
-        self.records.iter().any(|record| match record {
-            Record::Entry(of, entry) => {
-                let change = entry.changes_holders();
-                of == resource
-                    && entry.id().author.site == *me
-                    && matches!(change, Some(HoldingChange::Leaves { .. }))
-            }
-            Record::Pruned(of, base) if of == resource => {
-                let changes = base.declared.iter().flat_map(|declared| &declared.changes);
-                let mut own = changes.filter(|(id, _)| id.author.site == *me);
-                own.any(|(_, (_, change))| matches!(change, HoldingChange::Leaves { .. }))
-            }
-            _ => false,
-        })
-    }
-
-    /// What is said of where a resource lives, and not forgotten.
-    pub fn holding_changes(&self, resource: &ResourceId) -> HoldingChanges {
-        let entries = self.records.iter().filter_map(|record| match record {
-            Record::Entry(of, entry) if of == resource => Some(entry),
-            _ => None,
-        });
-        let said = entries.filter_map(|entry| {
-            Some((entry.id().clone(), (entry.stamp(), entry.changes_holders()?)))
-        });
-        said.collect()
     }
 
     /// Whether that entry is what some site read of its state, or keeps of it.

@@ -20,11 +20,9 @@ use crate::{program_checks, service_checks};
 pub fn when_quiet(world: &World) -> Result<(), Violation> {
     let liars = &world.checks.liars;
     for (resource, home) in &world.checks.homes {
-        let moved = home_now(world, resource)?;
-        let home = moved.as_ref().unwrap_or(home);
         // What liars make of it is their affair; that they do not answer is no reason for others to
         // say that all is done.
-        let has_liar = world.checks.has_liar(resource);
+        let has_liar = home.iter().any(|site| liars.contains(site));
         let home: BTreeSet<SiteId> = home.difference(liars).cloned().collect();
         let holders: Vec<(&SimSite, ResourceView)> = world
             .sites
@@ -33,7 +31,7 @@ pub fn when_quiet(world: &World) -> Result<(), Violation> {
             .filter_map(|site| Some((site, site.engine.as_ref()?.resource(resource)?)))
             .collect();
         all_agree(resource, &home, &holders)?;
-        nobody_moved_it(moved.as_ref().or(world.checks.homes.get(resource)), resource, &holders)?;
+        nobody_moved_it(world, resource, &holders)?;
         all_say_the_same(resource, &home, &holders)?;
         let gave_up = service_checks::some_site_gave_up(&holders);
         for (site, view) in &holders {
@@ -84,46 +82,6 @@ fn all_set_the_same_apart(world: &World) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Where a resource lives that users moved: whoever holds it says the same, and nobody is still leaving.
-fn home_now(world: &World, resource: &ResourceId) -> Result<Option<BTreeSet<SiteId>>, Violation> {
-    if !world.checks.moved.contains_key(resource) {
-        return Ok(None);
-    }
-    let honest = world.sites.iter().enumerate().filter(|(_, site)| !site.lies);
-    let said = honest.filter_map(|(at, site)| Some((site, world.holders_at(at, resource)?)));
-    let said: Vec<_> = said.collect();
-    for (site, holders) in &said {
-        let (first, seen) = &said[0];
-        if holders != seen {
-            return Err(Violation(format!(
-                "{} says that {resource} lives on {holders:?}, and {} on {seen:?}",
-                site.id, first.id
-            )));
-        }
-        let leaving = site.engine.as_ref().map(|engine| engine.leaving(resource));
-        let mut leaving = leaving.unwrap_or_default();
-        leaving.retain(|site| !world.checks.liars.contains(site));
-        // A liar need not confirm anything.
-        if !leaving.is_empty() && !world.checks.has_liar(resource) {
-            return Err(Violation(format!(
-                "{} still waits for {leaving:?} to leave {resource}",
-                site.id
-            )));
-        }
-    }
-    for (site, _) in &said {
-        let unknown = said.iter().find(|(other, _)| !said[0].1.contains(&other.id));
-        if let Some((other, _)) = unknown {
-            return Err(Violation(format!(
-                "{} says that it holds {resource}, and {} does not",
-                other.id, site.id
-            )));
-        }
-    }
-    // Where only liars are left, it is their affair.
-    Ok(Some(said.into_iter().next().map(|(_, holders)| holders).unwrap_or_default()))
-}
-
 fn all_agree(
     resource: &ResourceId,
     home: &BTreeSet<SiteId>,
@@ -153,11 +111,11 @@ fn all_agree(
 /// It lives where its users said, whatever a liar made of it since. (Where who made it was shown to
 /// lie about that, nobody knows any more.)
 fn nobody_moved_it(
-    home: Option<&BTreeSet<SiteId>>,
+    world: &World,
     resource: &ResourceId,
     holders: &[(&SimSite, ResourceView)],
 ) -> Result<(), Violation> {
-    let Some(home) = home else { return Ok(()) };
+    let Some(home) = world.checks.homes.get(resource) else { return Ok(()) };
     for (site, view) in holders {
         if view.sites != *home && !view.sites.is_empty() {
             return Err(Violation(format!(
@@ -312,11 +270,7 @@ fn all_replied(
         |id: &OperationId| holders.iter().any(|(_, view)| view.pruned.includes(&id.0));
     for operation in view.operations.iter().filter(|it| !was_forgotten(it.id())) {
         let replied: BTreeSet<&SiteId> = operation.replies.iter().map(Reply::site).collect();
-        // What failed at all who held it then is not run by who came since.
-        let is_void =
-            operation.left_out.as_ref().is_some_and(|out| out.why == Why::FailedEverywhere);
-        let silent = home.iter().find(|site| !replied.contains(site));
-        if let Some(silent) = silent.filter(|_| !(is_void && view.moved)) {
+        if let Some(silent) = home.iter().find(|site| !replied.contains(site)) {
             return Err(Violation(format!(
                 "{} has no reply of {silent} to `{}` of {}",
                 site.id,
@@ -423,8 +377,7 @@ fn nothing_lost(
 ) -> Result<(), Violation> {
     let checks = &world.checks;
     let due = checks.accepted.iter().filter(|(id, of)| {
-        let by_liar =
-            checks.liars.contains(id.site()) || checks.held_by_a_liars_word(resource, id.site());
+        let by_liar = checks.liars.contains(id.site());
         *of == resource && !by_liar && !checks.excused.contains(*id)
     });
     for (operation, _) in due {

@@ -1,10 +1,8 @@
 //! One seed: a safety phase full of faults with checks after every step, then a liveness phase
 //! without faults in which everything must come to rest and agree.
 
-use std::collections::BTreeSet;
-
 use cheops_core::engine::{Engine, Event, RunProgress, UndoBasis};
-use cheops_core::model::{HoldersAsked, OperationId, ResourceId, SiteId, Status};
+use cheops_core::model::{OperationId, ResourceId, Status};
 use cheops_core::plan::Decision;
 use cheops_core::resolve::{LeftOut, Why};
 
@@ -53,8 +51,7 @@ pub fn torture(seed: u64, bug: Option<Bug>, keep_lines: bool) -> SeedReport {
     setup.not_yet = *rng.pick(&[0, 0, 5, 30]);
     let services = services(sites, &mut rng);
     let subjects = subjects(sites, &mut rng, services.is_empty());
-    let mut run =
-        Torture { subjects, services, was_wide: BTreeSet::new(), world: World::new(setup), rng };
+    let mut run = Torture { subjects, services, world: World::new(setup), rng };
     let result = run.all();
     if result.is_err() {
         run.note_final_views();
@@ -81,10 +78,7 @@ fn services(sites: usize, rng: &mut Rng) -> Vec<ServiceLoad> {
 fn subjects(sites: usize, rng: &mut Rng, alone: bool) -> Vec<Subject> {
     let most = if alone { 4 } else { 2 };
     let count = usize::try_from(rng.between(1, most)).unwrap_or(1);
-    let moves = *rng.pick(&[0, 0, 0, 30, 150]);
-    (0..count)
-        .map(|number| Subject::new(number, rng.pick(FLAVOURS), home(sites, rng)).moving(moves))
-        .collect()
+    (0..count).map(|number| Subject::new(number, rng.pick(FLAVOURS), home(sites, rng))).collect()
 }
 
 fn home(sites: usize, rng: &mut Rng) -> Vec<usize> {
@@ -99,8 +93,6 @@ struct Torture {
     world: World,
     subjects: Vec<Subject>,
     services: Vec<ServiceLoad>,
-    /// Resources that lived at five sites or more.
-    was_wide: BTreeSet<ResourceId>,
     rng: Rng,
 }
 
@@ -157,7 +149,6 @@ impl Torture {
             if self.rng.chance(200) {
                 self.somebody_lies();
             }
-            self.somebody_moves();
             match self.rng.below(10) {
                 0..7 => self.somebody_does_something(),
                 7 | 8 => self.something_breaks(),
@@ -198,66 +189,8 @@ impl Torture {
         } else {
             *self.rng.pick(&self.subjects[at].home)
         };
-        let site = self.somebody_else(at).unwrap_or(site);
-        let mut submission = self.subjects[at].operation(&mut self.rng);
-        if self.subjects[at].moves() > 0 && self.world.knows_of(site, &submission.resource) {
-            submission.sites = None; // It may have moved.
-        }
+        let submission = self.subjects[at].operation(&mut self.rng);
         self.world.submit(site, submission);
-    }
-
-    /// A site that holds what was moved, wherever it was made.
-    fn somebody_else(&mut self, at: usize) -> Option<usize> {
-        if self.subjects[at].moves() == 0 || self.rng.chance(500) {
-            return None;
-        }
-        let id = self.subjects[at].id.clone();
-        let holds = |site: &usize| self.world.holders_at(*site, &id).is_some();
-        let holders: Vec<usize> = (0..self.world.sites.len()).filter(holds).collect();
-        (!holders.is_empty()).then(|| *self.rng.pick(&holders))
-    }
-
-    /// Wants other sites to hold a resource: one more, one less, another one, all, or two.
-    fn somebody_moves(&mut self) {
-        let at = usize::try_from(self.rng.below(self.subjects.len() as u64)).unwrap_or(0);
-        if !self.rng.chance(self.subjects[at].moves()) {
-            return;
-        }
-        let id = self.subjects[at].id.clone();
-        let sites = self.world.sites.len();
-        let site = usize::try_from(self.rng.below(sites as u64)).unwrap_or(0);
-        let Some(holders) = self.world.holders_at(site, &id) else { return };
-        let all = self.world.sites.iter().map(|it| it.id.clone());
-        let (inside, outside): (Vec<SiteId>, Vec<SiteId>) =
-            all.partition(|site| holders.contains(site));
-        let mut asked = HoldersAsked::default();
-        let kind = self.rng.below(6);
-        if matches!(kind, 0 | 2) && !outside.is_empty() {
-            asked.add.insert(self.rng.pick(&outside).clone());
-        }
-        if matches!(kind, 1..=3) && !inside.is_empty() {
-            asked.remove.insert(self.rng.pick(&inside).clone());
-        }
-        match kind {
-            4 => asked.add.extend(outside),
-            5 => asked.remove.extend(inside.into_iter().skip(2)),
-            _ => {}
-        }
-        self.world.move_resource(site, &id, asked);
-        self.note_extent(&id);
-    }
-
-    fn note_extent(&mut self, id: &ResourceId) {
-        let holders = (0..self.world.sites.len()).filter_map(|at| self.world.holders_at(at, id));
-        match holders.map(|holders| holders.len()).max() {
-            Some(5..) => {
-                self.was_wide.insert(id.clone());
-            }
-            Some(2) if self.was_wide.contains(id) => {
-                self.world.sometimes.saw("holders: at five sites and at two");
-            }
-            _ => {}
-        }
     }
 
     fn something_breaks(&mut self) {
@@ -536,7 +469,6 @@ impl Torture {
                 self.world.sometimes.saw("sync: base adopted by a site that lost its disk");
             }
         }
-        self.world.note_how_it_moved();
         if self.world.checks.saw_as_many_as_may_be {
             self.world.sometimes.saw("liar: counted in no more incarnations than it may");
         }

@@ -253,7 +253,6 @@ pub struct Subject {
     config: usize,
     flavour: &'static Flavour,
     made: u64,
-    moves: u64,
 }
 
 impl Subject {
@@ -264,23 +263,12 @@ impl Subject {
         let parse = |text| Arc::new(Config::parse(text).expect("a valid config").config);
         let configs = [flavour.config].into_iter().chain(flavour.changed).map(parse).collect();
         let sites = home.iter().map(|site| crate::network::site_name(*site)).collect();
-        Self { id, home, sites, configs, config: 0, flavour, made: 0, moves: 0 }
-    }
-
-    /// The same, for which other sites are wanted so often in a thousand steps.
-    #[must_use]
-    pub fn moving(self, moves: u64) -> Self {
-        Self { moves, ..self }
+        Self { id, home, sites, configs, config: 0, flavour, made: 0 }
     }
 
     /// Whether its state can be read.
     pub fn is_read(&self) -> bool {
         self.configs[self.config].state.is_some()
-    }
-
-    /// How often in a thousand steps other sites are wanted for it.
-    pub fn moves(&self) -> u64 {
-        self.moves
     }
 
     /// Where it lives.

@@ -10,9 +10,9 @@ use crate::look;
 use crate::matrix;
 use crate::output::{Format, VerbOutput};
 use crate::verbs::{
-    agent, backup, completions, delete, demo, diff, dismiss, exec, explain, history, holders, http,
-    init, invite, join, mesh, open, operation, resource, resources, retry, sample, scope, settle,
-    show, site, sites, status, undo, up, watch, with,
+    agent, backup, completions, delete, demo, diff, dismiss, exec, explain, history, http, init,
+    mesh, open, operation, resource, resources, retry, sample, scope, settle, show, sites, status,
+    undo, watch, with,
 };
 
 const AFTER_HELP: &str = "\
@@ -67,9 +67,6 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Demo(demo::Arguments),
-    Up(up::Arguments),
-    Invite(invite::Arguments),
-    Join(join::Arguments),
     Agent(agent::Arguments),
     Mesh(mesh::Arguments),
     Init(init::Arguments),
@@ -86,12 +83,8 @@ pub(crate) enum Verb {
     Operation(operation::Arguments),
     Watch(watch::Arguments),
     Sites(sites::Arguments),
-    Site(site::Arguments),
     Open(open::Arguments),
     Delete(delete::Arguments),
-    Extend(holders::ExtendArguments),
-    Shrink(holders::ShrinkArguments),
-    Move(holders::MoveArguments),
     Settle(settle::Arguments),
     Retry(retry::Arguments),
     Dismiss(dismiss::Arguments),
@@ -113,11 +106,8 @@ impl Verb {
     ) -> Result<Verdict, Failure> {
         match self {
             Self::Demo(arguments) => demo::run(&arguments, output),
-            Self::Up(arguments) => up::run(&arguments, output),
-            Self::Invite(arguments) => invite::run(&arguments, agent, output),
-            Self::Join(arguments) => join::run(&arguments, output),
             Self::Agent(arguments) => agent::run(&arguments, output),
-            Self::Mesh(arguments) => mesh::run(&arguments, agent, output),
+            Self::Mesh(arguments) => mesh::run(&arguments, output),
             Self::Init(arguments) => init::run(&arguments, output),
             Self::Sample(arguments) => sample::run(&arguments, output),
             Self::Status(arguments) => status::run(&arguments, agent, output),
@@ -132,13 +122,9 @@ impl Verb {
             Self::History(arguments) => history::run(&arguments, agent, output),
             Self::Operation(arguments) => operation::run(&arguments, agent, output),
             Self::Watch(arguments) => watch::run(&arguments, agent, output),
-            Self::Site(arguments) => site::run(&arguments, agent, output),
             Self::Sites(arguments) => sites::run(&arguments, agent, output),
             Self::Open(arguments) => open::run(&arguments, agent, output),
             Self::Delete(arguments) => delete::run(&arguments, agent, output),
-            Self::Extend(arguments) => holders::extend(&arguments, agent, output),
-            Self::Shrink(arguments) => holders::shrink(&arguments, agent, output),
-            Self::Move(arguments) => holders::move_to(&arguments, agent, output),
             Self::Settle(arguments) => settle::run(&arguments, agent, output),
             Self::Retry(arguments) => retry::run(&arguments, agent, output),
             Self::Dismiss(arguments) => dismiss::run(&arguments, agent, output),

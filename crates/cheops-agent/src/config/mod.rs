@@ -53,7 +53,6 @@ use toml::de::DeTable;
 pub use self::allowed::Allowed;
 pub use self::pattern::Pattern;
 pub use self::problem::{ConfigProblems, SettingPlace, SettingProblem};
-pub use self::template::TemplateSettings;
 pub use self::values::{HostPort, Secret};
 
 pub(crate) use self::api::{LONGEST_SOCKET, is_loopback};
@@ -151,11 +150,8 @@ pub struct MeshConfig {
     pub listen: SocketAddr,
     /// Where the other sites find this one, if that is another address.
     pub advertise: Option<HostPort>,
-    /// The certificate, key and authority that `cheops mesh issue` wrote, or that the site got when it
-    /// joined.
+    /// The certificate, key and authority that `cheops mesh issue` wrote.
     pub identity: PathBuf,
-    /// The folder of the mesh's authority, where this site has it: it can invite others then.
-    pub authority: Option<PathBuf>,
 }
 
 /// One of `[[peers]]`.

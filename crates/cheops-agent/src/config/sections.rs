@@ -93,10 +93,8 @@ fn mesh<'a>(
     let listen = reader.value(&mut table, "listen", AN_ADDRESS, parsed);
     let advertise = reader.value(&mut table, "advertise", A_HOST, str::parse::<HostPort>);
     let identity = reader.path(&mut table, "identity");
-    let authority = reader.path(&mut table, "authority");
     reader.end(&table);
-    let paths = identity.is_some() || authority.is_some();
-    let said = table.is_there() || listen.is_some() || advertise.is_some() || paths;
+    let said = table.is_there() || listen.is_some() || advertise.is_some() || identity.is_some();
     if !said {
         return None;
     }
@@ -109,7 +107,6 @@ fn mesh<'a>(
         listen: listen.map_or(default, |(listen, _)| listen),
         advertise: advertise.map(|(advertise, _)| advertise),
         identity,
-        authority,
     }))
 }
 

@@ -1,57 +1,12 @@
 //! The commented file to start from.
 
-use std::net::SocketAddr;
 use std::path::Path;
 
 use cheops_core::model::SiteId;
 
-use super::{AgentConfig, HostPort, PeerConfig};
-
-/// What a config to start from says beside a site's name; the defaults are said where nothing is.
-#[derive(Debug, Clone, Default)]
-pub struct TemplateSettings {
-    /// What stands at the beginning, one comment a line.
-    pub remark: String,
-    /// The identity, as the config is to name it.
-    pub identity: String,
-    /// The folder of the authority, in the same way.
-    pub authority: Option<String>,
-    /// Where the API listens.
-    pub api: Option<SocketAddr>,
-    /// Where the other sites are listened for.
-    pub listen: Option<SocketAddr>,
-    /// Where they find this one.
-    pub advertise: Option<HostPort>,
-    /// Sites to begin with.
-    pub peers: Vec<PeerConfig>,
-}
+use super::AgentConfig;
 
 impl AgentConfig {
-    /// The same as [`AgentConfig::template`], with more said.
-    pub fn template_with(site: &SiteId, settings: &TemplateSettings) -> String {
-        let mut text = Self::template(site, Some(Path::new(&settings.identity)));
-        let mut say = |before: &str, after: String| text = text.replacen(before, &after, 1);
-        if let Some(api) = settings.api {
-            say(API_LISTENS, format!("listen = {}", quoted(&api.to_string())));
-        }
-        if let Some(listen) = settings.listen {
-            say(MESH_LISTENS, format!("listen = {}", quoted(&listen.to_string())));
-        }
-        if let Some(advertise) = &settings.advertise {
-            say(ADVERTISES, format!("advertise = {}", quoted(&advertise.to_string())));
-        }
-        if let Some(authority) = &settings.authority {
-            say(HAS_AUTHORITY, format!("authority = {}", quoted(authority)));
-        }
-        for PeerConfig { site, address } in &settings.peers {
-            let (site, address) = (quoted(site.as_str()), quoted(&address.to_string()));
-            let peer = format!("[[peers]]\nsite = {site}\naddress = {address}\n\n{SERVICES}");
-            say(SERVICES, peer);
-        }
-        let remark = settings.remark.lines().map(|line| format!("# {line}\n"));
-        remark.collect::<String>() + &text
-    }
-
     /// A config file for a site, to be completed: what `cheops init` writes. The identity is the
     /// file that `cheops mesh issue` wrote, as the config is to name it.
     pub fn template(site: &SiteId, identity: Option<&Path>) -> String {
@@ -60,13 +15,6 @@ impl AgentConfig {
         TEMPLATE.replace("@SITE@", &quoted(site.as_str())).replace("@IDENTITY@", &quoted(&identity))
     }
 }
-
-/// What [`AgentConfig::template_with`] says something else for.
-const API_LISTENS: &str = r#"listen = "127.0.0.1:8079""#;
-const MESH_LISTENS: &str = r#"listen = "0.0.0.0:8078""#;
-const ADVERTISES: &str = r#"# advertise = "10.0.0.1:8078""#;
-const HAS_AUTHORITY: &str = r#"# authority = "mesh""#;
-const SERVICES: &str = "# One for each service of the application.\n";
 
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
@@ -104,10 +52,8 @@ listen = "127.0.0.1:8079"       # beyond loopback only with tls
 listen = "0.0.0.0:8078"         # "[::]:8078" reaches, and is reached by, IPv6 as well
 # advertise = "10.0.0.1:8078"   # where the others find this site, if not at the address above
 identity = @IDENTITY@           # from: cheops mesh issue
-# authority = "mesh"            # the folder of the mesh's authority, at the site that invites others
 
-# A site to begin with, or one that is to be found at another address than it says. Sites of the mesh
-# that are connected tell each other of the rest.
+# One for each other site.
 # [[peers]]
 # site = "site2"
 # address = "10.0.0.2:8078"     # or a name: "site2.example:8078"
@@ -198,34 +144,6 @@ mod tests {
         assert_eq!(config.mesh.as_ref().unwrap().identity, Path::new("x/a \"b\".pem"));
         let bare = parse("site = \"paris\"\n[mesh]\nidentity = \"a \\\"b\\\".pem\"");
         assert_eq!(config, bare);
-    }
-
-    #[test]
-    fn what_is_said_of_a_site_that_joined_is_in_its_file() {
-        let site = SiteId::new("lyon").unwrap();
-        let settings = TemplateSettings {
-            remark: "Joined.\nTwo lines.".to_owned(),
-            identity: "lyon.pem".to_owned(),
-            authority: Some("mesh".to_owned()),
-            api: Some("127.0.0.1:1".parse().unwrap()),
-            listen: Some("[::]:2".parse().unwrap()),
-            advertise: Some("lyon.example:3".parse().unwrap()),
-            peers: vec![PeerConfig {
-                site: SiteId::new("paris").unwrap(),
-                address: "10.0.0.1:4".parse().unwrap(),
-            }],
-        };
-        let text = AgentConfig::template_with(&site, &settings);
-        assert!(text.starts_with("# Joined.\n# Two lines.\n# The agent of one site."), "{text}");
-        let config = parse(&text);
-        let mesh = config.mesh.unwrap();
-        assert_eq!(config.api.listen, settings.api.unwrap());
-        assert_eq!((mesh.listen, mesh.advertise), (settings.listen.unwrap(), settings.advertise));
-        assert_eq!(mesh.authority.as_deref(), Some(Path::new("x/mesh")));
-        assert_eq!(config.peers, settings.peers);
-        let nothing = TemplateSettings { identity: "lyon.pem".to_owned(), ..Default::default() };
-        let plain = AgentConfig::template(&site, None);
-        assert_eq!(AgentConfig::template_with(&site, &nothing), plain);
     }
 
     #[test]

@@ -21,9 +21,6 @@ pub(crate) trait Actuators: Send {
     /// Lets nothing more in from who holds that key.
     fn set_apart(&self, site: &SiteId, key: KeyId);
 
-    /// Keeps a way to a site with which something is shared.
-    fn shares(&self, site: &SiteId);
-
     /// Lets proxies and executors know what the sites call a resource of a service; or, with `None`, that
     /// requests which speak of it are to be known no more.
     fn publish(&self, resource: &ResourceId, id_map: Option<Arc<IdMap>>);

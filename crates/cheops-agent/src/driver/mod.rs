@@ -644,7 +644,6 @@ impl DriverLoop {
                     self.actuators.publish(&resource, id_map);
                 }
                 Effect::SetApart(site, key) => self.actuators.set_apart(&site, key),
-                Effect::Shares(site) => self.actuators.shares(&site),
                 Effect::Notify(notice) => {
                     if let Notice::Pruned(resource, _) = &notice {
                         self.forget_snapshots(resource);

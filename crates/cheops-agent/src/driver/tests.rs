@@ -37,7 +37,6 @@ impl Actuators for NoHands {
     fn run(&self, _: Job, _: Span, _: Driver) {}
     fn tell(&self, _: &SiteId, _: Message) {}
     fn set_apart(&self, _: &SiteId, _: KeyId) {}
-    fn shares(&self, _: &SiteId) {}
     fn publish(&self, _: &ResourceId, _: Option<Arc<IdMap>>) {}
     fn notify(&self, _: &Notice) {}
     fn sweep_snapshots(&self, _: &Engine) {}

@@ -19,8 +19,6 @@ use super::refusal::HttpRefusal;
 /// How long a site may take to say whether it holds a resource.
 const ASKING: Duration = Duration::from_secs(3);
 /// How long a site that is asked for by name may take to begin its answer.
-/// So many sites are asked at once which one holds a resource, if they have to be called for it.
-const ASKED_AT_ONCE: usize = 16;
 const ANSWERING: Duration = Duration::from_secs(5);
 
 /// Marks a request that is about this site's own view: it is not passed on.
@@ -50,8 +48,8 @@ pub(super) async fn seen_at(
         let detail = format!("a request that was passed on to {} is not for {at}", api.site);
         return Err(HttpRefusal::bad("goes in circles", detail));
     }
-    let known = api.peers.sites().into_iter().find(|site| site.as_str() == at);
-    let site = &known.ok_or_else(|| {
+    let known = api.peers.sites().find(|site| site.as_str() == at);
+    let site = known.ok_or_else(|| {
         HttpRefusal::not_found("no such site", format!("this agent knows no site `{at}`"))
             .hint("/api/v1/sites lists those it knows")
     })?;
@@ -74,7 +72,7 @@ pub(super) enum ResourceLocation {
 
 pub(super) async fn held(api: &Api, id: &ResourceId) -> Result<ResourceLocation, HttpRefusal> {
     let id = id.clone();
-    let here = api.driver.ask(move |engine| engine.holding(&id).is_some()).await?;
+    let here = api.driver.ask(move |engine| engine.config(&id).is_some()).await?;
     Ok(if here { ResourceLocation::Here } else { ResourceLocation::Elsewhere })
 }
 
@@ -103,20 +101,9 @@ pub(super) async fn pass_on(
 
 /// The nearest site that says it holds the resource.
 pub(super) async fn nearest_holder(api: &Api, id: &ResourceId) -> Option<SiteId> {
-    // Those that need not be called for it first; then so many of the others at once.
-    let (mut all, linked) = (api.peers.sites(), api.peers.linked());
-    all.retain(|site| !linked.contains(site));
-    let near = api.peers.nearest(&all);
-    let rounds = std::iter::once(api.peers.nearest(&linked))
-        .chain(near.chunks(ASKED_AT_ONCE).map(<[_]>::to_vec));
-    for round in rounds {
-        let asked = join_all(round.iter().map(|site| holds(api, site, id))).await;
-        let found = round.into_iter().zip(asked).find(|(_, holds)| *holds);
-        if let Some((site, _)) = found {
-            return Some(site);
-        }
-    }
-    None
+    let near = api.peers.nearest(api.peers.sites());
+    let asked = join_all(near.iter().map(|site| holds(api, site, id))).await;
+    near.into_iter().zip(asked).find(|(_, holds)| *holds).map(|(site, _)| site)
 }
 
 async fn holds(api: &Api, site: &SiteId, id: &ResourceId) -> bool {

@@ -7,8 +7,6 @@
 //! | `list`, `summary` | all resources: pages of them, and how many there are of what kind |
 //! | `submit`, `upload` | operations, and the files that come with them |
 //! | `decide` | the operator's word on an operation |
-//! | `invitations`, `membership` | letting other sites join, and putting them out |
-//! | `renewal` | the identities of other sites, before they end |
 //! | `services` | whether any site has the service that an operation is for |
 //! | `legacy` | `/exec` and `/show` as the first Cheops had them |
 //! | `show` | reading commands at many sites |
@@ -33,18 +31,14 @@ mod dry_run;
 mod forward;
 mod guard;
 mod history;
-mod holders;
-mod invitations;
 mod legacy;
 mod list;
 mod login;
 mod matrix;
-mod membership;
 mod metered;
 mod principal;
 mod read;
 mod refusal;
-mod renewal;
 mod services;
 mod show;
 mod status;
@@ -73,7 +67,6 @@ use upload::UploadRoom;
 
 use crate::driver::Driver;
 use crate::exec::Executor;
-use crate::inviting::Inviter;
 
 pub(crate) use access::{Access, Came};
 pub(crate) use summary::Counted;
@@ -97,8 +90,6 @@ pub(crate) struct Api {
     pub(crate) backup: BackupMaker,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) advertise: Option<String>,
-    /// Who invites other sites, if this one can.
-    pub(crate) inviter: Option<Inviter>,
     /// The services of this site, by name.
     pub(crate) services: Vec<String>,
     pub(crate) counted: Counted,
@@ -126,10 +117,6 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::SITES, get(read::sites))
         .route(paths::SITE, get(read::sites_seen_by))
         .route(paths::SUMMARY, get(summary::summary))
-        .route(paths::INVITATIONS, get(invitations::list).post(invitations::invite))
-        .route(paths::INVITATION, axum::routing::delete(invitations::revoke))
-        .route(paths::REMOVAL, post(membership::remove))
-        .route(paths::REVOCATION, post(membership::revoke))
         .route(paths::BACKUP, post(backup::backup))
         .route(paths::PROFILES, get(matrix::all_profiles))
         .route(paths::MATRIX, post(matrix::try_one))
@@ -149,7 +136,6 @@ pub(crate) fn router(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(dry_run::dry_run))
-        .route(paths::HOLDERS, post(holders::change))
         .route(paths::DECISION, post(decide::decide))
         .route(paths::CHANGES, get(changes::all))
         .route(paths::LATEST_CHANGES, get(changes::latest))
@@ -176,7 +162,6 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::SITES, get(read::sites))
         .route(paths::RESOURCE, resource)
         .route(paths::HOLDING, get(read::holding))
-        .route(paths::RENEWAL, post(renewal::renew))
         .route(paths::OPERATIONS, get(read::operations).post(submit::operation))
         .route(paths::OPERATION, get(read::operation))
         .route(paths::SHOW, post(show::show))
@@ -185,7 +170,6 @@ pub(crate) fn router_for_peers(api: SharedApi) -> Router {
         .route(paths::PAST, get(history::past))
         .route(paths::RECORDED, get(history::recorded))
         .route(paths::DRY_RUN, post(dry_run::dry_run))
-        .route(paths::HOLDERS, post(holders::change))
         .route(paths::DECISION, post(decide::decide))
         .fallback(refusal::no_such_page)
         .layer(axum::middleware::from_fn(principal::told_by_peer))

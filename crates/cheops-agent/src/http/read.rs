@@ -47,7 +47,6 @@ pub(super) async fn sites(State(api): State<SharedApi>) -> Result<Json<wire::Sit
         behind_on: 0,
         entries_behind: None,
         address: api.advertise.clone(),
-        heard_by: None,
         problem: None,
     };
     let others = views.iter().map(|view| site(&api, view, now_ms, asked.elapsed()));
@@ -61,41 +60,26 @@ pub(super) async fn sites(State(api): State<SharedApi>) -> Result<Json<wire::Sit
 
 fn site(api: &Api, view: &SiteView, now_ms: u64, since_then: Duration) -> wire::Site {
     let status = api.peers.status(&view.site);
-    let way = status.as_ref().and_then(|status| status.way.clone());
-    let is_missed = status.as_ref().is_some_and(|status| status.is_missed);
-    let ago = |at_ms: u64| Duration::from_millis(now_ms.saturating_sub(at_ms)) + since_then;
-    let (state, since) = match view.status {
-        SiteStatus::Up { since_ms } => {
-            (wire::SiteState::Up, Some(on_wire::time_ago(ago(since_ms))))
-        }
-        // There need be no link to it, so that it is heard by others, and that is enough.
-        _ if way.is_some() && view.shared == 0 && !is_missed => (wire::SiteState::Up, None),
-        SiteStatus::Unknown { since_ms } => {
-            (wire::SiteState::Unknown, Some(on_wire::time_ago(ago(since_ms))))
-        }
-        SiteStatus::NeverHeard => match status.as_ref().and_then(|status| status.gone_ms) {
-            Some(gone_ms) => (wire::SiteState::Unknown, Some(on_wire::time(gone_ms))),
-            // Others hear it, and this site should.
-            None if way.is_some() => (wire::SiteState::Unknown, None),
-            None => (wire::SiteState::NeverHeard, None),
-        },
+    let (state, since_ms) = match view.status {
+        SiteStatus::NeverHeard => (wire::SiteState::NeverHeard, None),
+        SiteStatus::Up { since_ms } => (wire::SiteState::Up, Some(since_ms)),
+        SiteStatus::Unknown { since_ms } => (wire::SiteState::Unknown, Some(since_ms)),
     };
     let state = if api.peers.is_set_apart(&view.site) { wire::SiteState::SetApart } else { state };
-    let estimated = way.as_ref().map(|way| Duration::from_micros(way.round_trip_us));
-    let round_trip = status.as_ref().and_then(|status| status.round_trip).or(estimated);
-    let has_link = status.as_ref().is_some_and(|status| status.round_trip.is_some());
+    let ago = |at_ms: u64| Duration::from_millis(now_ms.saturating_sub(at_ms)) + since_then;
     wire::Site {
         site: view.site.to_string(),
         state,
-        since,
-        round_trip_ms: round_trip
+        since: since_ms.map(|at_ms| on_wire::time_ago(ago(at_ms))),
+        round_trip_ms: status
+            .as_ref()
+            .and_then(|status| status.round_trip)
             .filter(|_| state == wire::SiteState::Up)
             .map(|round_trip| round_trip.as_secs_f64() * 1000.0),
         shared: view.shared as u64,
         behind_on: view.behind_on as u64,
         entries_behind: None,
-        heard_by: way.filter(|_| !has_link).map(|way| way.heard_by.to_string()),
-        address: status.as_ref().and_then(|status| status.address.clone()),
+        address: status.as_ref().map(|status| status.address.clone()),
         problem: status.and_then(|status| status.problem),
     }
 }

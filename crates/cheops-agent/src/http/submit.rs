@@ -381,8 +381,8 @@ pub(super) fn parse_config(text: &str) -> Result<Arc<Config>, HttpRefusal> {
 
 /// The sites that a location such as `paris & lyon` names.
 pub(super) fn sites(api: &Api, text: &str) -> Result<BTreeSet<SiteId>, HttpRefusal> {
-    let everyone = std::iter::once(api.site.clone()).chain(api.peers.sites());
-    let known = Known::new([], everyone);
+    let everyone = std::iter::once(&api.site).chain(api.peers.sites());
+    let known = Known::new([], everyone.cloned());
     let bad = |detail: String| {
         HttpRefusal::bad("bad sites", detail)
             .hint("an operation runs at each of its sites: `paris & lyon`")

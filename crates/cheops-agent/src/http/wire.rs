@@ -450,7 +450,6 @@ pub(super) fn resource(
         list,
         config: config(&outline.config),
         standings: outline.standings.iter().map(standing).collect(),
-        leaving: names(&outline.leaving),
         health: outline.standings.iter().find(|at| at.site == *me).and_then(|at| {
             match &at.standing {
                 Standing::Diverged { why, .. } => Some(why.clone()),

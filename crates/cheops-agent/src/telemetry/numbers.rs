@@ -56,7 +56,6 @@ fn begin_at_zero() {
     metrics::counter!("cheops_entries_refused_total").increment(0);
     metrics::counter!("cheops_messages_dropped_total").increment(0);
     metrics::counter!("cheops_messages_left_out_total").increment(0);
-    metrics::counter!("cheops_statements_refused_total").increment(0);
     metrics::counter!("cheops_api_unauthorized_total").increment(0);
     metrics::counter!("cheops_api_connections_refused_total").increment(0);
     metrics::counter!("cheops_proxy_ids_forgotten_early_total").increment(0);
@@ -124,10 +123,6 @@ fn describe() {
     describe_counter!(
         "cheops_messages_left_out_total",
         "What a later version said and this one does not understand"
-    );
-    describe_counter!(
-        "cheops_statements_refused_total",
-        "What other sites passed on of who exists and was not believed"
     );
     describe_counter!(
         "cheops_malformed_total",

@@ -32,12 +32,12 @@ use upload::{Carried, MultipartForm, SentBytes, whole};
 use crate::paths::{self, segment};
 use crate::token::Token;
 use crate::types::{
-    Backup, BackupEvent, ChangeHolders, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Decision,
-    Delete, Demo, DemoLink, DryRun, ExecForm, ExecLine, Explanation, Forecast, History,
-    HistoryAsked, Invite, Invited, LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange,
-    Operation, OperationRecord, Page, PastOperations, Problem, Profile, RemoveSite, Resource,
-    ResourceFilter, ResourceHolders, ResourceSummary, RunSite, Seen, Settle, Show, ShowAnswer,
-    ShowForm, SiteInvitation, Sites, Submit, SubmitEvent, Summary, SummaryFilter, TryMatrix,
+    Backup, BackupEvent, Cross, CrossPlace, CrossSeen, CrossValue, Cursor, Decision, Delete, Demo,
+    DemoLink, DryRun, ExecForm, ExecLine, Explanation, Forecast, History, HistoryAsked,
+    LatestAsked, LegacyShow, LoginLink, MatrixTrial, NumberedChange, Operation, OperationRecord,
+    Page, PastOperations, Problem, Profile, Resource, ResourceFilter, ResourceSummary, RunSite,
+    Seen, Settle, Show, ShowAnswer, ShowForm, Sites, Submit, SubmitEvent, Summary, SummaryFilter,
+    TryMatrix,
 };
 
 /// How long a copy may be made without a word: one large file may take that.
@@ -159,33 +159,6 @@ impl Client {
     /// A link that lets one browser in, once.
     pub async fn login_link(&self) -> Result<LoginLink, ClientError> {
         self.document(RequestBuilder::new(Method::POST, paths::LOGIN_LINKS)).await
-    }
-
-    /// Invites a site into the mesh.
-    pub async fn invite(&self, invite: &Invite) -> Result<Invited, ClientError> {
-        let ask = RequestBuilder::new(Method::POST, paths::INVITATIONS);
-        self.document(self.jsoned(ask, invite)?).await
-    }
-
-    /// The invitations that were made at this agent, the latest first.
-    pub async fn invitations(&self) -> Result<Vec<SiteInvitation>, ClientError> {
-        self.document(RequestBuilder::get(paths::INVITATIONS)).await
-    }
-
-    /// Takes one of them back.
-    pub async fn revoke_invitation(&self, id: &str) -> Result<SiteInvitation, ClientError> {
-        self.document(RequestBuilder::new(Method::DELETE, paths::invitation(id))).await
-    }
-
-    /// Puts a site out of the mesh, for good.
-    pub async fn remove_site(&self, site: &str, dead: bool) -> Result<(), ClientError> {
-        let ask = RequestBuilder::new(Method::POST, paths::removal(site));
-        self.answer(self.jsoned(ask, &RemoveSite { dead })?).await.map(drop)
-    }
-
-    /// Refuses the identity that a site has.
-    pub async fn revoke_identity(&self, site: &str) -> Result<(), ClientError> {
-        self.answer(RequestBuilder::new(Method::POST, paths::revocation(site))).await.map(drop)
     }
 
     /// All sites, as this agent sees them.
@@ -360,16 +333,6 @@ impl Client {
         let wait = Duration::from_millis(show.timeout_ms);
         let ask = RequestBuilder::new(Method::POST, paths::show(id)).patience(wait);
         self.document(self.jsoned(ask, show)?).await
-    }
-
-    /// Says which other sites are to hold a resource, and which no more.
-    pub async fn change_holders(
-        &self,
-        id: &str,
-        change: &ChangeHolders,
-    ) -> Result<ResourceHolders, ClientError> {
-        let ask = RequestBuilder::new(Method::POST, paths::holders(id));
-        self.document(self.jsoned(ask, change)?).await
     }
 
     /// Settles an operation in doubt, at the site of this agent or at another.

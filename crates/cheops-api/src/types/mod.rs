@@ -9,8 +9,6 @@ mod explanation;
 mod fault;
 mod forecast;
 mod history;
-mod holders;
-mod invitation;
 mod legacy;
 mod login;
 mod matrix;
@@ -37,8 +35,6 @@ pub use history::{
     History, HistoryAsked, HistoryItem, HistoryUse, OperationRecord, PastOperations, RecordedBody,
     RecordedEdit,
 };
-pub use holders::{ChangeHolders, ResourceHolders};
-pub use invitation::{InvitationState, Invite, Invited, RemoveSite, SiteInvitation};
 pub use legacy::{
     ExecForm, ExecLine, ExecStatus, InputOutput, LegacyShow, ReplyMark, ShowForm, SiteShow,
 };

@@ -350,9 +350,6 @@ pub struct Resource {
     /// How it stands at each of its sites.
     #[serde(default)]
     pub standings: Vec<SiteStanding>,
-    /// Sites that were removed and are waited for, until all others know all that they knew.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leaving: Vec<String>,
     /// Why this site's application does not follow the list; none if it does.
     pub health: Option<String>,
     /// What this site is doing about the list.
@@ -379,9 +376,6 @@ pub struct Resource {
 pub struct ResourceDetail {
     /// How it stands at each of its sites.
     pub standings: Vec<SiteStanding>,
-    /// Sites that were removed and are waited for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leaving: Vec<String>,
     /// Why this site's application does not follow the list; none if it does.
     pub health: Option<String>,
     /// What this site is doing about the list.
@@ -406,7 +400,6 @@ impl From<Resource> for ResourceDetail {
             list: _,
             config: _,
             standings,
-            leaving,
             health,
             progress,
             behind,
@@ -415,7 +408,7 @@ impl From<Resource> for ResourceDetail {
             replicant,
             proof,
         } = whole;
-        Self { standings, leaving, health, progress, behind, awaits, waits_for, replicant, proof }
+        Self { standings, health, progress, behind, awaits, waits_for, replicant, proof }
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Site {
     pub state: SiteState,
     /// Since when it is in that state: up since, or last connected (RFC 3339).
     pub since: Option<String>,
-    /// The round trip to it, if one was measured; by the shortest way over others where there is no link.
+    /// The round trip to it, if one was measured.
     pub round_trip_ms: Option<f64>,
     /// Resources it shares with the agent asked; of that one itself, all it keeps, deleted ones too.
     pub shared: u64,
@@ -38,9 +38,6 @@ pub struct Site {
     /// Operations and replies that it is not known to know, if they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries_behind: Option<u64>,
-    /// Who hears it, where the agent asked has no link to it and knows from others that it is alive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard_by: Option<String>,
     /// Where its agent is reached by the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

@@ -186,7 +186,6 @@ fn a_resource_is_flat() {
         progress: Progress::AwaitsOperator,
         behind: BTreeMap::from([("lyon".to_owned(), 3)]),
         awaits: Some("paris-1.1".to_owned()),
-        leaving: Vec::new(),
         waits_for: None,
         replicant: None,
         proof: None,

@@ -137,8 +137,7 @@ impl Mesh {
             Effect::Answer { .. }
             | Effect::Notify(_)
             | Effect::Publish(..)
-            | Effect::SetApart(..)
-            | Effect::Shares(_) => {}
+            | Effect::SetApart(..) => {}
         }
     }
 }

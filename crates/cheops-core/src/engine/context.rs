@@ -31,8 +31,6 @@ pub(super) struct Context {
     /// Of each site each kind once.
     pub(super) malformed: Vec<MalformedHeard>,
     pub(super) needs: Needs,
-    /// Sites that are gone for good.
-    pub(super) removed: BTreeSet<SiteId>,
     pub(super) offers: Offers,
     pub(super) room: SenderRoom,
     pub(super) reads: ReadQueue,
@@ -69,7 +67,6 @@ impl Context {
             rulebook: Rulebook::default(),
             malformed: Vec::new(),
             needs: Needs::default(),
-            removed: BTreeSet::new(),
             offers: Offers::default(),
             room: SenderRoom::default(),
             reads: ReadQueue::default(),

@@ -69,7 +69,7 @@ impl Engine {
     pub fn can_dismiss(&self, id: &ResourceId, operation: &OperationId) -> Result<(), NotFailed> {
         let unknown = || NotFailed::Unknown(operation.clone());
         let resource = self.resources.get(id).ok_or_else(unknown)?;
-        let replies = resource.holders.iter();
+        let replies = resource.declared.sites.iter();
         let mut words = replies.filter_map(|site| resource.word_of(site, operation, self.me()));
         if words.any(|reply| reply.status == Status::InDoubt) {
             return Err(NotFailed::InDoubt(operation.clone()));
@@ -87,7 +87,7 @@ impl Resource {
     /// The sites that said that an operation failed there, in whichever incarnation.
     fn failed_at(&self, operation: &OperationId) -> BTreeSet<SiteId> {
         let Some(replies) = self.replies.get(operation) else { return BTreeSet::new() };
-        let sites = self.holders.iter();
+        let sites = self.declared.sites.iter();
         let failed = sites.filter(|site| replies.of(site, None).is_some_and(went_wrong));
         failed.cloned().collect()
     }

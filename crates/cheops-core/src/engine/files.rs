@@ -58,7 +58,7 @@ impl Resource {
         let me = &turn.context.settings.me;
         let ran = |reply: &Reply| verdict(&reply.status).is_some();
         let is_done = |id: &&OperationId| {
-            self.holders.iter().all(|site| self.word_of(site, id, me).is_some_and(ran))
+            self.declared.sites.iter().all(|site| self.word_of(site, id, me).is_some_and(ran))
         };
         let done: BTreeSet<_> = self.files.held.iter().filter(is_done).cloned().collect();
         if !done.is_empty() {

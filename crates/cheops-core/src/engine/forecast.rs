@@ -79,7 +79,7 @@ impl Engine {
         let declares = declaration(known, submission, &self.context.settings)?;
         let fresh;
         let (resource, new_resource) = match known {
-            Some(known) => (known, known.holders.is_empty()),
+            Some(known) => (known, known.declared.sites.is_empty()),
             None => {
                 let rules = Config::default();
                 fresh = Resource::new(submission.resource.clone(), rules.into());
@@ -88,7 +88,7 @@ impl Engine {
         };
         let sites = match &declares {
             Some(declared) => declared.sites.clone(),
-            None => resource.holders.clone(),
+            None => resource.declared.sites.clone(),
         };
         let config = declares.as_ref().and_then(|declared| declared.config.clone());
         let operation = operation(resource, submission, &self.context, now);
@@ -105,7 +105,7 @@ impl Engine {
     /// The same of an undoing.
     pub(super) fn basis_of_undoing(&self, resource: &Resource, undoing: &Undoing) -> ForecastBasis {
         let void = resource.void_after(undoing);
-        let told = self.told(resource.holders.clone());
+        let told = self.told(resource.declared.sites.clone());
         basis(resource, ForecastChange::Undone(undoing.clone(), void), told)
     }
 
@@ -131,7 +131,7 @@ impl Engine {
     /// The same of letting a failure be.
     pub fn forecast_dismissal(&self, id: &ResourceId) -> Option<ForecastBasis> {
         let resource = self.resources.get(id)?;
-        let told = self.told(resource.holders.clone());
+        let told = self.told(resource.declared.sites.clone());
         Some(basis(resource, ForecastChange::LetBe, told))
     }
 

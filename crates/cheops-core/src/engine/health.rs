@@ -36,9 +36,10 @@ impl Resource {
     /// run them; and those of the same kind that would be next, were these void. What is left out
     /// for another reason runs nowhere any more, and nobody will ever know.
     fn may_turn_void(&self) -> (Vec<&OperationId>, Vec<&OperationId>) {
+        let sites = &self.declared.sites;
         let is_open = |(id, replies): &(&OperationId, &Replies)| {
             self.runs.log.outcome(id) == Some(RunEffect::Refused)
-                && replies.may_fail_everywhere(&self.judges_of(id))
+                && replies.may_fail_everywhere(sites)
         };
         let open = self.replies.iter().filter(is_open).map(|(id, _)| id);
         let (mut listed, mut left_out): (Vec<_>, Vec<_>) =

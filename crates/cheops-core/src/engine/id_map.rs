@@ -93,9 +93,7 @@ impl Resource {
         if self.declared.id_map.is_none() {
             return;
         }
-        let is_here = self.holders.contains(&turn.context.settings.me.site);
-        let known =
-            self.names_now(&turn.context.settings).filter(|_| is_here && !self.is_retired());
+        let known = self.names_now(&turn.context.settings).filter(|_| !self.is_retired());
         if known.as_ref() != self.published.as_deref() {
             self.published = known.map(Arc::new);
             turn.effect(Effect::Publish(self.id.clone(), self.published.clone()));
@@ -116,9 +114,6 @@ impl Resource {
         let me = &settings.me;
         let earlier = self.named_in_earlier_incarnation(id_map, settings);
         Some(id_map.counting(|author| {
-            if !self.holders.contains(&author.site) {
-                return false; // It leaves the thing to its users there.
-            }
             if author.site == me.site {
                 return author == me || Some(author) == earlier;
             }

@@ -295,7 +295,6 @@ impl Resource {
         self.limit_knowledge();
         self.unprune();
         self.start_over();
-        self.set_holders();
         // What it all came to was said when it first came to it.
         let mut said_before = Reaction::default();
         let mut quiet = Turn { now: turn.now, context: &mut *turn.context, out: &mut said_before };

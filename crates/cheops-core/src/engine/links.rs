@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::ports::{Echo, Effect, Heartbeat, Message, Notice, Now};
-use super::settings::{IdleBeats, Settings};
+use super::settings::Settings;
 use super::timers::{Timer, Timers};
 use crate::model::{Incarnation, KeyId, ResourceId, SiteId};
 
 /// So many sites are named in a sign of life, and looked at in one that was heard.
 const MOST_UNHEARD: usize = 64;
-/// So long a way counts as open on which nothing has been heard yet.
-const REACHED_LASTS_MS: u64 = 15_000;
 
 /// What this site knows of the way to another.
 #[derive(Debug, Default)]
@@ -42,8 +40,6 @@ pub(super) struct Link {
     last_heartbeat: Option<Echo>,
     last_heartbeat_at_ms: u64,
     next_beat_ms: u64,
-    /// When a way to it was last opened.
-    reached_ms: Option<u64>,
     /// Until when its silence says nothing, since it may not know yet that it should speak often.
     patient_until_ms: u64,
 }
@@ -73,12 +69,6 @@ impl Link {
         Some(next)
     }
 
-    /// Something is shared with it from now on, which it may not know yet: it hears of this site at once.
-    fn be_patient(&mut self, settings: &Settings, now_ms: u64) {
-        self.patient_until_ms = now_ms + settings.idle_heartbeat_ms + settings.down_after_ms;
-        self.next_beat_ms = now_ms;
-    }
-
     fn interval_ms(&self, settings: &Settings) -> u64 {
         if self.shared > 0 { settings.heartbeat_ms } else { settings.idle_heartbeat_ms }
     }
@@ -95,67 +85,12 @@ pub(super) struct Links {
     links: BTreeMap<SiteId, Link>,
     /// The sites that should be heard, since they share resources, and are not.
     unheard: BTreeSet<SiteId>,
-    /// What is known of sites that do not exist, as far as is known: they may be told of again.
-    strangers: BTreeMap<SiteId, Link>,
 }
 
 impl Links {
     pub(super) fn new(settings: &Settings) -> Self {
         let links = settings.peers.iter().map(|site| (site.clone(), Link::default())).collect();
-        Self { links, unheard: BTreeSet::new(), strangers: BTreeMap::new() }
-    }
-
-    /// Who is to hear a first sign of life after a start, and with whom resources are shared.
-    pub(super) fn at_start(&self, settings: &Settings) -> (Vec<SiteId>, Vec<SiteId>) {
-        let is_due = |link: &Link| link.shared > 0 || settings.idle_beats == IdleBeats::ToAll;
-        let named = |is: &dyn Fn(&Link) -> bool| {
-            let which = self.links.iter().filter(|(_, link)| is(link));
-            which.map(|(site, _)| site.clone()).collect()
-        };
-        (named(&is_due), named(&|link| link.shared > 0))
-    }
-
-    /// These sites exist, and no others. Says with which new ones resources are shared already.
-    pub(super) fn exist(
-        &mut self,
-        sites: &BTreeSet<SiteId>,
-        settings: &Settings,
-        timers: &mut Timers,
-        now_ms: u64,
-    ) -> Vec<SiteId> {
-        let gone: Vec<_> = self.links.keys().filter(|it| !sites.contains(*it)).cloned().collect();
-        for site in gone {
-            self.unheard.remove(&site);
-            if let Some(mut link) = self.links.remove(&site) {
-                link.up = false;
-                link.asking.clear();
-                self.strangers.insert(site, link);
-            }
-        }
-        let mut shared = Vec::new();
-        for site in sites.iter().filter(|site| !self.links.contains_key(*site)).collect::<Vec<_>>()
-        {
-            let mut link = self.strangers.remove(site).unwrap_or_default();
-            let is_shared = link.shared > 0;
-            if is_shared {
-                link.be_patient(settings, now_ms);
-                self.unheard.insert(site.clone());
-                shared.push(site.clone());
-            }
-            self.links.insert(site.clone(), link);
-            if is_shared || settings.idle_beats == IdleBeats::ToAll {
-                timers.set(now_ms, Timer::Link(site.clone()));
-            }
-        }
-        shared
-    }
-
-    /// The way to that site was closed for want of use.
-    pub(super) fn parted(&mut self, site: &SiteId) {
-        if let Some(link) = self.links.get_mut(site).filter(|link| link.shared == 0) {
-            link.up = false;
-            link.asking.clear();
-        }
+        Self { links, unheard: BTreeSet::new() }
     }
 
     pub(super) fn get(&self, site: &SiteId) -> Option<&Link> {
@@ -181,14 +116,9 @@ impl Links {
 
     /// In which incarnation that site was heard last, before this engine was started.
     pub(super) fn lived(&mut self, site: &SiteId, incarnation: Incarnation) {
-        let known = self.links.get_mut(site);
-        let link = known.unwrap_or_else(|| self.strangers.entry(site.clone()).or_default());
-        link.incarnation = Some(incarnation);
-    }
-
-    /// In which incarnation that site was heard last.
-    pub(super) fn incarnation_of(&self, site: &SiteId) -> Option<Incarnation> {
-        self.links.get(site).or_else(|| self.strangers.get(site))?.incarnation
+        if let Some(link) = self.links.get_mut(site) {
+            link.incarnation = Some(incarnation);
+        }
     }
 
     /// Notes that a site was heard, whatever it said.
@@ -266,30 +196,15 @@ impl Links {
             let beat = Heartbeat { incarnation, sent_ms: now_ms, echo, unheard, set_apart };
             effects.push(Effect::Tell { to: site.clone(), message: Message::Heartbeat(beat) });
         }
-        let was_reached = link.reached_ms.is_some_and(|at_ms| now_ms < at_ms + REACHED_LASTS_MS);
-        let is_on_link = link.shared > 0 || link.up || was_reached;
-        if is_on_link || settings.idle_beats == IdleBeats::ToAll {
-            timers.set(link.next_beat_ms, Timer::Link(site.clone()));
-        }
+        timers.set(link.next_beat_ms, Timer::Link(site.clone()));
         effects
     }
 
     /// There is a way to that site again: it hears from this one at once.
     pub(super) fn reached(&mut self, site: &SiteId, timers: &mut Timers, now_ms: u64) {
         if let Some(link) = self.links.get_mut(site) {
-            link.reached_ms = Some(now_ms);
             link.next_beat_ms = now_ms;
             timers.set(now_ms, Timer::Link(site.clone()));
-        }
-    }
-
-    /// One resource less is shared with that site.
-    pub(super) fn unshare(&mut self, site: &SiteId) {
-        let Self { links, strangers, .. } = self;
-        let Some(link) = links.get_mut(site).or_else(|| strangers.get_mut(site)) else { return };
-        link.shared = link.shared.saturating_sub(1);
-        if link.shared == 0 {
-            self.unheard.remove(site);
         }
     }
 
@@ -300,28 +215,25 @@ impl Links {
         }
     }
 
-    /// One more resource is shared with that site: look after the link more often from now on. Says
-    /// whether it is the first.
+    /// One more resource is shared with that site: look after the link more often from now on.
     pub(super) fn share(
         &mut self,
         site: &SiteId,
         settings: &Settings,
         timers: &mut Timers,
         now_ms: u64,
-    ) -> bool {
-        let Some(link) = self.links.get_mut(site) else {
-            self.strangers.entry(site.clone()).or_default().shared += 1;
-            return false;
-        };
-        link.shared += 1;
-        if link.shared > 1 {
-            return false;
+    ) {
+        if let Some(link) = self.links.get_mut(site) {
+            link.shared += 1;
+            if link.shared == 1 {
+                link.patient_until_ms =
+                    now_ms + settings.idle_heartbeat_ms + settings.down_after_ms;
+                if !link.up {
+                    self.unheard.insert(site.clone());
+                }
+                link.next_beat_ms = now_ms;
+                timers.set(now_ms, Timer::Link(site.clone()));
+            }
         }
-        link.be_patient(settings, now_ms);
-        if !link.up {
-            self.unheard.insert(site.clone());
-        }
-        timers.set(now_ms, Timer::Link(site.clone()));
-        true
     }
 }

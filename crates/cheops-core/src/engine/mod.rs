@@ -12,7 +12,7 @@
 //! operations), `sync` (keeping sites in step), `early` (what came before it can be
 //! taken in), `run` (the next step of the list), `jobs` (its end,
 //! and the reply), `health` (whether it is followed), `standing` (how each site says it stands),
-//! `holding` (who holds it), `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
+//! `verify` (reading and comparing states), `failures` (what can be done about one), `undo` (taking
 //! one out), `forecast` (what would come of something), `files` (letting go of large ones), `edits`
 //! (documents that are merged), `programs` (those that decide), `lies` (authors that sign two things
 //! in one place), `incarnations` (how many of one site count), `id_map` (what sites call a service's
@@ -31,7 +31,6 @@ mod failures;
 mod files;
 mod forecast;
 mod health;
-mod holding;
 mod id_map;
 mod incarnations;
 mod jobs;
@@ -58,20 +57,19 @@ mod verify;
 mod view;
 mod waiting;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use compaction::{LaterRecords, RecordSlot};
 pub use durable::{Batch, Log, Reaction, Record, Sealer, Uncommitted, Unsigned};
 pub use failures::NotFailed;
 pub use forecast::{Forecast, ForecastBasis};
-pub use holding::NotMovable;
 pub use ports::{
     Answer, Base, Declared, Echo, Effect, Ending, Event, Given, Heartbeat, Job, JobId, Malformed,
     Message, Notice, Now, PastDecision, Refusal, Submission, Task, Ticket, Update, WaitFor,
 };
 pub use programs::{DecidedByPrograms, LeftOutByProgram};
-pub use settings::{Application, IdleBeats, Settings};
+pub use settings::{Application, Settings};
 pub use standing::{SiteStanding, Standing};
 pub use undo::{NotUndoable, UndoBasis};
 pub use verify::{Agreement, ReadHere, Unproven};
@@ -108,8 +106,6 @@ impl Engine {
                 let now_ms = turn.now.mono_ms;
                 turn.context.links.reached(&site, &mut turn.context.timers, now_ms);
             }
-            Event::Parted(site) => turn.context.links.parted(&site),
-            Event::Sites(sites) => exist(resources, sites, &mut turn),
             Event::Ended { job, outcome } => ended(resources, job, outcome, None, &mut turn),
             Event::Edited { job, outcome, change } => {
                 ended(resources, job, outcome, Some(change), &mut turn);
@@ -118,32 +114,22 @@ impl Engine {
                 decided(resources, &resource, &operation, decision, &mut turn);
             }
             Event::Retried { resource, operation } => {
-                if let Some(resource) = held_here(resources, &resource, &turn) {
+                if let Some(resource) = resources.get_mut(&resource) {
                     resource.retry(&operation, &mut turn);
                     follow_up(resource, &mut turn);
                 }
             }
             Event::Dismissed { resource, operation } => {
-                if let Some(resource) = held_here(resources, &resource, &turn) {
+                if let Some(resource) = resources.get_mut(&resource) {
                     resource.dismiss(&operation, &mut turn);
                     follow_up(resource, &mut turn);
                 }
             }
             Event::Undone { resource, undoing } => {
-                if let Some(resource) = held_here(resources, &resource, &turn) {
+                if let Some(resource) = resources.get_mut(&resource) {
                     resource.undo(&undoing, &mut turn);
                     follow_up(resource, &mut turn);
                 }
-            }
-            Event::HoldersAsked { resource, asked } => {
-                if let Some(resource) = held_here(resources, &resource, &turn) {
-                    resource.change_holders(&asked, &mut turn);
-                    follow_up(resource, &mut turn);
-                }
-            }
-            Event::Removed(site) => {
-                turn.context.removed.insert(site);
-                resources.values_mut().for_each(|resource| follow_up(resource, &mut turn));
             }
             Event::Noticed(notice) => turn.notify(notice),
             Event::Ticked => {}
@@ -185,61 +171,16 @@ type Resources = BTreeMap<ResourceId, Box<Resource>>;
 /// What follows from any change to a resource: replies and the next run (`settle`, in `run`),
 /// messages (`publish`, in `sync`), and less history.
 fn follow_up(resource: &mut Resource, turn: &mut Turn<'_>) {
-    let me = turn.context.settings.me.clone();
-    // Who does not hold it yet, or no more, only passes on what it knows. Where nobody is left that counts,
-    // what ran here is still to be answered for.
-    let holds = resource.holders.is_empty() || resource.holders.contains(&me.site);
-    if holds || resource.ever_held(&me.site) && resource.goes_on_running(&me) {
-        resource.settle(turn);
-    } else {
-        resource.stop_reading(turn);
-    }
-    if resource.holder_set.is_some() {
-        resource.keep_members_only(turn);
-    }
-    resource.give_up_removed(turn);
-    resource.leave_if_possible(turn);
+    resource.settle(turn);
     resource.publish(turn);
-    if holds {
-        resource.prune_if_possible(turn);
-        resource.forget_for_state(turn);
-        resource.shed_files(turn);
-    }
+    resource.prune_if_possible(turn);
+    resource.forget_for_state(turn);
+    resource.shed_files(turn);
     resource.review_peers(turn);
     turn.context.needs.changed(&resource.id);
 }
 
-/// The resource, if this site holds it: nobody else writes on it.
-fn held_here<'a>(
-    resources: &'a mut Resources,
-    id: &ResourceId,
-    turn: &Turn<'_>,
-) -> Option<&'a mut Resource> {
-    let me = &turn.context.settings.me.site;
-    let resource = resources.get_mut(id).filter(|resource| resource.holders.contains(me))?;
-    Some(&mut **resource)
-}
-
-/// Other sites exist than before.
-fn exist(resources: &mut Resources, mut sites: BTreeSet<SiteId>, turn: &mut Turn<'_>) {
-    let context = &mut *turn.context;
-    sites.remove(&context.settings.me.site);
-    let (settings, timers) = (&context.settings, &mut context.timers);
-    let shared = context.links.exist(&sites, settings, timers, turn.now.mono_ms);
-    context.settings.peers = sites;
-    for site in shared {
-        // Nobody kept count of what it lacks.
-        for resource in resources.values_mut().filter(|it| it.peers.contains_key(&site)) {
-            resource.review_peers(turn);
-        }
-        turn.effect(Effect::Shares(site));
-    }
-}
-
 fn hear(resources: &mut Resources, from: &SiteId, message: Message, turn: &mut Turn<'_>) {
-    if turn.context.removed.contains(from) {
-        return; // It is gone for good, whoever speaks in its name.
-    }
     if turn.context.links.get(from).is_none() {
         turn.notify(Notice::Malformed(from.clone(), Malformed::NotShared));
         return;
@@ -302,15 +243,12 @@ fn note_incarnation(
 
 fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &mut Turn<'_>) {
     let id = update.resource.clone();
-    if resources.get(&id).is_some_and(|resource| resource.is_given_up(from)) {
-        return;
-    }
     if !names_us(&update, from, turn) {
         match resources.get(&id) {
             None => return hear_of_unknown(from, &update, turn),
             // It may have made a resource of that name too, of which nothing has arrived yet; it tells
             // all of it to who knows nothing of it.
-            Some(resource) if !resource.ever_held(from) => {
+            Some(resource) if !resource.declared.sites.contains(from) => {
                 return hear_of_unknown(from, &update, turn);
             }
             Some(_) => {}
@@ -320,9 +258,8 @@ fn hear_update(resources: &mut Resources, from: &SiteId, update: Update, turn: &
         .entry(id.clone())
         .or_insert_with(|| turn.context.offered_or_new_resource(id.clone()));
     turn.context.links.knows_it_shares(from);
-    resource.visited_by(from, &update, turn);
     resource.hear(from, update, turn);
-    if resource.holders.is_empty() && resource.knows.is_empty() {
+    if resource.declared.sites.is_empty() && resource.knows.is_empty() {
         // The entry that declares it waits for others that have not arrived: until they do, the
         // resource is unknown here, and whoever asks must be told so.
         early::keep_in_mind(resources, &id, turn);
@@ -339,13 +276,10 @@ fn names_us(update: &Update, from: &SiteId, turn: &Turn<'_>) -> bool {
         crate::model::EntryBody::Reply(_) => None,
     });
     let me = &turn.context.settings.me.site;
-    let added = |site: &SiteId| Resource::says_it_adds(update, site);
-    let mut by_base = declared_by_base;
-    let mut by_entries = declared.map(|declaration| &declaration.sites);
-    let both = |sites: &std::collections::BTreeSet<SiteId>| {
-        [me, from].into_iter().all(|site| sites.contains(site) || added(site))
-    };
-    by_base.any(|declared| declared.names(me) && declared.names(from)) || by_entries.any(both)
+    declared_by_base
+        .map(|declared| &declared.sites)
+        .chain(declared.map(|declaration| &declaration.sites))
+        .any(|sites| sites.contains(me) && sites.contains(from))
 }
 
 /// Asked about a resource that is not known here, or not as that site's: says so. This is how a site that lost its disk
@@ -396,7 +330,7 @@ fn decided(
     decision: Decision,
     turn: &mut Turn<'_>,
 ) {
-    if let Some(resource) = held_here(resources, id, turn) {
+    if let Some(resource) = resources.get_mut(id) {
         resource.decide(operation, decision, turn);
         follow_up(resource, turn);
     }

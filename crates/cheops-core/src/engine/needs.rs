@@ -137,7 +137,7 @@ pub(super) fn that_all_hold(
 ) -> BTreeSet<ResourceId> {
     let is_held = |needed: &ResourceId| {
         let held = resources.get(needed);
-        needed != of && held.is_some_and(|held| held.holders.is_superset(sites))
+        needed != of && held.is_some_and(|held| held.declared.sites.is_superset(sites))
     };
     needs.into_iter().filter(is_held).collect()
 }

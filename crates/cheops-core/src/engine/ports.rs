@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Config, MergedAs, StateCommands};
 use crate::model::OverLimit;
 use crate::model::{
-    Asker, BlobId, Chain, Declaration, DocumentEdit, Entry, Evidence, HoldersAsked, HoldingChanges,
-    IdMap, Incarnation, KeyId, OperationId, OperationType, Outcome, Payload, Position, Reply,
-    ResourceId, SiteId, Stamp, StateFloor, Undoing, Vector,
+    Asker, BlobId, Chain, Declaration, DocumentEdit, Entry, Evidence, IdMap, Incarnation, KeyId,
+    OperationId, OperationType, Outcome, Payload, Position, Reply, ResourceId, SiteId, Stamp,
+    StateFloor, Undoing, Vector,
 };
 use crate::plan::{Decision, Divergence, SnapshotId};
 
@@ -39,10 +39,6 @@ pub enum Event {
     },
     /// A way to that site was opened (again): a sign of life can reach it now.
     Reached(SiteId),
-    /// The way to that site was closed, since nobody needed it: its silence means nothing.
-    Parted(SiteId),
-    /// These are the other sites that exist, and there are no others.
-    Sites(BTreeSet<SiteId>),
     /// A job asked for by [`Effect::Run`] came to its end.
     Ended {
         /// Which.
@@ -89,15 +85,6 @@ pub enum Event {
         /// Which operation.
         undoing: Undoing,
     },
-    /// Somebody wants other sites to hold a resource.
-    HoldersAsked {
-        /// The resource.
-        resource: ResourceId,
-        /// Which sites.
-        asked: HoldersAsked,
-    },
-    /// A site is gone for good: it holds nothing any more. Said again after each start.
-    Removed(SiteId),
     /// Something that the agent saw and that belongs into the log.
     Noticed(Notice),
     /// Time passed. Due at [`super::Engine::next_deadline`] at the latest; earlier does no harm.
@@ -176,8 +163,6 @@ pub enum Effect {
     /// From now on, nothing is to be heard from who holds that key of that site, and nothing said to
     /// it: it was shown to lie.
     SetApart(SiteId, KeyId),
-    /// From now on, this site shares a resource with that one: keep a way to it.
-    Shares(SiteId),
 }
 
 /// The name of a run. Counted from 1 in each engine: when an engine is recovered, jobs of the one
@@ -604,10 +589,8 @@ pub(super) fn keep_later(ours: &mut Option<Given>, theirs: Option<&Given>) -> bo
 /// What all declarations of a resource come to. They only add up, so every site agrees.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Declared {
-    /// Where it was made to live: all sites that its creations named.
+    /// Where the resource lives: all sites ever declared.
     pub sites: BTreeSet<SiteId>,
-    /// What was said since of where it lives.
-    pub changes: HoldingChanges,
     /// The last config given, and where in the total order that was.
     pub config: Option<Given>,
     /// What the sites call it, if it is a resource of a service.
@@ -615,12 +598,6 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Whether that site holds the resource, or did once, if all this is so.
-    pub(super) fn names(&self, site: &SiteId) -> bool {
-        let mut added = self.changes.values().filter_map(|(_, change)| change.added());
-        self.sites.contains(site) || added.any(|it| it == site)
-    }
-
     /// Whether a user could have said it.
     pub(super) fn check_limits(&self) -> Result<(), OverLimit> {
         let config = self.config.as_ref().map(|(_, config)| config.clone());
@@ -635,11 +612,10 @@ impl Declared {
             (None, Some(theirs)) => self.id_map = Some(theirs.clone()),
             (_, None) => {}
         }
-        let known = self.sites.len() + self.changes.len();
+        let sites = self.sites.len();
         self.sites.extend(other.sites.iter().cloned());
-        self.changes.extend(other.changes.iter().map(|(id, said)| (id.clone(), said.clone())));
         let is_later = keep_later(&mut self.config, other.config.as_ref());
-        is_later || self.sites.len() + self.changes.len() > known
+        is_later || self.sites.len() > sites
     }
 }
 

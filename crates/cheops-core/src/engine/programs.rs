@@ -324,7 +324,7 @@ impl Resource {
             return None;
         }
         let here = self.verdicts_of(site, me);
-        let others = self.holders.iter().filter(|other| *other != site);
+        let others = self.declared.sites.iter().filter(|other| *other != site);
         let mut disagreeing = others.flat_map(|other| {
             let theirs = self.verdicts_of(other, me);
             let pairs = theirs.into_iter().filter_map(|theirs| {

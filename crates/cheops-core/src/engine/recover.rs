@@ -4,7 +4,7 @@ use super::context::{Context, Turn};
 use super::durable::{Reaction, Record};
 use super::links::Links;
 use super::peer::Peer;
-use super::ports::{Effect, Now};
+use super::ports::Now;
 use super::resource::Resource;
 use super::settings::Settings;
 use super::timers::Timer;
@@ -43,14 +43,11 @@ impl Engine {
             resource.bound_incarnations(&mut turn);
         }
         for resource in resources.values_mut() {
-            resource.keep_members_only(&mut turn);
             resource.recall_incarnations(&turn.context.links);
         }
-        let (due, shared) = turn.context.links.at_start(&turn.context.settings);
-        for site in due {
+        for site in turn.context.settings.peers.clone() {
             turn.context.timers.set(now.mono_ms, Timer::Link(site));
         }
-        shared.into_iter().for_each(|site| turn.effect(Effect::Shares(site)));
         // All of them before anything runs: a request may speak of several.
         for resource in resources.values_mut() {
             resource.publish_anew(&mut turn);
@@ -80,7 +77,7 @@ impl Resource {
                 && peer.incarnation.is_none()
                 && !peer.earlier_incarnation.is_empty()
             {
-                peer.incarnation = links.incarnation_of(&site);
+                peer.incarnation = links.get(&site).and_then(|link| link.incarnation);
             }
         }
     }

@@ -21,9 +21,9 @@ use super::undo::LastUndoing;
 use super::verify::StateReads;
 use crate::config::Config;
 use crate::model::{
-    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, HolderSet,
-    HoldingChanges, IdMap, Incarnation, KeptState, Operation, OperationId, OperationType, Outcome,
-    Reply, ResourceId, SharedMap, SignedBy, SiteId, SmallMap, Stamp, StateFloor, Status, Vector,
+    Author, Chain, Declaration, Entry, EntryBody, EntryId, Evidence, Extension, IdMap, KeptState,
+    Operation, OperationId, OperationType, Outcome, Reply, ResourceId, SharedMap, SignedBy, SiteId,
+    SmallMap, Stamp, StateFloor, Status, Vector,
 };
 use crate::plan::RunEffect;
 use crate::resolve::{ListChange, Resolution, Rules, Why};
@@ -42,14 +42,6 @@ pub(super) struct Resource {
     base_chain: Chain,
     /// The sites that operations declared which were pruned.
     pub(super) base_sites: BTreeSet<SiteId>,
-    /// What was said of where it lives, and was pruned.
-    base_changes: HoldingChanges,
-    /// Where it lives.
-    pub(super) holders: BTreeSet<SiteId>,
-    /// Why, where that was changed.
-    pub(super) holder_set: Option<Box<HolderSet>>,
-    /// In which incarnation sites that hold it no more spoke of it.
-    pub(super) visitors: BTreeMap<SiteId, Incarnation>,
     base_order: Option<Stamp>,
     /// Everything known, pruned or not.
     pub(super) knows: Vector,
@@ -93,8 +85,6 @@ pub(super) struct Resource {
     pub(super) last_incarnations: LastIncarnations,
     /// Whether it is what another site says first of the resource that is being taken in.
     pub(super) hears_first: bool,
-    /// Whether who says what is being taken in says that it was added.
-    pub(super) hears_added: bool,
     /// Since when there is a base that was not believed yet.
     pub(super) offered_ms: Option<u64>,
     /// Who was shown how often what is known here under a name, since it knows something else.
@@ -148,10 +138,6 @@ impl Resource {
             base_config: None,
             base_chain: Chain::default(),
             base_sites: BTreeSet::new(),
-            base_changes: HoldingChanges::new(),
-            holders: BTreeSet::new(),
-            holder_set: None,
-            visitors: BTreeMap::new(),
             base_order: None,
             knows: Vector::default(),
             news: Vector::default(),
@@ -180,7 +166,6 @@ impl Resource {
             cuts: BTreeMap::new(),
             last_incarnations: LastIncarnations::default(),
             hears_first: false,
-            hears_added: false,
             offered_ms: None,
             shown: BTreeMap::new(),
         }
@@ -265,9 +250,7 @@ impl Resource {
             }
             EntryAcceptance::NotYet => self.let_wait(entry, from, turn.context),
             // Who passes it on may know of another creation that names its author, which is on its way.
-            EntryAcceptance::Malformed(Malformed::NotShared)
-                if entry.id().author.site != *from || self.hears_added =>
-            {
+            EntryAcceptance::Malformed(Malformed::NotShared) if entry.id().author.site != *from => {
                 self.let_wait(entry, from, turn.context);
             }
             EntryAcceptance::Malformed(what) => turn.notify(Notice::Malformed(from.clone(), what)),
@@ -375,8 +358,8 @@ impl Resource {
             EntryBody::Operation(operation) => made_at(operation),
             EntryBody::Reply(_) => None,
         };
-        self.holders.is_empty()
-            || self.ever_held(site)
+        self.declared.sites.is_empty()
+            || self.declared.sites.contains(site)
             || made.is_some_and(|sites| sites.contains(site))
     }
 
@@ -422,9 +405,6 @@ impl Resource {
     pub(super) fn start_over(&mut self) {
         self.chain = self.base_chain.clone();
         self.declared.sites = self.base_sites.clone();
-        let mut changes = self.base_changes.clone();
-        changes.retain(|id, _| !self.is_disowned(id));
-        self.declared.changes = changes;
         self.declared.config = self.base_config.clone();
         self.resolution = self.resolution.without_operations();
         self.replies = BTreeMap::new();
@@ -539,9 +519,6 @@ impl Resource {
         if let Some(undoing) = entry.undoes() {
             self.take_undoing(undoing, (entry.stamp(), id.clone()));
         }
-        if let Some(change) = entry.changes_holders() {
-            self.take_holding_change(change, &id, entry.stamp(), turn);
-        }
         if let Some(report) = entry.state_report() {
             self.see_state_report(report, &id, entry.stamp().wall_ms);
         }
@@ -606,15 +583,22 @@ impl Resource {
     fn declare(&mut self, operation: &Operation, said: &Declaration, turn: &mut Turn<'_>) {
         let config = said.config.clone().map(|config| (operation.position(), config));
         let sites = made_at(operation).cloned().unwrap_or_default();
-        let changes = HoldingChanges::new();
-        self.join_declared(&Declared { sites, changes, config, id_map: None }, turn);
+        self.join_declared(&Declared { sites, config, id_map: None }, turn);
     }
 
     pub(super) fn join_declared(&mut self, said: &Declared, turn: &mut Turn<'_>) {
+        let before = self.declared.sites.clone();
         if !self.declared.join(said) {
             return;
         }
-        let before = self.work_out_holders(turn);
+        let me = turn.context.settings.me.site.clone();
+        let new = self.declared.sites.difference(&before);
+        for site in new.filter(|site| **site != me) {
+            self.peers.get_or_insert_with(site, Peer::default);
+            let context = &mut *turn.context;
+            let now_ms = turn.now.mono_ms;
+            context.links.share(site, &context.settings, &mut context.timers, now_ms);
+        }
         let rules = match &mut self.declared.config {
             Some((_, config)) => {
                 let rules = turn.context.rulebook.rules(config);
@@ -625,16 +609,17 @@ impl Resource {
         };
         self.resolve_anew(rules);
         self.see_awaited(turn.context);
-        if self.holders != before {
+        if self.declared.sites != before {
             self.see_what_is_answered(&turn.context.settings.me);
         }
     }
 
     /// From scratch: the config or the sites changed, and with them perhaps what is void.
     pub(super) fn resolve_anew(&mut self, rules: Rules) {
-        let void = self.replies.keys().filter(|id| self.failed_everywhere(id));
+        let sites = &self.declared.sites;
+        let void = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
         let undone: Vec<_> = self.undone().collect();
-        self.resolution = self.resolution.anew(rules, void);
+        self.resolution = self.resolution.anew(rules, void.map(|(id, _)| id));
         for (operation, by) in undone {
             self.resolution.mark_undone(&operation, &by);
         }
@@ -650,10 +635,9 @@ impl Resource {
         if reply.id.author == turn.context.settings.me {
             self.own.said(reply);
         }
-        let judges = self.judges_of(&reply.operation).into_owned();
         let replies = self.replies.entry(reply.operation.clone()).or_default();
         let was_partial = replies.is_partial_error();
-        let was_settled = replies.are_complete(&judges);
+        let was_settled = replies.are_complete(&self.declared.sites);
         let is_said_again =
             replies.by(&reply.id.author).is_some_and(|said| said.status == reply.status);
         replies.add(reply, entry);
@@ -661,14 +645,15 @@ impl Resource {
             turn.notify(Notice::PartialError(self.id.clone(), reply.operation.clone()));
         }
         let is_ours = reply.operation.0.author.site == turn.context.settings.me.site;
-        if is_ours && !was_settled && replies.are_complete(&judges) {
+        if is_ours && !was_settled && replies.are_complete(&self.declared.sites) {
             let ending = replies.ending();
             turn.notify(Notice::Settled(self.id.clone(), reply.operation.clone(), ending));
         }
         if was_settled && !is_said_again {
             self.runs.heard_otherwise();
         }
-        let void = replies.failed_everywhere(&judges) || self.undone_by(&reply.operation).is_some();
+        let void = replies.failed_everywhere(&self.declared.sites)
+            || self.undone_by(&reply.operation).is_some();
         if void != self.resolution.operations().is_void(&reply.operation) {
             self.void_changed(&reply.operation, void);
             if self.is_retired() {
@@ -713,7 +698,6 @@ impl Resource {
     /// Looks anew at who has answered what: who is to answer, or in which incarnation, has changed.
     pub(super) fn see_what_is_answered(&mut self, me: &Author) {
         let known: Vec<_> = self.resolution.operations().iter().map(|it| it.id.clone()).collect();
-        self.unanswered.retain(|site, _| self.holders.contains(site));
         known.iter().for_each(|operation| self.see_whether_answered(operation, me));
         if !self.is_all_answered() {
             self.runs.heard_otherwise();
@@ -724,15 +708,10 @@ impl Resource {
         let has_pruned = |site: &SiteId| {
             self.peers.get(site).is_some_and(|peer| peer.pruned.includes(&operation.0))
         };
-        // What failed wherever it was to run is not run by who came since.
-        let operations = self.resolution.operations();
-        let is_void = operations.is_void(operation) && operations.undone_by(operation).is_none();
-        let judges = is_void.then(|| self.judges_of(operation).into_owned());
-        let need_not = |site: &SiteId| judges.as_ref().is_some_and(|them| !them.contains(site));
-        let has_said = |site: &&SiteId| {
-            self.word_of(site, operation, me).is_some() || has_pruned(site) || need_not(site)
-        };
-        let (said, silent): (Vec<&SiteId>, Vec<&SiteId>) = self.holders.iter().partition(has_said);
+        let has_said =
+            |site: &&SiteId| self.word_of(site, operation, me).is_some() || has_pruned(site);
+        let (said, silent): (Vec<&SiteId>, Vec<&SiteId>) =
+            self.declared.sites.iter().partition(has_said);
         for site in silent {
             let open = self.unanswered.get_or_insert_with(site, BTreeSet::new);
             open.insert(operation.clone());
@@ -746,7 +725,8 @@ impl Resource {
                 self.unanswered.remove(site);
             }
         }
-        let mut words = self.holders.iter().filter_map(|site| self.word_of(site, operation, me));
+        let mut words =
+            self.declared.sites.iter().filter_map(|site| self.word_of(site, operation, me));
         if words.any(went_wrong) {
             self.troubled.insert(operation.clone());
         } else {
@@ -879,9 +859,6 @@ impl Resource {
     pub(super) fn take_base(&mut self, base: &Base) -> u64 {
         let sites = base.declared.iter().flat_map(|declared| &declared.sites);
         self.base_sites.extend(sites.cloned());
-        let changes = base.declared.iter().flat_map(|declared| &declared.changes);
-        let forgotten = changes.filter(|(id, _)| base.upto.includes(id));
-        self.base_changes.extend(forgotten.map(|(id, said)| (id.clone(), said.clone())));
         // One that forgot more, and has no state for it, forgot what replaced the state.
         let is_later = base.upto.covers(&self.base);
         let says_other = base.state.is_some() || base.upto != self.base;
@@ -931,7 +908,6 @@ impl Resource {
             self.base_order = self.base_order.max(Some(operation.stamp));
             self.base_sites.extend(made_at(operation).into_iter().flatten().cloned());
         }
-        self.base_changes.extend(self.changes_upto(upto));
         for (author, last) in upto.iter() {
             let held = self.entries.get(author).and_then(|held| held.range(..=last).next_back());
             if let Some((_, held)) = held {

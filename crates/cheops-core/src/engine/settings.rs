@@ -11,10 +11,8 @@ use crate::model::{Author, SiteId};
 pub struct Settings {
     /// This site, in this incarnation of its disk.
     pub me: Author,
-    /// The other sites of the mesh, until [`super::Event::Sites`] says who they are.
+    /// The other sites of the mesh.
     pub peers: BTreeSet<SiteId>,
-    /// Who hears a sign of life now and then though nothing is shared with it.
-    pub idle_beats: IdleBeats,
     /// What the application may hold when this incarnation of the disk begins.
     pub application: Application,
     /// Between signs of life to a site that shares a resource with this one.
@@ -53,16 +51,6 @@ pub struct Settings {
     pub short_history_from: usize,
 }
 
-/// Who hears a sign of life now and then though nothing is shared with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum IdleBeats {
-    /// Every site that exists.
-    ToAll,
-    /// Only who can be reached already, as [`super::Event::Reached`] and [`super::Event::Parted`] say:
-    /// so that what a site costs does not grow with the number of sites.
-    OnLinks,
-}
-
 /// What the application may hold when a site's memory is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Application {
@@ -80,7 +68,6 @@ impl Settings {
         Self {
             me,
             peers,
-            idle_beats: IdleBeats::ToAll,
             application: Application::MayHoldState,
             heartbeat_ms: 500,
             idle_heartbeat_ms: 5_000,

@@ -105,7 +105,7 @@ impl Resource {
             state: here.state,
             size: here.size,
             write: Fingerprint::of(write.as_bytes()),
-            sites: self.holders.clone(),
+            sites: self.declared.sites.clone(),
             heads,
             kinds: self.resolution.listed_kinds(),
         };

@@ -112,7 +112,7 @@ impl Engine {
     /// How a resource stands at each of its sites.
     pub fn standings(&self, id: &ResourceId) -> Option<Vec<SiteStanding>> {
         let resource = self.resources.get(id)?;
-        let sites = resource.holders.iter();
+        let sites = resource.declared.sites.iter();
         let links = &self.context.links;
         Some(sites.map(|site| resource.standing_at(site, self.me(), links)).collect())
     }
@@ -121,14 +121,14 @@ impl Engine {
 impl Resource {
     /// The standing of the site that is worst off.
     pub(super) fn worst_standing(&self, me: &Author, links: &Links) -> Option<SiteStanding> {
-        let all = self.holders.iter().map(|site| self.standing_at(site, me, links));
+        let all = self.declared.sites.iter().map(|site| self.standing_at(site, me, links));
         // Of sites that are equally bad the first by name, so that all say the same one.
         all.max_by_key(|it| (it.standing.badness(), Reverse(it.site.clone())))
     }
 
     /// Whether each site is known to have run everything, with nothing amiss anywhere.
     pub(super) fn is_in_sync_everywhere(&self, me: &Author) -> bool {
-        let sites = &self.holders;
+        let sites = &self.declared.sites;
         self.runs.health == Health::InStep
             && !self.programs.are_asked()
             && self.is_done_everywhere()
@@ -146,10 +146,6 @@ impl Resource {
             since_ms,
             is_connected,
         };
-        if !self.holders.contains(&me.site) {
-            // Who holds it no more is told nothing any more.
-            return told(Standing::Unknown, None);
-        }
         if let Some((standing, since_ms)) = self.trouble_at(site, me) {
             return told(standing, Some(since_ms));
         }
@@ -253,7 +249,7 @@ impl Resource {
 
     /// Whether each site holds the state that stands for what was forgotten.
     fn has_its_state_everywhere(&self, me: &Author) -> bool {
-        self.holders.iter().all(|site| self.awaits_its_state(site, me).is_none())
+        self.declared.sites.iter().all(|site| self.awaits_its_state(site, me).is_none())
     }
 
     /// Operations that went wrong at some site and ask for somebody: those that count, and those that

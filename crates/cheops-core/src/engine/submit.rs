@@ -25,7 +25,7 @@ pub(super) fn submit(resources: &mut Resources, mut submission: Submission, turn
         let of = &submission.resource;
         let sites = match &declares {
             Some(declared) => Some(&declared.sites),
-            None => resources.get(of).map(|known| &known.holders),
+            None => resources.get(of).map(|known| &known.declared.sites),
         };
         let sites = sites.cloned().unwrap_or_default();
         submission.needs = needs::that_all_hold(resources, submission.needs, of, &sites);
@@ -50,7 +50,7 @@ pub(super) fn declaration(
 ) -> Result<Option<Arc<Declaration>>, Refusal> {
     let resource = submission.resource.clone();
     // What is known of it may be what a liar said, and count no more.
-    let Some(known) = known.filter(|known| !known.holders.is_empty()) else {
+    let Some(known) = known.filter(|known| !known.declared.sites.is_empty()) else {
         let Some(sites) = &submission.sites else {
             return Err(Refusal::UnknownResource(resource));
         };
@@ -65,17 +65,13 @@ pub(super) fn declaration(
         let config = submission.config.clone();
         return Ok(Some(Arc::new(Declaration { sites: sites.clone(), config })));
     };
-    if !known.holders.contains(&settings.me.site) {
-        let sites = known.holders.clone();
-        return Err(Refusal::NotHeldHere { resource, sites });
-    }
     if known.is_deleted() && !submission.force {
         return Err(Refusal::Deleted(resource));
     }
     if submission.force && known.merged_as().is_some() {
         return Err(Refusal::Merged(resource));
     }
-    let are = known.holders.clone();
+    let are = known.declared.sites.clone();
     if let Some(asked) = submission.sites.as_ref().filter(|asked| **asked != are) {
         return Err(Refusal::SitesDiffer { resource, are, asked: asked.clone() });
     }
@@ -92,7 +88,7 @@ fn accept(
     turn: &mut Turn<'_>,
 ) {
     let id = OperationId(turn.context.next_entry());
-    let config_replaced = declares.is_some() && !resource.holders.is_empty();
+    let config_replaced = declares.is_some() && !resource.declared.sites.is_empty();
     let claimed = turn.context.clock.tick(turn.now.wall_ms);
     let mut parents = resource.resolution.operations().heads();
     // There are so many only if somebody makes them; what this site did is among those it keeps.
@@ -118,13 +114,13 @@ fn accept(
         ticket,
         answer: Answer::Accepted {
             operation: id.clone(),
-            sites: resource.holders.clone(),
+            sites: resource.declared.sites.clone(),
             config: resource.config(),
             config_replaced,
         },
     });
     let expected: BTreeSet<_> = match submission.wait {
-        WaitFor::All => resource.holders.clone(),
+        WaitFor::All => resource.declared.sites.clone(),
         WaitFor::Local => [turn.context.settings.me.site.clone()].into(),
         WaitFor::Nothing => {
             turn.effect(Effect::Answer { ticket, answer: Answer::Done });

@@ -45,13 +45,12 @@ impl Resource {
         }
         let before = self.knows.clone();
         let me = turn.context.settings.me.clone();
-        self.hears_added = Self::says_it_adds(&update, from);
         self.hears_first = before.iter().all(|(known, _)| *known == me);
         let of_earlier_incarnation = |author: &Author| author.site == me.site && *author != me;
         let remembers_us = update.entries.iter().any(|entry| {
             of_earlier_incarnation(&entry.id().author) && !before.includes(entry.id())
         });
-        if self.holders.is_empty() {
+        if self.declared.sites.is_empty() {
             // What several sites say of a resource that was forgotten here is compared.
             self.peers.get_or_insert_with(from, super::peer::Peer::default);
         }
@@ -82,8 +81,10 @@ impl Resource {
         self.bound_incarnations(turn);
         self.limit_to_what_counts(&mut update.knows);
         self.hears_first = false;
-        self.hears_added = false;
-        self.keep_members_only(turn);
+        if !self.declared.sites.is_empty() {
+            let sites = &self.declared.sites;
+            self.peers.retain(|site, _| sites.contains(site));
+        }
         if remembers_us {
             // Our earlier incarnation held this resource: it may have run all there is.
             self.may_have_run(&self.knows.clone(), turn);
@@ -98,15 +99,10 @@ impl Resource {
         if self.knows != before {
             self.confirm_soon(turn);
         }
-        let Some(peer) = self.peers.get_mut(from) else {
-            if update.asks {
-                self.answer_stranger(from, turn);
-            }
-            return;
-        };
+        let Some(peer) = self.peers.get_mut(from) else { return };
         let is_another_incarnation = peer.incarnation != Some(update.incarnation);
         peer.says(update.incarnation, &update.knows);
-        peer.was_in_step |= self.holders.contains(&me.site) && self.knows.covers(&update.knows);
+        peer.was_in_step |= self.knows.covers(&update.knows);
         let pruned = update.base.map(|base| base.upto).unwrap_or_default();
         let has_pruned = !peer.pruned.covers(&pruned);
         peer.pruned.join(&pruned);
@@ -147,12 +143,13 @@ impl Resource {
         }
         let now_ms = turn.now.mono_ms;
         let waited_ms = now_ms.saturating_sub(*self.offered_ms.get_or_insert(now_ms));
-        let names = |site: &SiteId| base.declared.as_ref().is_some_and(|it| it.names(site));
-        let is_named = |site: &SiteId| names(site) || self.holders.contains(site);
+        let nobody = std::collections::BTreeSet::new();
+        let named = base.declared.as_ref().map_or(&nobody, |declared| &declared.sites);
+        let is_named = |site: &SiteId| named.contains(site) || self.declared.sites.contains(site);
         let has_said =
             |site: &SiteId| self.peers.get(site).is_some_and(|peer| peer.incarnation.is_some());
         // Who knows already where it lives need not ask anybody else.
-        let strangers_ms = if self.holders.is_empty() { STRANGERS_MS } else { 0 };
+        let strangers_ms = if self.declared.sites.is_empty() { STRANGERS_MS } else { 0 };
         let silent = |site: &&SiteId| *site != from && !has_said(site);
         turn.context.settings.peers.iter().filter(silent).any(|site| {
             let patience_ms = if is_named(site) { NAMED_MS } else { strangers_ms };
@@ -230,11 +227,9 @@ impl Resource {
     fn send(&mut self, to: &SiteId, entries: Vec<Arc<Entry>>, asks: Asks, turn: &mut Turn<'_>) {
         let Some(peer) = self.peers.get(to) else { return };
         // Said every time, since any one message may get lost and all sites must agree on it.
-        // Who was added can tell by nothing else, before it knows who added it.
-        let has_seen_all = self.knows_changes(&peer.knows);
-        let base = (!self.base.is_empty() || !has_seen_all).then(|| {
+        let base = (!self.base.is_empty()).then(|| {
             // Who knows what was pruned has seen what it declared.
-            let seen = peer.knows.covers(&self.base) && has_seen_all;
+            let seen = peer.knows.covers(&self.base);
             let declared = self.ground();
             if seen { Base { declared: None, state: None, ..declared } } else { declared }
         });
@@ -251,27 +246,6 @@ impl Resource {
             chain: self.chain.clone(),
             you_may_have_run: peer.earlier_incarnation.clone(),
             asks: asks == Asks::Yes,
-        };
-        turn.effect(Effect::Tell { to: to.clone(), message: Message::Update(Box::new(update)) });
-    }
-
-    /// Who has closed its part, and wants to know who has heard so, is told what is known, and nothing of
-    /// what it is. Who says that it holds it, and is not known to, is told that nothing is known: so it tells
-    /// all of it, and by what right.
-    fn answer_stranger(&self, to: &SiteId, turn: &mut Turn<'_>) {
-        let (knows, chain) = match self.ever_held(to) {
-            true => (self.knows.clone(), self.chain.clone()),
-            false => (Vector::default(), crate::model::Chain::default()),
-        };
-        let update = Update {
-            incarnation: turn.context.settings.me.incarnation,
-            resource: self.id.clone(),
-            base: None,
-            entries: Vec::new(),
-            knows,
-            chain,
-            you_may_have_run: Vector::default(),
-            asks: false,
         };
         turn.effect(Effect::Tell { to: to.clone(), message: Message::Update(Box::new(update)) });
     }
@@ -399,7 +373,7 @@ impl Resource {
 
     /// Sites take turns in passing on, so that they do not all send the same.
     fn relay_rank(&self, author: &Author, site: &SiteId, me: &SiteId) -> u64 {
-        let others = self.holders.iter();
+        let others = self.declared.sites.iter();
         others.filter(|other| **other != author.site && *other != site && *other < me).count()
             as u64
     }
@@ -458,9 +432,6 @@ impl Resource {
     /// What every site of the resource knows, if that can be told: nothing concurrent to it can
     /// turn up any more.
     pub(super) fn stable(&self) -> Vector {
-        if !self.all_know_who_left() {
-            return Vector::default();
-        }
         let mut stable = self.knows.clone();
         for peer in self.peers.values() {
             // A site may know something we do not, made before it knew what we do.
@@ -507,7 +478,6 @@ impl Resource {
         {
             let mut declared = declared.clone();
             declared.config.take_if(|(place, _)| !base.upto.includes(&place.id.0));
-            declared.changes.retain(|id, _| base.upto.includes(id));
             if let Some(ids) = declared.id_map.as_mut().and_then(|map| map.local_ids.as_mut()) {
                 // What this site's service made since it has this disk, this site knows best.
                 ids.remove(&turn.context.settings.me);
@@ -581,7 +551,7 @@ impl Resource {
             !common.is_empty() && !peer.knows.covers(&base.upto)
                 || peer.incarnation.is_some()
                     && !peer.knows.is_empty()
-                    && declared.is_some_and(|declared| !declared.names(site))
+                    && declared.is_some_and(|declared| !declared.sites.contains(site))
         };
         let others = self.peers.iter().filter(|(site, _)| *site != from);
         let is_heard = |site: &SiteId| {
@@ -601,7 +571,7 @@ impl Resource {
             && may_go()
             && !heard.iter().any(|(site, peer)| has_it_still(peer) || is_contradicted(site, peer))
             && !base.upto.iter().any(is_beyond)
-            && base.upto.last_of(me) <= self.base.last_of(me).max(self.wrote_when_it_left(me))
+            && base.upto.last_of(me) <= self.base.last_of(me)
     }
 
     /// Whether these are all below an operation that replaced them, and went well somewhere. It may
@@ -611,7 +581,7 @@ impl Resource {
     /// also to what the others have long forgotten with its consent. So that does not count here.
     fn has_floor_over(&self, upto: &Vector, turn: &Turn<'_>) -> bool {
         let is_liar = |site: &SiteId| turn.context.liars.has(site);
-        let has_liars = self.has_liars() || self.holders.iter().any(is_liar);
+        let has_liars = self.has_liars() || self.declared.sites.iter().any(is_liar);
         let is_over = |floor: &OperationId| {
             // Who forgot it may have had the word of a liar that it went well, which does not count since.
             let went_well =

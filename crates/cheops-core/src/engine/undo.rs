@@ -159,11 +159,12 @@ impl Resource {
 
     /// The operations that count for nothing once that is done.
     pub(super) fn void_after(&self, undoing: &Undoing) -> Vec<OperationId> {
-        let failed = self.replies.keys().filter(|id| self.failed_everywhere(id));
+        let sites = &self.declared.sites;
+        let failed = self.replies.iter().filter(|(_, replies)| replies.failed_everywhere(sites));
         let undone = self.undone().map(|(operation, _)| operation);
         let undone = undone.filter(|operation| *operation != undoing.operation);
         let taken_out = (!undoing.back).then(|| undoing.operation.clone());
-        failed.cloned().chain(undone).chain(taken_out).collect()
+        failed.map(|(id, _)| id.clone()).chain(undone).chain(taken_out).collect()
     }
 
     /// The operations that are taken out, and by what.

@@ -33,7 +33,7 @@ const UNMOVED_LIMIT: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct StateReads {
     /// The job that reads it now, and what had moved until it began.
-    pub(super) under_way: Option<(JobId, u64)>,
+    under_way: Option<(JobId, u64)>,
     /// Whether what that job reads is kept.
     keeps: bool,
     /// The list after which it was last tried to keep what was read.
@@ -325,7 +325,7 @@ impl Resource {
         context.reads.set_timer(&mut context.timers);
     }
 
-    pub(super) fn stop_reading(&mut self, turn: &mut Turn<'_>) {
+    fn stop_reading(&mut self, turn: &mut Turn<'_>) {
         if let Some(queued) = self.reads.queued.take() {
             turn.context.reads.remove(queued, &self.id);
         }
@@ -533,7 +533,7 @@ impl Resource {
             return Agreement::Unproven;
         }
         let list = self.resolution.list_fingerprint();
-        let told = self.holders.iter().filter_map(|site| {
+        let told = self.declared.sites.iter().filter_map(|site| {
             let reported = self.state_report_of(site, me)?;
             let state = *reported.report.found.as_ref().ok()?;
             (reported.report.list == list).then_some((site, state, reported.since_ms))
@@ -546,7 +546,7 @@ impl Resource {
         let first = different.next();
         if different.any(|state| Some(state) != first) {
             Agreement::Differs { states, since_ms }
-        } else if states.len() == self.holders.len() {
+        } else if states.len() == self.declared.sites.len() {
             Agreement::Verified { since_ms }
         } else {
             Agreement::Unproven

@@ -77,10 +77,6 @@ pub struct ResourceView {
     /// Whether every site is known to know everything and has said what became of it there, well or
     /// not, and this one has run all of it.
     pub settled: bool,
-    /// Whether its sites were changed since it was made.
-    pub moved: bool,
-    /// Sites that were removed and have not closed their part.
-    pub leaving: BTreeSet<SiteId>,
     /// How it stands at each of its sites, as far as this one knows.
     pub standings: Vec<SiteStanding>,
     /// Whether it was ended.
@@ -184,8 +180,6 @@ pub struct Outline {
     pub progress: RunProgress,
     /// How it stands at each of its sites, as far as this one knows.
     pub standings: Vec<SiteStanding>,
-    /// Sites that were removed and have not closed their part.
-    pub leaving: BTreeSet<SiteId>,
     /// What the sites call it, if it is a resource of a service.
     pub id_map: Option<IdMap>,
     /// What keeps the next operation from being tried, if something does.
@@ -276,8 +270,7 @@ impl Engine {
     /// Those after that one, in order of name.
     pub fn ids_after(&self, after: Option<&ResourceId>) -> impl Iterator<Item = &ResourceId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let all = self.resources.range((from, Bound::Unbounded));
-        all.filter(|(_, resource)| self.is_held_here(resource)).map(|(id, _)| id)
+        self.resources.range((from, Bound::Unbounded)).map(|(id, _)| id)
     }
 
     /// One resource.
@@ -290,21 +283,11 @@ impl Engine {
         self.resources.get(id).map(|resource| self.summarize(resource))
     }
 
-    /// Whether this site holds it: not if it was removed, or is still being told of it.
-    fn is_held_here(&self, resource: &Resource) -> bool {
-        resource.holders.is_empty() || resource.holders.contains(&self.me().site)
-    }
-
-    /// Where a resource lives, as far as this site knows, which may not hold it any more.
-    pub fn lives_at(&self, id: &ResourceId) -> Option<&BTreeSet<SiteId>> {
-        self.resources.get(id).map(|resource| &resource.holders)
-    }
-
     /// For whom a resource is held, if it is.
     pub fn holding(&self, id: &ResourceId) -> Option<Holding> {
-        let resource = self.resources.get(id).filter(|resource| self.is_held_here(resource))?;
+        let resource = self.resources.get(id)?;
         Some(Holding {
-            sites: resource.holders.clone(),
+            sites: resource.declared.sites.clone(),
             deleted: resource.is_deleted() || resource.is_retired(),
             is_of_service: resource.declared.id_map.is_some(),
         })
@@ -327,7 +310,6 @@ impl Engine {
             config: resource.config(),
             progress: progress(resource),
             standings: self.standings(id)?,
-            leaving: resource.leaving(&self.me().site),
             id_map: resource.names_now(&self.context.settings),
             waits_for: resource.runs.waits_for(),
             proof: resource.config().state.is_some().then(|| StateProof {
@@ -406,7 +388,7 @@ impl Engine {
 
     /// The resources held here that also live on that site, with their configs.
     pub fn resources_at(&self, site: &SiteId) -> impl Iterator<Item = (&ResourceId, Arc<Config>)> {
-        let there = self.resources.values().filter(|held| held.holders.contains(site));
+        let there = self.resources.values().filter(|held| held.declared.sites.contains(site));
         there.map(|resource| (&resource.id, resource.config()))
     }
 
@@ -488,7 +470,7 @@ impl Engine {
         operations.sort_by_key(|view| view.operation.position());
         ResourceView {
             id: resource.id.clone(),
-            sites: resource.holders.clone(),
+            sites: resource.declared.sites.clone(),
             config: resource.config(),
             list: resource.resolution.list().cloned().collect(),
             decided: resource.programs.decided().map(|decided| decided.steps().collect()),
@@ -497,8 +479,6 @@ impl Engine {
             pruned: resource.base.clone(),
             health: resource.runs.health.clone(),
             progress: progress(resource),
-            moved: resource.holder_set.is_some(),
-            leaving: resource.leaving(&settings.me.site),
             settled: resource.runs.is_idle() && resource.is_done_everywhere(),
             standings: self.standings(&resource.id).unwrap_or_default(),
             deleted: resource.is_deleted() || resource.is_retired(),
@@ -515,7 +495,7 @@ impl Engine {
         let unproven = resource.unproven(self.me());
         ResourceSummary {
             id: resource.id.clone(),
-            sites: resource.holders.clone(),
+            sites: resource.declared.sites.clone(),
             operations: resource.resolution.operations().len(),
             listed: resource.resolution.list().len(),
             errors: resource.in_trouble().count(),
@@ -591,7 +571,7 @@ fn progress(resource: &Resource) -> RunProgress {
 }
 
 fn operation_view(resource: &Resource, operation: &Arc<Operation>, me: &Author) -> OperationView {
-    let sites = resource.holders.iter();
+    let sites = resource.declared.sites.iter();
     let last_words = sites.filter_map(|site| resource.word_of(site, &operation.id, me).cloned());
     OperationView {
         operation: operation.clone(),

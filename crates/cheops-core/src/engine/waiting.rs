@@ -52,24 +52,6 @@ impl Waiting {
         effects
     }
 
-    /// These sites need not reply to that operation any more.
-    pub(super) fn not_waited_for(
-        &mut self,
-        operation: &OperationId,
-        sites: &[SiteId],
-        timers: &mut Timers,
-    ) -> Vec<Effect> {
-        let Some(waiter) = self.by_operation.get_mut(operation) else { return Vec::new() };
-        waiter.missing.retain(|site| !sites.contains(site));
-        if !waiter.missing.is_empty() {
-            return Vec::new();
-        }
-        let ticket = waiter.ticket;
-        timers.cancel(waiter.gives_up_ms, Timer::GiveUp(ticket));
-        self.forget(ticket);
-        vec![Effect::Answer { ticket, answer: Answer::Done }]
-    }
-
     /// Time is up for this user, if it still waits.
     pub(super) fn give_up(&mut self, ticket: Ticket) -> Option<Effect> {
         let waiter = self.forget(ticket)?;

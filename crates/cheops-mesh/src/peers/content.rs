@@ -139,7 +139,7 @@ impl Peers {
         files: Vec<FileRef>,
         incoming: &IncomingFiles,
     ) -> Result<Vec<FilePin>, FetchError> {
-        let link = self.reach(from).await.ok_or_else(|| FetchError::Link("no link".into()))?;
+        let link = self.link(from).ok_or_else(|| FetchError::Link("no link".into()))?;
         let wanted = files.into_iter().map(|file| WantedFile { file, may_be_gone: false });
         fetch_all(&link, incoming, wanted.collect()).await
     }
@@ -176,7 +176,7 @@ impl Peers {
         for file in gone {
             let failed = |why: &str| format!("file `{}` is not here any more, {why}", file.name);
             let mut had = false;
-            for site in self.nearest(&self.linked()) {
+            for site in self.nearest(self.sites()) {
                 match self.fetch(&site, vec![file.clone()], incoming).await {
                     Ok(_needed_by_the_log) => had = true,
                     Err(FetchError::Missing | FetchError::Damaged | FetchError::Size { .. }) => {}
@@ -186,7 +186,7 @@ impl Peers {
                     break;
                 }
             }
-            if !had && !may_be_gone && self.linked().len() < self.sites().len() {
+            if !had && !may_be_gone && self.sites().any(|site| self.link(site).is_none()) {
                 return Err(failed("nor at the sites that can be reached"));
             }
         }

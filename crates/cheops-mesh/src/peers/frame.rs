@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::link::{CLOSED_AS_SHARED, CLOSED_AS_SPARE};
 
 /// The protocol spoken here, with those who speak it too.
-const NEWEST: u16 = 4;
-/// Since which who exists and who is alive is told on links.
-pub(super) const WITH_DIRECTORY: u16 = 4;
+const NEWEST: u16 = 3;
 /// The oldest one understood.
 pub(super) const OLDEST: u16 = 3;
 const MAGIC: [u8; 6] = *b"CHEOPS";
@@ -71,16 +69,12 @@ pub(super) enum LinkError {
          its identity, then issue it a new one"
     )]
     SetApart(SiteId),
-    #[error("{0}")]
-    Refused(cheops_directory::NotTakenIn),
     #[error("another agent shows the identity of this site, `{0}`: stop one of the two")]
     Ourselves(SiteId),
     #[error("its certificate cannot be used: {0}")]
     Certificate(String),
     #[error("the certificate names no site")]
     Nameless,
-    #[error("it shows no certificate")]
-    NoCertificate,
     #[error("no answer")]
     NoAnswer,
     #[error("too much is under way on the link")]
@@ -229,14 +223,6 @@ pub(super) fn encode_certificate(certificate: &[u8], into: &mut Vec<u8>) -> Resu
     })
 }
 
-/// Appends what is said of the directory.
-pub(super) fn encode_directory(said: &[u8], into: &mut Vec<u8>) -> Result<(), LinkError> {
-    framed(LONGEST, into, |into| {
-        wire::encode_directory(said, into);
-        Ok(())
-    })
-}
-
 fn encode_within(
     longest: usize,
     value: &impl Serialize,
@@ -371,7 +357,7 @@ mod tests {
     #[test]
     fn a_greeting_is_these_bytes() {
         let bytes = greeting(&hello()).unwrap();
-        assert_eq!(head(&bytes), *b"CHEOPS\x04\x00");
+        assert_eq!(head(&bytes), *b"CHEOPS\x03\x00");
         assert_eq!(&bytes[8..], b"\x0e\0\0\0\x03\x04lyon\x05\x09\x050.1.0");
     }
 
@@ -390,18 +376,17 @@ mod tests {
     #[test]
     fn a_later_version_that_still_speaks_this_one_is_spoken_with() {
         let site = hello().site;
-        // A greeting of a version 5 that added something to its end.
-        let mut bytes = b"CHEOPS\x05\x00".to_vec();
+        // A greeting of a version 4 that added something to its end.
+        let mut bytes = b"CHEOPS\x04\x00".to_vec();
         bytes.extend(b"\x14\0\0\0\x03\x04lyon\x05\x09\x051.0.0\x05later");
         let newest = newest_of(head(&bytes), &site).unwrap();
         let hello: Hello = postcard::from_bytes(&bytes[12..]).unwrap();
         assert_eq!((hello.site.as_str(), hello.software.as_str()), ("lyon", "1.0.0"));
-        assert_eq!(spoken(hello.oldest, newest, &site).unwrap(), 4);
-        assert_eq!(spoken(3, 3, &site).unwrap(), 3, "the version before is spoken with, too");
-        let error = spoken(5, 6, &site).unwrap_err();
+        assert_eq!(spoken(hello.oldest, newest, &site).unwrap(), 3);
+        let error = spoken(4, 5, &site).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`lyon` speaks no older version of the protocol than 5, and this agent 4: upgrade this \
+            "`lyon` speaks no older version of the protocol than 4, and this agent 3: upgrade this \
              agent, not the one at `lyon`"
         );
     }

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cheops_core::causes;
 use cheops_core::engine::{Event, Malformed, Message, Notice};
 use cheops_core::model::{KeyId, SiteId};
-use cheops_directory::GossipMessage;
 use cheops_record::FormError;
 use cheops_record::wire::Frame;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -17,7 +15,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use super::conduct::Conduct;
 use super::content::{self, IncomingFiles};
 use super::frame::{self, Hello, LinkError};
-use super::site::LinkPace;
 use super::supervise::Called;
 use super::tunnel::PeerRouter;
 use super::{Border, Peers, lock, tls, tunnel};
@@ -46,10 +43,6 @@ const GREETING_LASTS: Duration = Duration::from_secs(3);
 /// Silence after which another connection is tried beside this one. Either side speaks more than
 /// twice in that time.
 const SILENT_AFTER: Duration = Duration::from_millis(1_200);
-const CALM_SILENT_AFTER: Duration = Duration::from_secs(6);
-/// Silence after which a sign of life is given, so that the other side gives one too.
-const PING_AFTER: Duration = Duration::from_millis(380);
-const CALM_PING_AFTER: Duration = Duration::from_millis(1_900);
 
 /// Why connections are closed, as the other side sees it.
 pub(super) const CLOSED_BY_STOP: u32 = 0;
@@ -75,7 +68,6 @@ pub(super) struct Candidate {
     hello: Hello,
     called: Called,
     key: Option<KeyId>,
-    version: u16,
 }
 
 impl Candidate {
@@ -99,7 +91,9 @@ impl Candidate {
                 }
                 key = Some(learnt);
             }
-            peers.admit(&certificate, key)?;
+            if !peers.0.peers.contains_key(&certificate) {
+                return Err(LinkError::NotAPeer(certificate));
+            }
             let mut send = connection.open_uni().await?;
             let _closing = send.set_priority(MESSAGES_FIRST);
             send.write_all(&frame::greeting(ours)?).await?;
@@ -109,12 +103,12 @@ impl Candidate {
             if hello.site != certificate {
                 return Err(LinkError::Impostor { certificate, says: hello.site });
             }
-            Ok((send, receive, hello, key, version))
+            Ok((send, receive, hello, key))
         };
         let greeted = tokio::time::timeout(GREETING_LASTS, greeted).await;
         match greeted.unwrap_or(Err(LinkError::NoGreeting)) {
-            Ok((send, receive, hello, key, version)) => {
-                Ok(Self { connection, send, receive, hello, called, key, version })
+            Ok((send, receive, hello, key)) => {
+                Ok(Self { connection, send, receive, hello, called, key })
             }
             Err(error) => {
                 // If the other side closed it, its reason says more than ours.
@@ -162,12 +156,7 @@ impl Candidate {
     }
 
     /// Puts it to work.
-    pub(super) fn begin(
-        self,
-        peers: &Peers,
-        work: &LinkHandlers,
-        conduct: Arc<Conduct>,
-    ) -> Arc<PeerLink> {
+    pub(super) fn begin(self, work: &LinkHandlers, conduct: Arc<Conduct>) -> Arc<PeerLink> {
         let (outgoing, messages) = mpsc::channel(MESSAGES_WAITING);
         let from = self.hello.site.clone();
         let link = Arc::new(PeerLink {
@@ -176,16 +165,13 @@ impl Candidate {
             called: self.called,
             key: self.key,
             conduct,
-            version: self.version,
-            is_calm: AtomicBool::new(false),
             outgoing,
             heard: Mutex::new((0, Instant::now())),
             requests: Room::of(REQUESTS),
             calls: Room::of(CALLS),
         });
         tokio::spawn(write(self.send, messages, work.border.clone()));
-        let reader =
-            LinkReader { from, link: link.clone(), peers: peers.clone(), work: work.clone() };
+        let reader = LinkReader { from, link: link.clone(), work: work.clone() };
         tokio::spawn(reader.run(self.receive));
         tracing::debug!(site = %link.hello.site, release = %link.hello.software, "greeted");
         tokio::spawn(serve(link.connection.clone(), link.hello.site.clone(), work.clone()));
@@ -202,10 +188,6 @@ pub(super) struct PeerLink {
     key: Option<KeyId>,
     /// How the other side behaves, here and on the links before.
     pub(super) conduct: Arc<Conduct>,
-    /// Of the protocol that both speak.
-    version: u16,
-    /// Whether it is looked after less often.
-    is_calm: AtomicBool,
     outgoing: mpsc::Sender<Outgoing>,
     /// How many datagrams had arrived when this was last looked at, and when that number changed.
     heard: Mutex<(u64, Instant)>,
@@ -237,8 +219,6 @@ impl Room {
 
 enum Outgoing {
     Message(Message),
-    /// Of who exists and who is alive.
-    Directory(Vec<u8>),
     /// Says when everything before it was handed to the network.
     Flushed(oneshot::Sender<()>),
 }
@@ -247,36 +227,6 @@ impl PeerLink {
     /// Whether it was taken; it may get lost all the same.
     pub(super) fn tell(&self, message: Message) -> bool {
         self.outgoing.try_send(Outgoing::Message(message)).is_ok()
-    }
-
-    /// Says something of the directory, if the other side speaks of it.
-    pub(super) fn gossip(&self, said: Vec<u8>) {
-        if self.speaks_of_directory() {
-            // What gets lost is found when both sides compare what they have.
-            let _lost = self.outgoing.try_send(Outgoing::Directory(said));
-        }
-    }
-
-    pub(super) fn speaks_of_directory(&self) -> bool {
-        self.version >= frame::WITH_DIRECTORY
-    }
-
-    pub(super) fn key(&self) -> Option<KeyId> {
-        self.key
-    }
-
-    /// Gives a sign of life if none has come for a while, so that one comes. Who speaks no newer version
-    /// gives them by itself.
-    pub(super) fn look_after(&self, pace: LinkPace) {
-        self.is_calm.store(pace != LinkPace::Brisk, Ordering::Relaxed);
-        let after = match pace {
-            LinkPace::Unneeded => return,
-            LinkPace::Calm => CALM_PING_AFTER,
-            LinkPace::Brisk => PING_AFTER,
-        };
-        if self.silence() >= after {
-            self.gossip(GossipMessage::Ping.to_bytes());
-        }
     }
 
     pub(super) async fn flush(&self, until: Instant) {
@@ -318,29 +268,12 @@ impl PeerLink {
 
     /// Whether nothing at all has arrived for a while.
     pub(super) fn is_silent(&self) -> bool {
-        let is_calm = self.is_calm.load(Ordering::Relaxed);
-        let after = if is_calm { CALM_SILENT_AFTER } else { SILENT_AFTER };
-        self.silence() > after + self.round_trip()
-    }
-
-    /// How long nothing has arrived, as far as that was looked at.
-    fn silence(&self) -> Duration {
         let arrived = self.connection.stats().udp_rx.datagrams;
         let mut heard = lock(&self.heard);
         if heard.0 != arrived {
             *heard = (arrived, Instant::now());
         }
-        heard.1.elapsed()
-    }
-
-    /// Whether the other side closed it since there was no need for it.
-    pub(super) fn is_closed_as_spare(&self) -> bool {
-        self.connection.close_reason().is_some_and(|why| LinkError::from(why).is_spare())
-    }
-
-    /// The other side may not speak for its site.
-    pub(super) fn refuse(&self, why: &LinkError) {
-        self.connection.close(CLOSED_AS_REFUSED.into(), why.to_string().as_bytes());
+        heard.1.elapsed() > SILENT_AFTER + self.round_trip()
     }
 
     /// A newer connection took its place.
@@ -388,11 +321,6 @@ async fn write(
         for outgoing in waiting.drain(..) {
             match outgoing {
                 Outgoing::Flushed(done) => flushed.push(done),
-                Outgoing::Directory(said) => {
-                    if let Err(error) = frame::encode_directory(&said, &mut bytes) {
-                        tracing::error!(error = causes(&error), "the directory could not be sent");
-                    }
-                }
                 Outgoing::Message(message) => {
                     let unknown = border.iter().flat_map(|it| it.to_send(&message, &mut sent));
                     for certificate in unknown {
@@ -421,7 +349,6 @@ async fn write(
 struct LinkReader {
     from: SiteId,
     link: Arc<PeerLink>,
-    peers: Peers,
     work: LinkHandlers,
 }
 
@@ -447,10 +374,6 @@ impl LinkReader {
                 Some(Frame::Message(message)) => message,
                 Some(Frame::Certificate(certificate)) => {
                     self.learn(&certificate);
-                    continue;
-                }
-                Some(Frame::Directory(said)) => {
-                    self.peers.hear_gossip(&self.from, &said);
                     continue;
                 }
                 None => continue,

@@ -29,11 +29,6 @@ impl Lookup {
         }
     }
 
-    /// Whether there is one.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// What it came to. Comes back once for each lookup, and not while there is none.
     pub(super) async fn ended(&mut self) -> LookupResult {
         let Some(hears) = &mut self.0 else { return std::future::pending().await };

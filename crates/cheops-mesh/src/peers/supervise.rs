@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 use cheops_core::causes;
 use cheops_core::engine::{Event, Notice};
 use cheops_core::model::SiteId;
-use cheops_directory::GossipEvent;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -34,8 +33,6 @@ use super::handshakes::{Caller, CallerVerdict, Handshakes};
 use super::holders::Two;
 use super::link::{self, Candidate, LinkHandlers, PeerLink};
 use super::lookup::Lookup;
-use super::site::{LinkPace, PeerSite};
-use super::tls::{self, CallerKind};
 use super::{Peers, lock};
 use crate::ports::Inbox;
 
@@ -48,10 +45,6 @@ const LET_IN_AFTER: Duration = Duration::from_secs(7);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The same while there is a link: with hundreds of sites it is this that an idle agent does.
 const LOOK_AT_LINK_EVERY: Duration = Duration::from_millis(250);
-/// The same of one for which there is no haste.
-const LOOK_AT_CALM_LINK_EVERY: Duration = Duration::from_secs(1);
-/// The longest time between two calls for which there is none.
-const CALM_CALL_AT_MOST: Duration = Duration::from_secs(10);
 /// How many different problems are logged before one is logged again.
 const PROBLEMS_KNOWN: usize = 16;
 
@@ -82,28 +75,17 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, inbox: Arc<d
         tokio::spawn(async move {
             let taken = async {
                 let connection = incoming.await?;
-                if tls::kind(&connection) == CallerKind::Joiner {
-                    return Ok(Taken::Joiner(connection));
-                }
-                let called = Called::ByThem;
-                let greeted = Candidate::greet(connection, &peers.0.hello, &peers, called).await;
-                greeted.map(Taken::Site)
+                Candidate::greet(connection, &peers.0.hello, &peers, Called::ByThem).await
             };
             let began = Instant::now();
             let taken = tokio::time::timeout(CALL_LASTS, taken).await;
-            if let Ok(Ok(Taken::Joiner(connection))) = taken {
-                // It keeps its place as long as it is here: there are no more of them than of others.
-                peers.enrol_caller(connection).await;
-                return;
-            }
             drop(place);
             if let Ok(Ok(_)) = &taken {
                 peers.0.calls.succeeded(began.elapsed());
             }
             match taken {
-                Ok(Ok(Taken::Joiner(_))) => {}
-                Ok(Ok(Taken::Site(candidate))) => {
-                    if let Some(peer) = peers.peer(candidate.site()) {
+                Ok(Ok(candidate)) => {
+                    if let Some(peer) = peers.0.peers.get(candidate.site()) {
                         let _stopping = peer.accepted.send(candidate).await;
                     }
                 }
@@ -123,13 +105,6 @@ pub(super) async fn accept(peers: Peers, endpoint: quinn::Endpoint, inbox: Arc<d
     }
 }
 
-/// What came of a call.
-enum Taken {
-    Site(Candidate),
-    /// Somebody who wants to become a site.
-    Joiner(quinn::Connection),
-}
-
 /// Who made the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Called {
@@ -140,14 +115,9 @@ pub(super) enum Called {
 pub(super) struct Supervisor {
     peers: Peers,
     site: SiteId,
-    peer: Arc<PeerSite>,
     work: LinkHandlers,
-    /// For each that it has, by name: they take turns.
-    addresses: Vec<(String, Addresses)>,
-    turn: usize,
+    addresses: Addresses,
     lookup: Lookup,
-    /// Whether the directory was told that there is a link on which something is heard.
-    told: bool,
     /// What was logged since there was a link: addresses take turns, and so do their problems.
     logged: BTreeSet<String>,
     calls: JoinSet<Result<quinn::Connection, LinkError>>,
@@ -163,16 +133,18 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(super) fn new(peers: Peers, site: SiteId, peer: Arc<PeerSite>, work: LinkHandlers) -> Self {
+    pub(super) fn new(peers: Peers, site: SiteId, work: LinkHandlers) -> Self {
+        // Supervisors are made for the sites in this very map.
+        let name = peers.0.peers[&site].address.clone();
+        // Who has no port calls nobody.
+        let from = peers.local_address().unwrap_or_else(|| (Ipv6Addr::UNSPECIFIED, 0).into());
+        let addresses = Addresses::new(name, from);
         let mut supervisor = Self {
             peers,
             site,
-            peer,
             work,
-            addresses: Vec::new(),
-            turn: 0,
+            addresses,
             lookup: Lookup::default(),
-            told: false,
             logged: BTreeSet::new(),
             calls: JoinSet::new(),
             waits_for_room: Arc::default(),
@@ -182,24 +154,8 @@ impl Supervisor {
             greeting: JoinSet::new(),
         };
         supervisor.let_them_call_first();
-        supervisor.see_addresses();
+        supervisor.note_where();
         supervisor
-    }
-
-    /// Looks for it where it is said to be now.
-    fn see_addresses(&mut self) {
-        let names = self.peer.names();
-        if !self.addresses.iter().map(|(name, _)| name).eq(&names) {
-            // Who has no port calls nobody.
-            let from = self.peers.local_address();
-            let from = from.unwrap_or_else(|| (Ipv6Addr::UNSPECIFIED, 0).into());
-            let addresses =
-                names.into_iter().map(|name| (name.clone(), Addresses::new(name, from)));
-            self.addresses = addresses.collect();
-            self.turn = 0;
-            self.lookup = Lookup::default();
-        }
-        self.note_where();
     }
 
     fn we_call(&self) -> bool {
@@ -214,181 +170,78 @@ impl Supervisor {
     }
 
     pub(super) async fn run(mut self, mut accepted: mpsc::Receiver<Candidate>) {
-        let mut look_at = Some(tokio::time::Instant::now());
-        let peer = self.peer.clone();
+        let mut look_at = tokio::time::Instant::now();
         loop {
-            let looking = async {
-                match look_at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let mut is_due = true;
             tokio::select! {
                 candidate = accepted.recv() => match candidate {
                     Some(candidate) => self.consider(candidate).await,
                     None => return,
                 },
-                Some(called) = self.calls.join_next() => {
-                    is_due = false;
-                    match called {
-                        Ok(Ok(connection)) => self.choose(connection),
-                        Ok(Err(error)) => self.note_problem(Some(&error)),
-                        Err(_ended) => {}
-                    }
-                }
+                Some(called) = self.calls.join_next() => match called {
+                    Ok(Ok(connection)) => self.choose(connection),
+                    Ok(Err(error)) => self.note_problem(Some(&error)),
+                    Err(_ended) => {}
+                },
                 Some(greeted) = self.greeting.join_next() => match greeted {
                     Ok(Ok(candidate)) => self.consider(candidate).await,
                     Ok(Err(error)) if error.is_shared() => self.note_turned_away().await,
                     Ok(Err(error)) => self.note_problem(Some(&error)),
                     Err(_ended) => {}
                 },
-                found = self.lookup.ended() => {
-                    is_due = false;
-                    self.found(found);
+                found = self.lookup.ended() => self.found(found),
+                () = tokio::time::sleep_until(look_at) => {
+                    self.look().await;
+                    let pause = if self.works() { LOOK_AT_LINK_EVERY } else { LOOK_EVERY };
+                    look_at = tokio::time::Instant::now() + pause;
                 }
-                () = peer.changed.notified() => self.see_change(),
-                () = looking => {}
-            }
-            if self.peer.has_ended() {
-                return self.end().await;
-            }
-            if is_due {
-                let pause = self.look().await;
-                look_at = pause.map(|pause| tokio::time::Instant::now() + pause);
             }
         }
     }
 
-    /// The site does not exist any more.
-    async fn end(&mut self) {
-        if let Some(link) = lock(&self.peer.link).take() {
-            link.replaced();
+    async fn look(&mut self) {
+        if self.works() {
+            if self.turned_away.is_some_and(|at| at.elapsed() > LET_IN_AFTER) {
+                self.turned_away = None;
+                *lock(&self.slot().problem) = None;
+                tracing::info!(site = %self.site, "the link is up");
+            }
+            self.calls.abort_all();
+            self.let_them_call_first();
+            return;
         }
-        self.part().await;
-    }
-
-    fn see_change(&mut self) {
-        self.see_addresses();
-        if self.peer.is_needed_now() && !self.works() {
-            self.call_at = Instant::now();
-        }
-    }
-
-    /// Sees to what is due, and says when to look again; never, where there need be no link.
-    async fn look(&mut self) -> Option<Duration> {
-        let pace = self.peer.pace();
-        if let Some(link) = self.current().filter(|_| self.works()) {
-            return Some(self.look_at_link(&link, pace).await);
-        }
-        self.tell_directory(None);
         if let Some(link) = self.current().filter(|link| link.is_closed()) {
-            *lock(&self.peer.link) = None;
+            *lock(&self.slot().link) = None;
             if link.is_turned_away() {
                 self.note_turned_away().await;
-            } else if pace == LinkPace::Unneeded || link.is_closed_as_spare() {
-                self.part().await;
-            } else {
-                self.peer.note_lost();
-                if self.is_to_log() {
-                    tracing::info!(site = %self.site, "the link is down");
-                }
+            } else if self.is_to_log() {
+                tracing::info!(site = %self.site, "the link is down");
             }
-        }
-        if pace == LinkPace::Unneeded {
-            self.calls.abort_all();
-            if let Some(link) = lock(&self.peer.link).take() {
-                link.replaced();
-            }
-            return None;
         }
         // A call that has no room yet is as good as one more.
         let is_queued = self.waits_for_room.load(Ordering::Relaxed);
         if Instant::now() >= self.call_at && !is_queued && self.calls.len() < CALLS_AT_ONCE {
             self.called += 1;
-            self.call_at = Instant::now() + self.pause(pace);
-            let turn = self.turn;
-            if let Some(name) = self.addresses.get_mut(turn).and_then(|(_, it)| it.look_up()) {
+            self.call_at =
+                Instant::now() + self.peers.0.calls.pause(self.site.as_str(), self.called);
+            if let Some(name) = self.addresses.look_up() {
                 let name = name.to_owned();
                 self.lookup.begin(move || Ok(name.to_socket_addrs()?.collect()));
             }
             self.call();
         }
-        let until_call = self.call_at.saturating_duration_since(Instant::now());
-        Some(if pace == LinkPace::Brisk { LOOK_EVERY } else { until_call.max(LOOK_EVERY) })
-    }
-
-    async fn look_at_link(&mut self, link: &Arc<PeerLink>, pace: LinkPace) -> Duration {
-        if self.turned_away.is_some_and(|at| at.elapsed() > LET_IN_AFTER) {
-            self.turned_away = None;
-            *lock(&self.peer.problem) = None;
-            tracing::info!(site = %self.site, "the link is up");
-        }
-        self.calls.abort_all();
-        self.let_them_call_first();
-        self.tell_directory(Some(link.round_trip()));
-        link.look_after(pace);
-        match pace {
-            LinkPace::Brisk => LOOK_AT_LINK_EVERY,
-            LinkPace::Calm => LOOK_AT_CALM_LINK_EVERY,
-            LinkPace::Unneeded => {
-                // Who does not speak of it calls again and again.
-                if link.speaks_of_directory() && !self.peer.is_needed_there() {
-                    tracing::debug!(site = %self.site, "nobody needs the link");
-                    *lock(&self.peer.link) = None;
-                    link.replaced();
-                    self.part().await;
-                }
-                LOOK_AT_CALM_LINK_EVERY
-            }
-        }
-    }
-
-    /// There is no link, and that is as it should be.
-    async fn part(&mut self) {
-        self.tell_directory(None);
-        let _stopping = self.work.inbox.take(Event::Parted(self.site.clone()), None).await;
-    }
-
-    /// Whether something is heard on a link.
-    fn tell_directory(&mut self, round_trip: Option<Duration>) {
-        if round_trip.is_some() == self.told {
-            return;
-        }
-        self.told = round_trip.is_some();
-        self.peers.gossips(match round_trip {
-            Some(round_trip) => {
-                let us = u64::try_from(round_trip.as_micros()).unwrap_or(u64::MAX);
-                GossipEvent::LinkUp(self.site.clone(), us)
-            }
-            None => GossipEvent::LinkDown(self.site.clone()),
-        });
-    }
-
-    /// Where nobody waits for it, calls that come to nothing are made less and less often.
-    fn pause(&self, pace: LinkPace) -> Duration {
-        let pause = self.peers.0.calls.pause(self.site.as_str(), self.called);
-        if pace == LinkPace::Brisk {
-            return pause;
-        }
-        let doubled = u32::try_from(self.called.saturating_sub(2).min(5)).unwrap_or(5);
-        (pause * 2_u32.pow(doubled)).min(CALM_CALL_AT_MOST + pause)
     }
 
     /// Who calls from there need not prove it.
     fn note_where(&self) {
         let current = self.current().map(|link| link.address().ip());
-        let known = self.addresses.iter().flat_map(|(_, it)| it.known()).map(SocketAddr::ip);
-        let known = known.chain(current).map(|address| address.to_canonical());
-        *lock(&self.peer.known_at) = known.collect();
+        let known = self.addresses.known().map(SocketAddr::ip).chain(current);
+        *lock(&self.slot().known_at) = known.map(|address| address.to_canonical()).collect();
     }
 
     /// What the lookup came to that a call began.
     fn found(&mut self, found: io::Result<Vec<SocketAddr>>) {
-        let turn = self.turn;
-        let Some((_, addresses)) = self.addresses.get_mut(turn) else { return };
-        let was_lost = addresses.is_lost();
-        addresses.found(found.map_err(|error| causes(&error)));
+        let was_lost = self.addresses.is_lost();
+        self.addresses.found(found.map_err(|error| causes(&error)));
         self.note_where();
         if was_lost && !self.works() {
             self.call();
@@ -396,13 +249,7 @@ impl Supervisor {
     }
 
     fn call(&mut self) {
-        let turn = self.turn;
-        let address = self.addresses.get_mut(turn).and_then(|(_, it)| it.call());
-        // The lookup that is under way belongs to the one whose turn it is.
-        if !self.lookup.is_under_way() && !self.addresses.is_empty() {
-            self.turn = (turn + 1) % self.addresses.len();
-        }
-        match address {
+        match self.addresses.call() {
             Some(address) => {
                 self.waits_for_room.store(true, Ordering::Relaxed);
                 let waits_for_room = WaitsForRoom(self.waits_for_room.clone());
@@ -413,16 +260,16 @@ impl Supervisor {
         }
     }
 
-    fn slot(&self) -> &PeerSite {
-        &self.peer
+    fn slot(&self) -> &super::PeerSite {
+        &self.peers.0.peers[&self.site]
     }
 
     fn is_to_log(&self) -> bool {
-        self.peer.conduct.is_to_log(&self.site)
+        self.slot().conduct.is_to_log(&self.site)
     }
 
     fn current(&self) -> Option<Arc<PeerLink>> {
-        lock(&self.peer.link).clone()
+        self.peers.link(&self.site)
     }
 
     fn works(&self) -> bool {
@@ -442,8 +289,7 @@ impl Supervisor {
 
     /// What came of a call, if there was one, and what is known of the site's addresses.
     fn note_problem(&mut self, called: Option<&LinkError>) {
-        let unfound = self.addresses.iter().filter_map(|(_, addresses)| addresses.problem());
-        let problems = called.into_iter().chain(unfound);
+        let problems = called.into_iter().chain(self.addresses.problem());
         let text = problems.map(|problem| causes(problem)).collect::<Vec<_>>().join("; ");
         if text.is_empty() {
             return;
@@ -532,15 +378,9 @@ impl Supervisor {
             tracing::info!(site = %self.site, address = %candidate.address(), "the link is up");
         }
         if candidate.called() == Called::ByUs {
-            for (_, addresses) in &mut self.addresses {
-                addresses.answered(candidate.address());
-            }
+            self.addresses.answered(candidate.address());
         }
-        let link = candidate.begin(&self.peers, &self.work, self.peer.conduct.clone());
-        // Who called has a reason, which the next thing it says may tell.
-        self.peer.note_needed_there();
-        self.told = false;
-        let round_trip = link.round_trip();
+        let link = candidate.begin(&self.work, self.slot().conduct.clone());
         let before = lock(&self.slot().link).replace(link);
         if let Some(before) = before {
             before.replaced();
@@ -551,8 +391,6 @@ impl Supervisor {
         self.logged.clear();
         self.calls.abort_all();
         self.note_where();
-        self.tell_directory(Some(round_trip));
-        self.peer.linked.notify_waiters();
         let _stopping = self.work.inbox.take(Event::Reached(self.site.clone()), None).await;
     }
 }
@@ -573,13 +411,12 @@ async fn call(
     waits_for_room: WaitsForRoom,
 ) -> Result<quinn::Connection, LinkError> {
     let Some(port) = &peers.0.port else { return Err(LinkError::NotAPeer(site)) };
-    let config = lock(&port.client).clone();
     let calls = &peers.0.calls;
     let room = calls.room().await;
     drop(waits_for_room);
     let began = Instant::now();
     let calling = async {
-        let connecting = port.endpoint.connect_with(config, address, site.as_str())?;
+        let connecting = port.endpoint.connect_with(port.client.clone(), address, site.as_str())?;
         Ok::<_, LinkError>(connecting.await?)
     };
     let give_room = async {

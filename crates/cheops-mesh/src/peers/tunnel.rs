@@ -254,7 +254,7 @@ impl Peers {
     ) -> Result<Response<Body>, TunnelError> {
         // What is said into a link on which nothing is heard may be taken in by nobody.
         let heard = || self.link(to).filter(|link| !link.is_silent());
-        let link = self.reach(to).await.ok_or_else(|| TunnelError::NoLink(to.clone()))?;
+        let link = heard().ok_or_else(|| TunnelError::NoLink(to.clone()))?;
         let broke =
             |source: LinkError| TunnelError::Broke { site: to.clone(), source: source.into() };
         let (head, body) = request.into_parts();

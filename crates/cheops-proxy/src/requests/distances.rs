@@ -42,11 +42,9 @@ impl Distances {
             return false;
         }
         let centres = centres(scope);
-        let peers_asked = peers
-            .sites()
-            .into_iter()
-            .filter(|site| centres.iter().any(|name| name == site.as_str()));
-        let stale: Vec<SiteId> = peers_asked.filter(|site| self.is_due(site)).collect();
+        let peers_asked =
+            peers.sites().filter(|site| centres.iter().any(|name| name == site.as_str()));
+        let stale: Vec<SiteId> = peers_asked.filter(|site| self.is_due(site)).cloned().collect();
         let heard = join_all(stale.iter().map(|site| ask(peers, site))).await;
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let was_asked = !stale.is_empty();

@@ -60,7 +60,7 @@ impl Listening {
         mut stopping: watch::Receiver<bool>,
     ) {
         let Some(service) = proxies.0.services.get(&self.service) else { return };
-        let sites = || proxies.0.peers.sites().into_iter().chain([proxies.0.me.clone()]);
+        let sites = || proxies.0.peers.sites().chain([&proxies.0.me]).cloned();
         let seats = threads.each().map(|thread| {
             let numbers = RequestMetrics::new(service.name(), sites());
             (thread, Arc::new(service.apart()), Arc::new(numbers))

@@ -1,7 +1,7 @@
 //! What scopes can name and how far the sites are, with what the scopes of late came to: the same
 //! few are sent again and again.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ const MOST_SCOPES: usize = 1024;
 pub(super) struct ScopeCache {
     me: SiteId,
     services: Vec<ServiceName>,
+    sites: Vec<SiteId>,
     peers: Arc<dyn OtherSites>,
     distances: Distances,
     drawn: Mutex<Drawn>,
@@ -55,9 +56,10 @@ struct Drawn {
 
 impl ScopeCache {
     pub(super) fn new(me: &SiteId, services: Vec<ServiceName>, peers: Arc<dyn OtherSites>) -> Self {
+        let sites = peers.sites().cloned().collect();
         let drawn = Drawn { at: Instant::now(), known: Known::default(), resolved: HashMap::new() };
         let (distances, drawn) = (Distances::default(), Mutex::new(drawn));
-        let mut scope_cache = Self { me: me.clone(), services, peers, distances, drawn };
+        let mut scope_cache = Self { me: me.clone(), services, sites, peers, distances, drawn };
         let known = scope_cache.draw();
         scope_cache.drawn.get_mut().unwrap_or_else(PoisonError::into_inner).known = known;
         scope_cache
@@ -65,8 +67,7 @@ impl ScopeCache {
 
     fn draw(&self) -> Known {
         let mut round_trips = RoundTrips::default();
-        let sites: BTreeSet<SiteId> = self.peers.sites().into_iter().collect();
-        for site in &sites {
+        for site in &self.sites {
             let time = self
                 .peers
                 .round_trip(site)
@@ -77,11 +78,11 @@ impl ScopeCache {
         }
         self.distances.each(|from, to, time| {
             // What this site measured itself counts more.
-            if sites.contains(from) && *to != self.me {
+            if self.sites.contains(from) && *to != self.me {
                 round_trips.set(from.clone(), to.clone(), time);
             }
         });
-        let sites = sites.into_iter().chain([self.me.clone()]);
+        let sites = self.sites.iter().cloned().chain([self.me.clone()]);
         Known::new(self.services.iter().cloned(), sites).with_round_trips(round_trips)
     }
 

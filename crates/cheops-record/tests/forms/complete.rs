@@ -145,7 +145,7 @@ fn there_is_a_sample_of_everything_that_this_version_says_beside_an_entry() {
         })
         .collect();
     type Reads = fn(&Entry) -> bool;
-    let reads: [(&str, Reads); 11] = [
+    let reads: [(&str, Reads); 10] = [
         ("undoes", |it| it.undoes().is_some_and(|it| !it.back)),
         ("undoes, back", |it| it.undoes().is_some_and(|it| it.back)),
         ("dismisses", |it| it.dismisses().is_some()),
@@ -155,7 +155,6 @@ fn there_is_a_sample_of_everything_that_this_version_says_beside_an_entry() {
         ("body", |it| it.inline_body().is_some()),
         ("edit", |it| it.edit().is_some()),
         ("program", |it| it.program_verdict().is_some_and(|it| it.input.is_some())),
-        ("holders", |it| it.changes_holders().is_some()),
         ("program of no use", |it| it.program_verdict().is_some_and(|it| it.input.is_none())),
     ];
     for (what, reads) in reads {

@@ -10,10 +10,10 @@ use cheops_core::engine::{
 };
 use cheops_core::model::{
     Act, Asker, Author, BlobId, Chain, Declaration, Entry, EntryBody, EntryHash, EntryHeader,
-    EntryId, Evidence, Extension, FileRef, Fingerprint, Header, HoldingChange, IdMap, Incarnation,
-    KeyId, LocalId, LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output,
-    Payload, Position, Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp,
-    StateFloor, Status, Vector,
+    EntryId, Evidence, Extension, FileRef, Fingerprint, Header, IdMap, Incarnation, KeyId, LocalId,
+    LocalName, MetaId, Operation, OperationId, OperationType, Outcome, Output, Payload, Position,
+    Proof, Replaces, Reply, ResourceId, ServiceRef, SignedBy, SiteId, Stamp, StateFloor, Status,
+    Vector,
 };
 use cheops_core::plan::{Divergence, Ended, Item, RunLog, SnapshotId, Step};
 
@@ -226,31 +226,6 @@ fn extensions_of_logic() -> Vec<(&'static str, bool, Vec<u8>)> {
     ]
 }
 
-/// The same of where a resource lives.
-fn extensions_of_holders() -> Vec<(&'static str, bool, Vec<u8>)> {
-    vec![
-        ("holders", true, b"adds nice".to_vec()),
-        ("holders", true, b"removes lyon lyon-5f.300 paris-5f.7".to_vec()),
-        ("holders", true, b"gives-up lyon".to_vec()),
-        ("holders", true, b"leaves paris-5f.7".to_vec()),
-    ]
-}
-
-/// Entries that say where a resource lives.
-pub(crate) fn entries_of_holders() -> Vec<(String, Arc<Entry>)> {
-    replies_with(extensions_of_holders(), 600).collect()
-}
-
-/// What was forgotten of a resource whose sites were changed.
-fn base_of_moved(base: Base) -> Base {
-    let id = |n| operation_id(n).0;
-    let added = (stamp(7), HoldingChange::Adds(site("nice")));
-    let removed = HoldingChange::Removes { site: site("lyon"), seen: BTreeSet::from([id(7)]) };
-    let changes = BTreeMap::from([(id(7), added), (id(9), (stamp(9), removed))]);
-    let declared = base.declared.map(|declared| Declared { changes, ..declared });
-    Base { declared, ..base }
-}
-
 /// A request with a body beside it in its entry, and one with none.
 fn requests() -> [(&'static str, Arc<Entry>); 2] {
     let request = |body: Option<FileRef>| match http(Act::Creates) {
@@ -356,7 +331,6 @@ fn base() -> Base {
     let given = (Position { stamp: stamp(7), id: operation_id(7) }, config());
     let declared = Declared {
         sites: BTreeSet::from([site("lyon"), site("paris")]),
-        changes: Default::default(),
         config: Some(given),
         id_map: Some(id_map),
     };
@@ -427,16 +401,6 @@ pub(crate) fn records() -> Vec<(String, Record)> {
         more.map(|(name, entry)| (format!("entry: {name}"), Record::Entry(album(), entry))),
     );
     records.push(("ran: each trace".to_owned(), Record::Ran(album(), Box::new(traced_log()))));
-    let moved = entries_of_holders().into_iter();
-    records.extend(
-        moved.map(|(name, entry)| (format!("entry: {name}"), Record::Entry(album(), entry))),
-    );
-    for (name, base) in
-        [("pruned, moved", base()), ("pruned for a state, moved", base_with_state())]
-    {
-        let base = Box::new(base_of_moved(base));
-        records.push((name.to_owned(), Record::Pruned(album(), base)));
-    }
     records
 }
 
@@ -547,24 +511,13 @@ pub(crate) fn messages() -> Vec<(&'static str, Message)> {
         ("bare update", Message::Update(Box::new(bare.clone()))),
         (
             "update with a state",
-            Message::Update(Box::new(Update { base: Some(base_with_state()), ..bare.clone() })),
+            Message::Update(Box::new(Update { base: Some(base_with_state()), ..bare })),
         ),
         ("evidence", Message::Evidence(evidence())),
         ("update with more", update(more_entries().into_iter().map(|(_, entry)| entry).collect())),
         (
             "update with logic",
             update(entries_of_logic().into_iter().map(|(_, entry)| entry).collect()),
-        ),
-        (
-            "update of one that moved",
-            Message::Update(Box::new(Update { base: Some(base_of_moved(base())), ..bare.clone() })),
-        ),
-        (
-            "update with a state of one that moved",
-            Message::Update(Box::new(Update {
-                base: Some(base_of_moved(base_with_state())),
-                ..bare
-            })),
         ),
     ]
 }

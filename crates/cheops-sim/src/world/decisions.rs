@@ -94,7 +94,6 @@ impl World {
     fn note_written(&mut self, site: usize, from: usize) {
         let me = &self.sites[site].settings.me;
         let mut shed = Vec::new();
-        let mut changes = Vec::new();
         for record in
             &self.sites[site].disk.records()[from.min(self.sites[site].disk.records().len())..]
         {
@@ -102,11 +101,6 @@ impl World {
                 shed.extend(operations.iter().cloned());
             }
             let Record::Entry(resource, entry) = record else { continue };
-            if let Some(change) = entry.changes_holders()
-                && entry.id().author == *me
-            {
-                changes.push((resource.clone(), change));
-            }
             if let Some(report) = entry.state_report()
                 && let Ok(told) = report.found
                 && entry.id().author == *me
@@ -132,9 +126,6 @@ impl World {
             }
         }
         self.sites[site].shed.extend(shed);
-        for (resource, change) in changes {
-            self.note_moved(site, &resource, &change);
-        }
     }
 }
 
@@ -160,16 +151,12 @@ fn resource_of(event: &Event) -> Option<ResourceId> {
         Event::Decided { resource, .. }
         | Event::Retried { resource, .. }
         | Event::Dismissed { resource, .. }
-        | Event::Undone { resource, .. }
-        | Event::HoldersAsked { resource, .. } => Some(resource.clone()),
+        | Event::Undone { resource, .. } => Some(resource.clone()),
         Event::Ended { .. }
         | Event::Edited { .. }
         | Event::Heard { .. }
         | Event::Reached(_)
-        | Event::Parted(_)
-        | Event::Sites(_)
         | Event::Noticed(_)
-        | Event::Removed(_)
         | Event::Ticked => None,
     }
 }
@@ -184,8 +171,6 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
         ),
         Event::Heard { from, message } => format!("heard from {from}: {message}"),
         Event::Reached(site) => format!("there is a way to {site}"),
-        Event::Parted(site) => format!("there is no way to {site} any more"),
-        Event::Sites(sites) => format!("there are {sites:?}"),
         Event::Ended { job, outcome } => format!("ended {job:?} {outcome:?}"),
         Event::Edited { job, change, .. } => {
             format!("edited {job:?} `{}`", String::from_utf8_lossy(change))
@@ -200,10 +185,6 @@ fn describe(at_ms: u64, site: &SiteId, event: &Event) -> String {
             if undoing.back { "brings back" } else { "takes out" },
             undoing.operation
         ),
-        Event::HoldersAsked { resource, asked } => {
-            format!("wants {resource} at {:?} and not at {:?}", asked.add, asked.remove)
-        }
-        Event::Removed(site) => format!("{site} is gone for good"),
         Event::Noticed(notice) => format!("noticed {notice:?}"),
         Event::Ticked => "ticked".to_owned(),
     };

@@ -21,8 +21,6 @@ impl World {
             Effect::Answer { ticket, answer } => self.answer(site, ticket, answer),
             Effect::Notify(notice) => self.note(site, notice),
             Effect::Publish(resource, id_map) => self.published(site, &resource, id_map),
-            // There is a way to every site here.
-            Effect::Shares(_) => {}
             Effect::SetApart(liar, key) => self.set_apart(site, &liar, key),
         }
     }

@@ -7,7 +7,6 @@ mod agenda;
 mod border;
 mod decisions;
 mod effects;
-mod holders;
 mod requests;
 
 use std::cmp::Reverse;
@@ -295,7 +294,6 @@ impl World {
             return;
         }
         if let (Some(bug), Message::Update(update)) = (self.setup.bug, &mut message) {
-            self.plant_in_holders(bug, to, update);
             let wall_ms = self.sites[to].now(self.now_ms).wall_ms;
             update.entries.iter_mut().for_each(|entry| bug.arrives(entry, to, wall_ms));
         }
@@ -455,7 +453,7 @@ impl World {
         // What only a liar has besides is as good as lost.
         let is_other = |other: &&SimSite| other.id != self.sites[site].id && !other.lies;
         let others = self.sites.iter().filter(is_other);
-        self.checks.disk_lost(&held, others);
+        self.checks.disk_lost(&held, others.map(|other| &other.disk));
     }
 
     /// Starts a site's agent from what its disk holds.

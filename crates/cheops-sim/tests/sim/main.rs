@@ -4,7 +4,6 @@
 
 mod cluster;
 mod figures;
-mod holders;
 mod published;
 mod report;
 mod scale;

@@ -3,7 +3,7 @@
 use cheops_sim::{Bug, Sometimes, Violation, torture};
 
 /// So few that they take seconds; `make simulate` runs a thousand. Some things are rare: these see all.
-const SEEDS: std::ops::RangeInclusive<u64> = 701..=900;
+const SEEDS: std::ops::RangeInclusive<u64> = 301..=500;
 
 #[test]
 fn a_few_seeds_find_nothing_wrong_and_see_everything_that_must_happen() {
@@ -52,7 +52,7 @@ fn effects_before_the_commit_are_found_by_ids_used_twice_and_operations_that_are
 #[test]
 fn a_run_whose_intent_was_not_durable_is_found_by_its_running_twice() {
     // Every other seed.
-    finds(Bug::NoIntent, 40, &["took effect twice", "still waits for"]);
+    finds(Bug::NoIntent, 40, &["took effect twice"]);
 }
 
 #[test]
@@ -64,8 +64,7 @@ fn ordering_by_arrival_is_found_by_entries_and_lists_that_differ_from_site_to_si
 #[test]
 fn taking_what_was_sent_as_known_is_found_by_sites_that_never_agree() {
     // Every other seed.
-    let by = ["did not reach all of its sites", "do not know the same of", "still waits for"];
-    finds(Bug::SentMeansKnown, 40, &by);
+    finds(Bug::SentMeansKnown, 40, &["did not reach all of its sites", "do not know the same of"]);
 }
 
 #[test]
@@ -135,20 +134,4 @@ fn evidence_that_is_kept_to_oneself_is_found_by_sites_that_do_not_set_the_same_a
     let by = "do not set the same apart";
     let found = |seed| torture(seed, Some(Bug::EvidenceNotSent), false).violation;
     assert!((1..=200).filter_map(found).any(|violation| violation.0.contains(by)));
-}
-
-#[test]
-fn a_leaver_that_drops_early_is_found_by_what_only_it_had() {
-    let by = ["left", "was accepted, and", "know the same of", "still waits for"];
-    let found = |seed| torture(seed, Some(Bug::LeaverDropsEarly), false).violation;
-    let found = (1..=300).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
-    assert!(found.is_some());
-}
-
-#[test]
-fn a_removal_that_forgets_a_concurrent_addition_is_found_by_sites_that_differ() {
-    let by = ["lives on", "says that it holds", "know the same of", "apart"];
-    let found = |seed| torture(seed, Some(Bug::RemoveForgetsConcurrentAdd), false).violation;
-    let found = (1..=1_000).filter_map(found).find(|it| by.iter().any(|by| it.0.contains(by)));
-    assert!(found.is_some());
 }

@@ -98,8 +98,7 @@ pub(crate) fn step(id: EntryId) -> Step {
 
 pub(crate) fn pruned(of: &str, upto: impl IntoIterator<Item = EntryId>) -> Record {
     let sites = BTreeSet::from([site("paris")]);
-    let declared =
-        Some(Declared { sites, changes: Default::default(), config: None, id_map: None });
+    let declared = Some(Declared { sites, config: None, id_map: None });
     Record::Pruned(resource(of), Box::new(base(vector(upto), declared)))
 }
 

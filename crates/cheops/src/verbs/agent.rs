@@ -37,13 +37,6 @@ pub(crate) struct Arguments {
     demo_control: Option<PathBuf>,
 }
 
-impl Arguments {
-    /// To run the agent of that config.
-    pub(crate) fn of(config: PathBuf) -> Self {
-        Self { config, with_parent: false, demo_control: None }
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))

@@ -6,7 +6,6 @@ use cheops_agent::mesh::{self, MeshError};
 use cheops_core::model::SiteId;
 use clap::{Args, Subcommand};
 
-use crate::agent::{self, AgentTarget};
 use crate::failure::{Failure, Verdict};
 use crate::output::{Format, VerbOutput};
 
@@ -14,10 +13,9 @@ const AFTER_HELP: &str = "\
 Examples:
   cheops mesh new --dir mesh
   cheops mesh issue paris --dir mesh
-  cheops mesh issue lyon --dir mesh --out /media/usb/lyon.pem
-  cheops mesh revoke lyon";
+  cheops mesh issue lyon --dir mesh --out /media/usb/lyon.pem";
 
-/// Make a mesh and the identities of its sites, offline; revoke an identity
+/// Make a mesh and the identities of its sites; works offline
 ///
 /// A mesh has an authority of its own, which is a folder. Each site gets one file from it, with its
 /// certificate, its key and the authority's certificate. Keep the folder away from the sites: who
@@ -37,11 +35,6 @@ enum MeshVerb {
         #[arg(long, default_value = "mesh", value_name = "DIR")]
         dir: PathBuf,
     },
-    /// Refuse the identity of a site at all sites, by the agent that has the authority
-    Revoke {
-        /// The site's name
-        site: String,
-    },
     /// Make the one file that a site needs
     Issue {
         /// The site's name
@@ -55,11 +48,7 @@ enum MeshVerb {
     },
 }
 
-pub(crate) fn run(
-    arguments: &Arguments,
-    agent: &AgentTarget,
-    output: &mut VerbOutput,
-) -> Result<Verdict, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut VerbOutput) -> Result<Verdict, Failure> {
     match &arguments.what {
         MeshVerb::New { dir } => {
             mesh::create(dir).map_err(explained)?;
@@ -80,14 +69,6 @@ pub(crate) fn run(
                 out.display()
             );
             say(output, &made, &told)
-        }
-        MeshVerb::Revoke { site } => {
-            agent::with(agent, async |client| Ok(client.revoke_identity(site).await?))?;
-            let told = format!(
-                "the identity of {site} is revoked, at all sites; `cheops invite {site} --again` gives \
-                 it another one"
-            );
-            say(output, &serde_json::json!({ "revoked": site }), &told)
         }
     }
 }

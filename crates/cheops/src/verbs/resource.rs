@@ -181,11 +181,6 @@ fn head(resource: &Resource, now_ms: u64, width: usize) -> Vec<String> {
     if let Some(replicant) = &resource.replicant {
         lines.push(hanging(&format!("{} ", replicant.service), &called(replicant), width));
     }
-    if !resource.leaving.is_empty() {
-        let leaving = resource.leaving.join(", ");
-        lines
-            .push(styled(WARN, hanging("leaving, until all know what it knew: ", &leaving, width)));
-    }
     let behind = resource.behind.iter().filter(|(_, entries)| **entries > 0);
     let behind: Vec<String> = behind.map(|(site, n)| format!("{site} by {n}")).collect();
     if !behind.is_empty() {
@@ -473,7 +468,6 @@ mod tests {
             progress: Progress::AwaitsOperator,
             behind: BTreeMap::from([("lyon".to_owned(), 3), ("nice".to_owned(), 0)]),
             awaits: Some("lyon-2.2".to_owned()),
-            leaving: Vec::new(),
             waits_for: None,
             replicant: None,
             proof: None,

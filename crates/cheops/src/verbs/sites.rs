@@ -13,8 +13,8 @@ use crate::text::{hanging, printable};
 use crate::time::{ago, now_ms};
 
 const AFTER_HELP: &str = "\
-`since` is for how long a site is connected, or when it last was; where this agent needs no link to it,
-by which other site it is heard. `rtt` is the round-trip time. `behind on` counts the resources of which a site is not known to know everything. A site that is
+`since` is for how long a site is connected, or when it last was. `rtt` is the round-trip
+time. `behind on` counts the resources of which a site is not known to know everything. A site that is
 `set apart` signed two things in one place; nothing is taken from it until it has a new identity.
 
 Examples:
@@ -64,10 +64,7 @@ fn row(site: &Site, now_ms: u64) -> Vec<Cell> {
     let (state, style, since) = match (site.state, since) {
         (SiteState::Myself, _) => ("this site", BOLD, String::new()),
         (SiteState::Up, Some(since)) => ("connected", GOOD, format!("{since} ago")),
-        (SiteState::Up, None) => match &site.heard_by {
-            Some(by) => ("connected", GOOD, format!("by {by}")),
-            None => ("connected", GOOD, String::new()),
-        },
+        (SiteState::Up, None) => ("connected", GOOD, String::new()),
         (SiteState::Unknown, Some(since)) => ("not connected", WARN, format!("{since} ago")),
         (SiteState::Unknown, None) => ("not connected", WARN, String::new()),
         (SiteState::NeverHeard, _) => ("never connected", WARN, String::new()),
@@ -109,7 +106,6 @@ mod tests {
             behind_on: 0,
             entries_behind: None,
             address: None,
-            heard_by: None,
             problem: None,
         };
         let sites = Sites {

@@ -426,7 +426,6 @@ mod tests {
             behind_on: 0,
             entries_behind: None,
             address: None,
-            heard_by: None,
             problem: None,
         }
     }

@@ -83,20 +83,6 @@ impl Cluster {
         more: impl Fn(usize) -> String,
         looks_at: impl Fn(usize, usize, SocketAddr) -> SocketAddr,
     ) -> Self {
-        Self::knowing(sites, more, |site, other, at| Some(looks_at(site, other, at))).await
-    }
-
-    /// Sites that know the first one, which knows nobody.
-    pub(crate) async fn from_one(sites: usize) -> Self {
-        let knows = |site, other, at| (site != 0 && other == 0).then_some(at);
-        Self::knowing(sites, |_| String::new(), knows).await
-    }
-
-    async fn knowing(
-        sites: usize,
-        more: impl Fn(usize) -> String,
-        looks_at: impl Fn(usize, usize, SocketAddr) -> Option<SocketAddr>,
-    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let authority = dir.path().join("mesh");
         mesh::create(&authority).unwrap();
@@ -114,8 +100,7 @@ impl Cluster {
                 more(site)
             );
             for other in (0..sites).filter(|other| *other != site) {
-                let Some(at) = looks_at(site, other, ports[other]) else { continue };
-                let peer = name(other);
+                let (peer, at) = (name(other), looks_at(site, other, ports[other]));
                 write!(text, "[[peers]]\nsite = \"{peer}\"\naddress = \"{at}\"\n").unwrap();
             }
             let file = dir.path().join("agent.toml");
@@ -172,10 +157,6 @@ impl Cluster {
             })
             .await;
         }
-    }
-
-    pub(crate) fn agent(&self, site: usize) -> &Agent {
-        self.agents[site].as_ref().unwrap()
     }
 
     pub(crate) fn api_address(&self, site: usize) -> SocketAddr {

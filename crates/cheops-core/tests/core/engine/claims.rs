@@ -49,7 +49,6 @@ fn who_knows_all_that_was_forgotten_takes_no_sites_or_rules_from_who_says_so() {
     let last = Stamp { wall_ms: (1 << 48) - 1, counter: 0 };
     let place = Position { stamp: last, id: OperationId(id("lyon.1")) };
     let declared = Declared {
-        changes: Default::default(),
         sites: sites("lyon nantes paris ys"),
         config: Some((place, matrix("take-both"))),
         id_map: None,
@@ -106,7 +105,6 @@ fn of_what_is_known_here_nobody_else_says_where_in_the_order_it_was_or_what_it_d
         base.order = Some(last);
         let place = Position { stamp: last, id: operation("paris.1") };
         base.declared = Some(Declared {
-            changes: Default::default(),
             sites: sites("lyon nantes paris ys"),
             config: Some((place, matrix("ordered"))),
             id_map: None,
@@ -150,8 +148,7 @@ fn a_resource_does_not_speak_of_what_another_stands_for() {
         unreachable!("it is a request")
     };
     let id_map = Some(IdMap::new("image", &theirs));
-    let declared =
-        Declared { sites: sites("lyon paris"), changes: Default::default(), config: None, id_map };
+    let declared = Declared { sites: sites("lyon paris"), config: None, id_map };
     let claim = lyon.tells([]).pruned("ys.1");
     let claim = claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared));
     paris.hears("lyon", claim.clone());
@@ -169,12 +166,8 @@ fn nobody_tells_a_site_what_its_own_service_calls_a_thing() {
     };
     let mut id_map = IdMap::new("image", &service_ref(Act::Creates));
     id_map.name(&id("paris.9999"), &LocalId::new("8-a-stranger").unwrap());
-    let declared = Declared {
-        changes: Default::default(),
-        sites: sites("lyon nantes paris"),
-        config: None,
-        id_map: Some(id_map),
-    };
+    let declared =
+        Declared { sites: sites("lyon nantes paris"), config: None, id_map: Some(id_map) };
     let mut lyon = other("lyon");
     lyon.learns("ys.1");
     let claim = lyon.tells([]).pruned("ys.1");
@@ -196,12 +189,8 @@ fn names_that_no_sites_could_have_given_are_not_believed_with_the_rest() {
         for n in 0..names {
             id_map.name(&id(&format!("lyon-{:x}.1", n + 1)), &LocalId::new("7").unwrap());
         }
-        let declared = Declared {
-            changes: Default::default(),
-            sites: sites("lyon nantes paris"),
-            config: None,
-            id_map: Some(id_map),
-        };
+        let declared =
+            Declared { sites: sites("lyon nantes paris"), config: None, id_map: Some(id_map) };
         let mut lyon = other("lyon");
         lyon.learns("ys.1");
         let claim = lyon.tells([]).pruned("ys.1");
@@ -272,8 +261,7 @@ fn what_others_forgot_before_a_liar_was_found_out_is_forgotten_although_it_wrote
 fn forgotten(upto: &str, at: &str) -> News {
     let mut lyon = other("lyon");
     lyon.learns(upto);
-    let declared =
-        Declared { sites: sites(at), changes: Default::default(), config: None, id_map: None };
+    let declared = Declared { sites: sites(at), config: None, id_map: None };
     let claim = lyon.tells([]).pruned(upto);
     claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared))
 }

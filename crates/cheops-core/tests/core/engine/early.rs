@@ -96,12 +96,7 @@ fn what_found_no_room_is_taken_in_when_it_is_sent_again_in_order() {
 fn forgotten(of: &str, by: &str) -> News {
     let mut teller = other(by).on(of);
     teller.learns("lyon.1");
-    let declared = Declared {
-        sites: sites("lyon nantes paris"),
-        changes: Default::default(),
-        config: None,
-        id_map: None,
-    };
+    let declared = Declared { sites: sites("lyon nantes paris"), config: None, id_map: None };
     let claim = teller.tells([]).pruned("lyon.1");
     claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared))
 }

@@ -219,12 +219,7 @@ fn who_was_found_out_after_its_word_of_what_was_forgotten_counts_no_more_in_what
     let mut paris = start(settings);
     let mut lyon = other("lyon");
     lyon.learns("lyon.9");
-    let declared = Declared {
-        sites: sites("lyon nantes paris"),
-        changes: Default::default(),
-        config: None,
-        id_map: None,
-    };
+    let declared = Declared { sites: sites("lyon nantes paris"), config: None, id_map: None };
     let claim = lyon.tells([]).pruned("lyon.9");
     paris.hears("lyon", claim.changed(|it| it.base.as_mut().unwrap().declared = Some(declared)));
     paris.hears("nantes", evidence(&told_us, &told_them));

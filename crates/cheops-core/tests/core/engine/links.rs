@@ -1,8 +1,6 @@
 //! Signs of life: who is heard, who is not, how far away, and what strangers say.
 
-use cheops_core::engine::{
-    Answer, Effect, Event, IdleBeats, Notice, Refusal, Settings, SiteStatus, Submission,
-};
+use cheops_core::engine::{Notice, SiteStatus};
 use cheops_core::model::{Asker, KeyId, Status};
 use expect_test::expect;
 
@@ -261,71 +259,4 @@ fn a_site_that_is_heard_again_is_asked_what_it_knows_and_sent_what_it_lacks() {
           + lyon.2 says OK of lyon.1
           + lyon knows lyon.2 paris.2
     "#]]);
-}
-
-fn shared(effects: &[Effect]) -> Vec<String> {
-    let shared = effects.iter().filter_map(|effect| match effect {
-        Effect::Shares(site) => Some(site.to_string()),
-        _ => None,
-    });
-    shared.collect()
-}
-
-fn learns(paris: &mut Site, others: &str) -> Vec<Effect> {
-    let reaction = paris.reacts(Event::Sites(sites(others)));
-    paris.commit(reaction)
-}
-
-#[test]
-fn a_site_that_comes_to_exist_holds_resources_and_is_kept_a_way_to_also_after_a_start() {
-    let mut paris = alone();
-    let refused = paris.submits(asks_for("inc"));
-    assert!(matches!(
-        &refused[..],
-        [Effect::Answer { answer: Answer::Refused(Refusal::UnknownSite(stranger)), .. }]
-            if stranger.as_str() == "lyon"
-    ));
-    assert_eq!(shared(&learns(&mut paris, "lyon paris")), [""; 0]);
-    let accepted = paris.submits(asks_for("inc"));
-    assert_eq!(shared(&accepted), ["lyon"]);
-    assert_eq!(shared(&paris.submits(asks_for("inc"))), [""; 0], "that is known");
-
-    // It starts knowing of nobody, and hears who exists only then.
-    assert_eq!(shared(&paris.restarts()), [""; 0]);
-    assert_eq!(shared(&learns(&mut paris, "lyon nantes")), ["lyon"]);
-    paris.so_far();
-    paris.hears("nantes", beat());
-    assert_eq!(
-        seen(&paris),
-        "lyon: never heard, shares 1, behind on 1\nnantes: up since 8, shares 0, behind on 0\n"
-    );
-
-    // One that is out holds what it held, and nothing new; and comes back to it.
-    learns(&mut paris, "nantes");
-    let other = Submission { resource: resource("other"), ..asks_for("inc") };
-    let refused = paris.submits(other);
-    assert!(matches!(&refused[..], [Effect::Answer { answer: Answer::Refused(_), .. }]));
-    assert_eq!(shared(&learns(&mut paris, "lyon nantes")), ["lyon"]);
-}
-
-#[test]
-fn where_links_are_made_on_demand_only_who_is_reached_or_shares_something_is_told_of_life() {
-    let on_links = Settings { idle_beats: IdleBeats::OnLinks, ..settings("lyon nantes nice") };
-    let mut paris = start(on_links);
-    paris.lives_until(60_000);
-    paris.reaches("nice");
-    paris.lives_until(70_000);
-    paris.hears("nice", beat());
-    paris.lives_until(80_000);
-    let reaction = paris.reacts(Event::Parted(site("nice")));
-    paris.commit(reaction);
-    paris.lives_until(200_000);
-    paris.submits(asks_for("inc"));
-    let story = paris.story();
-    let told: Vec<_> =
-        story.lines().map(str::trim).filter(|line| line.starts_with("tell ")).collect();
-    assert!(told.iter().all(|line| !line.starts_with("tell nantes")), "{story}");
-    assert!(told.iter().filter(|line| line.starts_with("tell nice")).count() < 8, "{story}");
-    assert!(told.iter().any(|line| line.starts_with("tell lyon")), "{story}");
-    assert!(!story.contains("SiteDown"), "nobody needed it: {story}");
 }

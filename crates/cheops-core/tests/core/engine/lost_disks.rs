@@ -244,12 +244,8 @@ fn an_application_that_may_hold_what_was_pruned_is_diverged_until_something_over
     before.writes(op("inc").declaring("nantes paris", None));
     let kept = before.writes(op("set").on("paris.1").replacing());
     nantes.learns("paris.2");
-    let declared = cheops_core::engine::Declared {
-        sites: sites("nantes paris"),
-        changes: Default::default(),
-        config: None,
-        id_map: None,
-    };
+    let declared =
+        cheops_core::engine::Declared { sites: sites("nantes paris"), config: None, id_map: None };
     let news = nantes.tells([kept]).pruned("paris.1").changed(|it| {
         it.base.as_mut().unwrap().declared = Some(declared);
     });

@@ -221,12 +221,7 @@ fn a_site_that_knows_nothing_yet_believes_a_base_and_starts_from_there() {
     let mut lyon = other("lyon");
     lyon.writes(op("set").declaring("lyon paris", None));
     let kept = lyon.writes(op("set").on("lyon.1").replacing());
-    let declared = Declared {
-        sites: sites("lyon paris"),
-        changes: Default::default(),
-        config: None,
-        id_map: None,
-    };
+    let declared = Declared { sites: sites("lyon paris"), config: None, id_map: None };
     let news = lyon.tells([kept]).pruned("lyon.1").changed(|it| {
         it.base.as_mut().unwrap().declared = Some(declared);
     });

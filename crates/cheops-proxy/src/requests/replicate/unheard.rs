@@ -100,7 +100,7 @@ impl Proxies {
         let (strangers, now) = (&self.0.strangers, Instant::now());
         let mut unheard = unheard;
         unheard.retain(|id| !strangers.is_one(id, now));
-        if unheard.is_empty() || self.0.peers.sites().is_empty() {
+        if unheard.is_empty() || self.0.peers.sites().next().is_none() {
             return Ok(());
         }
         // What was deleted is known here, though nobody speaks of it any more.
@@ -122,9 +122,8 @@ impl Proxies {
 
     /// A site that holds a replica which this one is to hold as well.
     async fn holder_of(&self, id: &ResourceId) -> Option<SiteId> {
-        // Whoever shares something with this site has a link to it, or is cut off.
-        let near = self.0.peers.nearest(&mut self.0.peers.linked().iter());
-        let mut all_answered = near.len() == self.0.peers.sites().len();
+        let near = self.0.peers.nearest(&mut *self.0.peers.sites());
+        let mut all_answered = near.len() == self.0.peers.sites().count();
         let ask = |site: SiteId| async move { (self.ask_of(&site, id).await, site) };
         let mut asked: FuturesUnordered<_> = near.into_iter().map(ask).collect();
         while let Some((says, site)) = asked.next().await {

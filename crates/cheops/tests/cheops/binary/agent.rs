@@ -13,7 +13,7 @@ use crate::binary::request::request;
 use crate::binary::running::{Ran, cheops, command, file};
 
 /// Every verb that talks to an agent, with what it needs.
-const VERBS: [&[&str]; 21] = [
+const VERBS: [&[&str]; 18] = [
     &["exec", "--id", "x", "--type", "set", "--", "true"],
     &["http", "--id", "x", "--type", "put", "--service", "s", "PUT", "/x"],
     &["show", "--id", "x", "--", "true"],
@@ -30,9 +30,6 @@ const VERBS: [&[&str]; 21] = [
     &["operation", "paris-1.1"],
     &["retry", "x", "paris-1.1"],
     &["dismiss", "x", "paris-1.1"],
-    &["extend", "x", "--to", "nice"],
-    &["shrink", "x", "--from", "lyon"],
-    &["move", "x", "--from", "lyon", "--to", "nice"],
     &["undo", "x", "paris-1.1"],
     &["undo", "x", "paris-1.1", "--dry-run"],
 ];

@@ -3,7 +3,6 @@
 mod access;
 mod agent;
 mod attack;
-mod joining;
 mod logic;
 mod matrix;
 mod mesh;

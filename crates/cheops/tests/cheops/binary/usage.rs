@@ -7,11 +7,8 @@ use expect_test::expect;
 use crate::binary::running::{cheops, command};
 
 /// Every verb that helps, also those below another; a test holds it together with `cheops --help`.
-const VERBS: [&[&str]; 38] = [
+const VERBS: [&[&str]; 31] = [
     &["demo"],
-    &["up"],
-    &["invite"],
-    &["join"],
     &["agent"],
     &["mesh"],
     &["init"],
@@ -28,11 +25,7 @@ const VERBS: [&[&str]; 38] = [
     &["explain"],
     &["watch"],
     &["sites"],
-    &["site"],
     &["delete"],
-    &["extend"],
-    &["shrink"],
-    &["move"],
     &["settle"],
     &["retry"],
     &["dismiss"],

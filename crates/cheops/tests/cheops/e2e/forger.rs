@@ -99,12 +99,7 @@ impl Forger {
             EntryBody::Operation(operation) => Some(operation.declares.as_ref()?.sites.clone()),
             EntryBody::Reply(_) => None,
         });
-        let declared = Declared {
-            sites: sites.unwrap(),
-            changes: Default::default(),
-            config: None,
-            id_map: None,
-        };
+        let declared = Declared { sites: sites.unwrap(), config: None, id_map: None };
         let base = Base {
             upto,
             declared: Some(declared),

@@ -15,7 +15,6 @@ mod feed;
 mod forger;
 mod full_disk;
 mod handing_in;
-mod holders;
 mod legacy;
 mod long_bodies;
 mod lost_disk;
